@@ -92,9 +92,16 @@ impl Server {
     /// Waits until an alert fires that has this label.
     #[track_caller]
     pub(crate) fn until_alert(&self, name: &str, (label, value): (&str, &str)) {
+        wait_until(&format!("{name} fires for {label} {value}"), || {
+            self.fires(name, (label, value))
+        });
+    }
+
+    /// Returns whether an alert fires that has this label.
+    pub(crate) fn fires(&self, name: &str, (label, value): (&str, &str)) -> bool {
         let query =
             format!("ALERTS{{alertname=\"{name}\",alertstate=\"firing\",{label}=~\"{value}\"}}");
-        wait_until(&format!("{name} fires for {label} {value}"), || !self.query(&query).is_empty());
+        !self.query(&query).is_empty()
     }
 }
 
@@ -195,14 +202,27 @@ fn submit(hero: &Hero, number: usize, script_type: &str, script: &str) {
     }
 }
 
-/// Fills Redis up to 95 % of its `maxmemory`, until the alert fires.
+/// Fills Redis up to 97 % of its `maxmemory`, until the alert fires.
 fn fill_redis(redis: &Redis, prometheus: &Server) {
-    let memory: String = redis.ask("INFO memory");
-    let used = memory.lines().find_map(|line| line.strip_prefix("used_memory:"));
-    let used: u64 = used.and_then(|used| used.trim().parse().ok()).expect("a number");
-    redis.run(&format!("CONFIG SET maxmemory {}", used / 95 * 100));
-    prometheus.until_alert("HeroRedisNearlyFull", ("severity", "critical"));
+    // The buffers of its connections grow and shrink.
+    let fill = || {
+        let memory: String = redis.ask("INFO memory");
+        let used = memory.lines().find_map(|line| line.strip_prefix("used_memory:"));
+        let used: u64 = used.and_then(|used| used.trim().parse().ok()).expect("a number");
+        redis.run(&format!("CONFIG SET maxmemory {}", used / 97 * 100));
+    };
+    wait_until("HeroRedisNearlyFull fires", || {
+        fill();
+        prometheus.fires("HeroRedisNearlyFull", ("severity", "critical"))
+    });
     redis.run("CONFIG SET maxmemory 0");
+}
+
+/// Lets Redis refuse writes until the alert fires.
+fn refuse_writes(redis: &Redis, prometheus: &Server) {
+    redis.run("CONFIG SET min-replicas-to-write 1");
+    prometheus.until_alert("HeroRedisRefusesWrites", ("kind", "redis_refuses_writes"));
+    redis.run("CONFIG SET min-replicas-to-write 0");
 }
 
 #[test]
@@ -259,6 +279,7 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     redis.set_field(&noted, "since_us", then.as_microsecond());
     prometheus.until_alert("HeroCronOverdue", ("name", "backup"));
     fill_redis(&redis, prometheus);
+    refuse_writes(&redis, prometheus);
     every_query_of_the_package_has_series(prometheus);
 
     prometheus.until_alert("HeroJobsRecovered", ("type", "bash"));
