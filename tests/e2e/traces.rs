@@ -281,10 +281,9 @@ fn daemons_and_commands_send_the_headers_of_a_file_and_nothing_without_it() {
         .set("trace.headers_file", &format!("{:?}", file.display().to_string()));
     let run = |hero: &Hero| {
         let actor = hero.actor("osis-default-1").start();
-        let ran = hero.run(&["exec", "-t", "osis", "-e", "42"]).code(0);
+        hero.run(&["exec", "-t", "osis", "-e", "42"]).code(0);
         actor.signal(Signal::SIGTERM);
-        actor.ends().code(0);
-        ran
+        actor.ends().code(0)
     };
     run(&hero);
     let posts = receiver.received();
@@ -295,8 +294,7 @@ fn daemons_and_commands_send_the_headers_of_a_file_and_nothing_without_it() {
         assert_eq!(post["headers"]["authorization"], "Bearer abc", "{post}");
     }
     std::fs::write(&file, "Bearer abc\n").expect("written");
-    let ran = run(&hero);
-    ran.says("trace-headers: line 1 is no header");
+    run(&hero).says("trace-headers: line 1 is no header");
     assert_eq!(receiver.received().len(), posts.len());
 }
 

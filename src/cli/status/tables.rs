@@ -23,7 +23,9 @@ const QUEUE_WIDTH: usize = 36;
 /// The whole state as text; what is wrong stands after the pauses.
 pub(super) fn of(moment: &Moment, wrong: String, look: OutputLook) -> String {
     let mut parts = vec![pauses(moment), wrong, redis(moment), supervisors(moment, look)];
-    parts.push(if moment.actor_counts.is_empty() {
+    parts.push(if moment.actor_counts.is_empty() && moment.refuses_writes() {
+        "no live actor is known: while redis refuses writes, all look absent\n".to_owned()
+    } else if moment.actor_counts.is_empty() {
         "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
         actors(moment, look)
