@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::author::user;
 use super::cron_edit::{Add, Edit, delete};
-use super::cron_firings::{LATE_MAX_S, firing_table, with_offset};
+use super::cron_firings::{LATE_MAX_S, firing_table, with_offset, zone_of};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
 use super::look::OutputLook;
@@ -21,7 +21,6 @@ use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
-use crate::config::time_zone;
 use crate::error::{Error, Exit};
 use crate::proto::job::Job;
 use crate::proto::text::escape;
@@ -286,11 +285,6 @@ fn declared(job: &PeriodicJobDocument) -> String {
 fn declared_when(job: &PeriodicJobDocument) -> String {
     let at = job.added_at.as_deref().map(|at| local_text(at, &local_zone()));
     at.map_or_else(|| declared(job), |at| format!("{}, {at}", declared(job)))
-}
-
-/// The time zone of a periodic job; a name that this machine does not know is shown as UTC.
-pub(super) fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
-    time_zone(&job.time_zone).unwrap_or(TimeZone::UTC)
 }
 
 fn disabled(job: &PeriodicJobDocument) -> String {

@@ -6,7 +6,7 @@ use clap::{Arg, Args};
 use serde_json::{Map, Value, json};
 
 use super::author::user;
-use super::cron::zone_of;
+use super::cron_firings::zone_of;
 use super::given::Given;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;

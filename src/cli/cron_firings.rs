@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 
 use super::table::TextTable;
 use super::time::{brief, wall_clock};
-use crate::client::FiringDocument;
+use crate::client::{FiringDocument, PeriodicJobDocument};
+use crate::config::time_zone;
 
 /// The longest delay that is shown: ten years.
 pub(super) const LATE_MAX_S: f64 = 315_360_000.0;
@@ -37,6 +38,11 @@ pub(super) fn with_offset(time: &str, zone: &TimeZone) -> String {
             format!("{shown} {sign}{:02}:{:02}", minutes / 60, minutes % 60)
         },
     )
+}
+
+/// The time zone of a periodic job; a name that this machine does not know is shown as UTC.
+pub(super) fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
+    time_zone(&job.time_zone).unwrap_or(TimeZone::UTC)
 }
 
 #[cfg(test)]

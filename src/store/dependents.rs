@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
@@ -67,7 +67,8 @@ impl Store {
         const SHOWN_MAX: usize = 100_000;
         let mut command = redis::cmd("LRANGE");
         command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
-        let ids: Vec<Text> = self.link.query("reading the dependents of a job", &command).await?;
+        let ids: Vec<StoredText> =
+            self.link.query("reading the dependents of a job", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 }

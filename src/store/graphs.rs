@@ -4,7 +4,7 @@ use redis::ScriptInvocation;
 use serde_json::json;
 
 use super::submission::{named_target, scope_field};
-use super::text::Text;
+use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName, Retention};
@@ -170,7 +170,7 @@ impl Store {
             .arg("LIMIT")
             .arg(0)
             .arg(limit);
-        let entries: Vec<(Text, f64)> = self.link.query("listing graphs", &command).await?;
+        let entries: Vec<(StoredText, f64)> = self.link.query("listing graphs", &command).await?;
         Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
     }
 
@@ -249,7 +249,7 @@ impl Store {
                 None => command.arg(first),
             };
             command.arg(last).arg("WITHSCORES").arg("LIMIT").arg(0).arg(limit - members.len());
-            let found: Vec<(Text, f64)> =
+            let found: Vec<(StoredText, f64)> =
                 self.link.query("listing the jobs of a graph", &command).await?;
             members.extend(found.into_iter().filter_map(|(id, score)| {
                 Some(GraphMember { id: id.parse().ok()?, score: whole(score) })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::listing::read;
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::job::JobStatus;
@@ -106,7 +106,7 @@ impl Store {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
         let arguments = (self.keys.limits(), 0, LISTED_MAX - 1);
-        let holding: Vec<Text> = self.link.command(DOING, "ZRANGE", arguments).await?;
+        let holding: Vec<StoredText> = self.link.command(DOING, "ZRANGE", arguments).await?;
         names.extend(holding.into_iter().map(String::from));
         names.extend(self.limits_of_running().await?);
         let names: Vec<String> = names.into_iter().take(LISTED_MAX).collect();

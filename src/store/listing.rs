@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use redis::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::text::Text;
+use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::job::{JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
@@ -170,7 +170,7 @@ impl Store {
                 .flat_map(|queue| [self.keys.ready(queue), self.keys.held(queue)])
                 .collect()),
             JobStatus::Started => {
-                let boots: Vec<Text> =
+                let boots: Vec<StoredText> =
                     self.link.command("listing jobs", "ZRANGE", (self.keys.boots(), 0, -1)).await?;
                 let boots = boots.iter().filter_map(|boot| boot.parse().ok());
                 let mut indexes: Vec<String> = boots.map(|boot| self.keys.running(&boot)).collect();
@@ -195,7 +195,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
-        let types: Vec<Text> =
+        let types: Vec<StoredText> =
             self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
         let mut types: Vec<ScriptType> = types.iter().filter_map(|t| t.parse().ok()).collect();
         types.sort();
@@ -203,7 +203,7 @@ impl Store {
     }
 
     pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        let queues: Vec<Text> =
+        let queues: Vec<StoredText> =
             self.link.command("listing queues", "SMEMBERS", self.keys.queues()).await?;
         let mut queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
         queues.sort();

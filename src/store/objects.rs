@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::config::OsisConfig;
 use crate::proto::object::{
@@ -134,7 +134,7 @@ impl Store {
         let from = after.map_or("-".to_owned(), |after| format!("({}", after.as_key_part()));
         let mut command = redis::cmd("ZRANGEBYLEX");
         command.arg(self.keys.object_contexts()).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
-        let parts: Vec<Text> = self.link.query("listing contexts", &command).await?;
+        let parts: Vec<StoredText> = self.link.query("listing contexts", &command).await?;
         Ok(parts.iter().filter_map(|part| Context::from_key_part(part)).collect())
     }
 }
@@ -221,7 +221,7 @@ impl Objects<'_> {
         let mut command = redis::cmd("ZRANGEBYLEX");
         command.arg(self.store.keys.object_ids(self.context, object_type)).arg(from).arg("+");
         command.arg("LIMIT").arg(0).arg(limit.min(Store::OBJECT_PAGE_MAX));
-        let ids: Vec<Text> = self.store.link.query("listing objects", &command).await?;
+        let ids: Vec<StoredText> = self.store.link.query("listing objects", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::attempts::millis;
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 use crate::proto::message::Presence;
@@ -166,7 +166,7 @@ impl Store {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.actors()).arg(0).arg(-1);
         pipeline.cmd("ZRANGE").arg(self.keys.foreign_actors()).arg(0).arg(-1);
-        let (known, foreign): (Vec<Text>, Vec<Text>) =
+        let (known, foreign): (Vec<StoredText>, Vec<StoredText>) =
             self.link.pipeline("listing actors", &pipeline).await?;
         let known: BTreeSet<ActorId> = known
             .iter()

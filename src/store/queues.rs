@@ -8,7 +8,7 @@ use redis::Value;
 
 use super::attempts::kept;
 use super::listing::read;
-use super::text::Text;
+use super::text::StoredText;
 use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
 use crate::proto::message::ActorState;
@@ -218,7 +218,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
-        let names: Vec<Text> =
+        let names: Vec<StoredText> =
             self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
         let names: Vec<String> = names.into_iter().map(String::from).collect();
         Ok(Pauses::of_names(&names))

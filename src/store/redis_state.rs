@@ -91,7 +91,7 @@ pub struct RedisState {
     pub save_failed: bool,
     /// The replicas that count for its `min-replicas-to-write`. `None` without that setting.
     pub good_replicas: Option<u64>,
-    /// What it does with a write.
+    /// Its answer to a write.
     pub write_trial: WriteTrial,
 }
 

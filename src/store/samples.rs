@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::times::TimeHistogram;
 
@@ -95,7 +95,7 @@ impl Store {
     }
 
     async fn samples_in(&self, list: String) -> Result<Vec<CounterSample>, StoreError> {
-        let texts: Vec<Text> =
+        let texts: Vec<StoredText> =
             self.link.command("reading samples", "LRANGE", (list, 0, -1)).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
     }

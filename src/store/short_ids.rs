@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
@@ -63,7 +63,7 @@ impl Store {
                     let page = pipeline.cmd("ZRANGE").arg(index);
                     page.arg(format!("-{from}")).arg(format!("-{to}"));
                 }
-                let pages: Vec<Vec<Text>> =
+                let pages: Vec<Vec<StoredText>> =
                     self.link.pipeline("looking for a job", &pipeline).await?;
                 for (index, page) in indexes.iter().zip(pages) {
                     found.looked += page.len();

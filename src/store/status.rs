@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::listing::read;
 use super::presence::PRESENCE_TTL_SECS;
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
@@ -109,7 +109,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
         const DOING: &str = "listing supervisors";
-        let known: Vec<Text> =
+        let known: Vec<StoredText> =
             self.link.command(DOING, "ZRANGE", (self.keys.supervisors(), 0, -1)).await?;
         let known: Vec<BootId> = known.iter().filter_map(|id| id.parse().ok()).collect();
         if known.is_empty() {

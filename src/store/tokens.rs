@@ -1,6 +1,6 @@
 //! The tokens of the API: one hash of records, by the SHA-256 of the token.
 
-use super::text::Text;
+use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::access::{TokenName, TokenRecord};
 
@@ -52,7 +52,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>, StoreError> {
-        let record: Option<Text> =
+        let record: Option<StoredText> =
             self.link.command("looking at a token", "HGET", (self.keys.tokens(), hash)).await?;
         Ok(record.and_then(|text| serde_json::from_str(&text).ok()))
     }
@@ -62,7 +62,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
-        let records: Vec<Text> =
+        let records: Vec<StoredText> =
             self.link.command("listing tokens", "HVALS", self.keys.tokens()).await?;
         let mut records: Vec<TokenRecord> =
             records.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();

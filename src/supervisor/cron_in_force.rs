@@ -25,7 +25,7 @@ impl CronWatch {
         let settings = Arc::clone(&settings.borrow());
         let crontab = Arc::clone(&settings.crontab);
         let unheard = unheard(whole.as_ref().unwrap_or(&crontab), &settings);
-        // Until those of Redis are read, no name is unknown.
+        // Until the periodic jobs in Redis are read, no name is unknown.
         let unknown = whole.map(|whole| unknown(&whole, &settings.notify)).unwrap_or_default();
         let known = self.0.take().filter(|(of, _)| Arc::ptr_eq(of, &crontab));
         let compare = move || {

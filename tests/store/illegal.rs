@@ -96,7 +96,7 @@ async fn note_that_is_no_text_takes_no_other_with_it() {
     let world = World::new();
     let notes: [&[u8]; 3] =
         [b"\xff", b"[\"a\",\"osis\",\"ended: \xff\"]", b"[\"b\",\"osis\",\"ended\"]"];
-    world.redis.push("hero:meta:job:notes", &notes);
+    world.redis.push(&keys::prefix("NOTES"), &notes);
     let notes = world.store.take_notes(10).await.expect("taken");
     let ids: Vec<&str> = notes.iter().map(|note| note.job_id.as_str()).collect();
     assert_eq!(ids, ["a", "b"]);
@@ -108,15 +108,16 @@ async fn member_that_is_no_text_hides_no_other() {
     let later = JobBuilder::new("osis", "1").id("a").run_at(Timestamp::now() + RETENTION);
     world.accepts(&[later.build().expect("a legal job")]).await;
     let bytes: &[u8] = b"\xff\xfe";
-    let scored = ["graph:index", "actor:index", "supervisor:index", "boot:index", "limit:index"];
-    for key in scored.iter().chain(&["job:index:scheduled:type:osis"]) {
-        world.redis.ask_with::<i64, _>(&format!("ZADD hero:meta:{key} 99"), &[bytes]);
+    let scored = ["GRAPHS", "ACTORS", "SUPERVISORS", "BOOTS", "LIMITS"].map(keys::prefix);
+    for key in scored.iter().chain(&[keys::index("scheduled", "osis")]) {
+        world.redis.ask_with::<i64, _>(&format!("ZADD {key} 99"), &[bytes]);
     }
-    for key in ["queue:paused", "queue:index", "type:index"] {
-        world.redis.ask_with::<i64, _>(&format!("SADD hero:meta:{key}"), &[bytes]);
+    for key in ["PAUSED", "QUEUES", "TYPES"].map(keys::prefix) {
+        world.redis.ask_with::<i64, _>(&format!("SADD {key}"), &[bytes]);
     }
-    world.redis.ask_with::<i64, _>("HSET hero:meta:api:tokens x", &[bytes]);
-    world.redis.ask_with::<String, _>("XADD hero:meta:api:audit *", &[bytes, bytes]);
+    world.redis.ask_with::<i64, _>(&format!("HSET {} x", keys::tokens()), &[bytes]);
+    let audit = keys::prefix("AUDIT");
+    world.redis.ask_with::<String, _>(&format!("XADD {audit} *"), &[bytes, bytes]);
     let store = &world.store;
     let query = ListQuery { limit: 9, ..ListQuery::default() };
     assert_eq!(store.list_jobs(&query).await.expect("listed").items.len(), 1);

@@ -130,8 +130,8 @@ impl CallContext {
         Ok(())
     }
 
-    /// Makes a fallback that changes take away `none`, if the caller is bound to groups: that of the type may leave
-    /// them.
+    /// Makes a fallback that changes take away `none`, if the caller is bound to groups: the fallback of the type may
+    /// leave them.
     pub(super) fn keep_groups(&self, changes: &mut Map<String, Value>) {
         if self.caller.bounds.groups.is_some()
             && let Some(fallback) = changes.get_mut("fallback").filter(|value| value.is_null())
