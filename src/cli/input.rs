@@ -15,7 +15,6 @@ pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Error> {
 }
 
 /// Returns the error of bad data, in its own words.
-#[expect(clippy::needless_pass_by_value, reason = "map_err passes a value")]
 pub(super) fn bad(error: impl Display) -> Error {
     Error::new(Exit::Data, error.to_string())
 }

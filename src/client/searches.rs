@@ -129,11 +129,11 @@ impl Client {
         };
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
-        let (mut looked, mut seen) = (0, 0);
+        let (mut looked, mut counted) = (0, 0);
         loop {
             let found = self.shards.find_jobs(&query, search, &sees).await?;
             looked += found.looked;
-            seen += found.seen;
+            counted += found.seen;
             for job in &found.items {
                 add(&mut groups, job);
             }
@@ -145,7 +145,7 @@ impl Client {
         let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
         groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.kind.cmp(&b.kind)));
         groups.truncate(most);
-        Ok(ErrorGroupsDocument { groups, looked: seen, more: query.cursor.is_some() })
+        Ok(ErrorGroupsDocument { groups, looked: counted, more: query.cursor.is_some() })
     }
 }
 

@@ -137,7 +137,7 @@ fn time_that_passes_while_its_page_is_open_is_told_in_one_phrase() {
              facts, { childList: true, characterData: true, subtree: true });",
     );
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
-    world.redis.set_field(&keys::job("unserved"), "run_at", &format!("{soon:.3}"));
+    world.redis.set_field(&keys::job("unserved"), "run_at", format!("{soon:.3}"));
     let was_told = |pattern: &str| {
         browser.run(&format!("return window.told.some((text) => /{pattern}/.test(text));")) == true
     };

@@ -66,8 +66,8 @@ mod tests {
         let few = CronInForce::new(jobs(20), long, none(), none(), none());
         assert_eq!(few.jobs.as_ref().map(BTreeMap::len), Some(20));
         assert_eq!((few.changed.len(), few.changed[0].chars().count()), (5, 200));
-        let nine = || vec![String::new(); 9];
-        let many = CronInForce::new(jobs(1000), none(), none(), nine(), nine());
+        let lines = || vec![String::new(); 9];
+        let many = CronInForce::new(jobs(1000), none(), none(), lines(), lines());
         assert_eq!((many.jobs, many.unheard.len(), many.unknown.len()), (None, 5, 5));
     }
 }

@@ -36,7 +36,9 @@ async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
         queue.is_ok_and(|queue| may_use(&context, &queue).is_ok())
     });
     if !sees_whole_types(&context.caller) {
-        queues.iter_mut().for_each(|queue| queue.type_throughput_per_s = None);
+        for queue in &mut queues {
+            queue.type_throughput_per_s = None;
+        }
     }
     Ok(Queues { queues })
 }
