@@ -1,4 +1,4 @@
-//! What callers with bounds, and callers without the scope read, reach by corrections, contexts, lists and numbers.
+//! The reach of callers with bounds, and of callers without the scope `read`: corrections, contexts, lists and numbers.
 
 use hero::rpc::{Bounds, Caller, Scope, code};
 use serde_json::{Value, json};
