@@ -1,6 +1,5 @@
 //! Fail points: places where a process of a test aborts or hangs, to prove that its jobs are
-//! recovered. They exist only with the feature `failpoints`, which the tests enable and no other
-//! build has.
+//! recovered. Development builds have them, optimised builds have not.
 //!
 //! `HERO_FAILPOINT=NAME:N` aborts the process when it reaches the point NAME for the Nth time;
 //! `HERO_STALL=NAME` blocks each thread that reaches it.
@@ -21,7 +20,7 @@ pub const AFTER_FINISH: &str = "after-finish";
 pub const LOG_FILE: &str = "log-file";
 
 /// Aborts the process here if the environment says so.
-#[cfg(feature = "failpoints")]
+#[cfg(debug_assertions)]
 pub fn reached(name: &str) {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -42,7 +41,7 @@ pub fn reached(name: &str) {
 }
 
 /// Blocks this thread for ever if `HERO_STALL` names the point, as a disk does that hangs.
-#[cfg(feature = "failpoints")]
+#[cfg(debug_assertions)]
 pub fn stalls_at(name: &str) {
     while std::env::var("HERO_STALL").is_ok_and(|stalled| stalled == name) {
         std::thread::park();
@@ -50,11 +49,11 @@ pub fn stalls_at(name: &str) {
 }
 
 /// Does nothing.
-#[cfg(not(feature = "failpoints"))]
+#[cfg(not(debug_assertions))]
 #[inline]
 pub fn reached(_: &str) {}
 
 /// Does nothing.
-#[cfg(not(feature = "failpoints"))]
+#[cfg(not(debug_assertions))]
 #[inline]
 pub fn stalls_at(_: &str) {}
