@@ -247,7 +247,7 @@ impl Args for SettingOptions {
     fn augment_args(command: Command) -> Command {
         // The sections of the help come in the order of their first options.
         let mut settings: Vec<&Setting> = settings().collect();
-        settings.sort_by_key(|setting| sections::place(setting));
+        settings.sort_by_cached_key(|setting| sections::place(setting));
         settings.into_iter().fold(command, |command, setting| command.arg(option(setting)))
     }
 
