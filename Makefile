@@ -13,8 +13,6 @@ AMQPLIB := 0.10.9
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 # All packages are chosen, so that their libraries have the same features in each command, and are compiled once.
 BUILD := $(CARGO) build --locked --workspace
-# Most tests wait most of the time.
-THREADS := $(shell echo $$((3 * $$(nproc) / 2)))
 # The hostile scripts of an unprivileged user, without the package.
 UNPRIVILEGED := escape::hostile_scripts_of_an_unprivileged_user
 # The prefix of commands that need root.
@@ -42,7 +40,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original slow lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
+        test-fresh test-sal-original release-check lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +60,8 @@ deps: ## install redis-server from Debian if it is missing
 deps-test: deps ## get the Debian packages that only tests use
 	$(call package,python3-redis,/usr/bin/python3 -c 'import redis',tests with foreign programs in Python)
 	$(call package,python3-jsonschema,/usr/bin/python3 -c 'import jsonschema',the check of docs/openrpc.json)
+	$(call package,python3-yaml,/usr/bin/python3 -c 'import yaml',the comparison of YAML in scripts)
+	$(call package,openssl,command -v openssl,tests of TLS)
 	$(call package,python3-venv,/usr/bin/python3 -c 'import ensurepip',tests of Python packages)
 	@if [ -x $(TOOLS)/usr/bin/prometheus-node-exporter ] && [ -x $(TOOLS)/usr/bin/prometheus ] || \
 	    { command -v prometheus && command -v prometheus-node-exporter; } > /dev/null; then \
@@ -103,19 +103,9 @@ demo: rust deps ## real jobs of every type through a real Redis, and a table of 
 	$(or $(PROGRAM),$(DEBUG)) dev $(if $(KEEP),--keep '$(KEEP)') -- examples/demo.sh
 	$(if $(KEEP),$(or $(PROGRAM),$(DEBUG)) dev --keep '$(KEEP)')
 
-# The storm of faults uses both cores; it runs alone, after the tests that wait on conditions.
-# Seeds are fixed, so that a failure repeats. The hostile scripts run once, as this user: those of an unprivileged user run
-# in the unit of the package, in the system test.
-test: rust deps-test ## all tests, each on a private Redis of its own
-	@export HERO_SKIPPED_LOG=$$(mktemp) PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1}; \
-	export RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(THREADS)}; \
-	$(CARGO) test --locked --workspace -- --skip chaos::storm --skip chaos::cluster --skip chaos::shards \
-	    --skip $(UNPRIVILEGED) && \
-	$(CARGO) test --locked --workspace --test integration -- --test-threads 1 chaos::storm chaos::cluster chaos::shards; status=$$?; \
-	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
-
-slow: rust deps-test ## all tests, and then the forty slowest of them with their seconds
-	@CARGO='$(CARGO)' RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(THREADS)} tests/slow
+# Seeds are fixed, so that a failure repeats.
+test: rust deps-test ## all tests, each on a private Redis of its own; NAMES='WORD...' takes those whose names contain one; prints how long each took
+	CARGO=$(CARGO) tests/run $(NAMES)
 
 test-quick: rust deps ## unit tests and the store tests
 	$(CARGO) test --locked --workspace --lib
@@ -123,9 +113,7 @@ test-quick: rust deps ## unit tests and the store tests
 
 # What is missing on this machine is skipped, counted and named at the end.
 test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
-	@export HERO_SKIPPED_LOG=$$(mktemp); \
-	$(CARGO) test --locked --package hero-engine --lib process -- --nocapture; status=$$?; \
-	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
+	CARGO=$(CARGO) tests/run --package hero-engine process
 
 fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
 	FUZZ_SECONDS=$(or $(SECONDS),60) SEED=$${SEED:-random} \
@@ -146,7 +134,7 @@ chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST
 foreign: rust deps-test ## every pair of old and new programs, with JOBS=1000 jobs each
 	FOREIGN_JOBS=$${JOBS:-1000} $(CARGO) test --locked --test integration foreign:: -- --test-threads 2
 
-test-system: rust ## the package on a real Debian 12 with systemd, booted in a container; SUITE=trixie for 13; as root
+test-system: rust ## the package with the program of the tests on a real Debian 12 with systemd, booted in a container; SUITE=trixie for 13; as root
 	CARGO=$(CARGO) HERO_SYSTEM_TEST_SUITE=$(or $(SUITE),bookworm) tests/system/run
 
 # Not for CI: the processor of that machine is emulated.
@@ -211,6 +199,13 @@ CRATES := error proto config store artifacts client
 
 crates: rust ## pack the crate hero-client, with those that it needs, into target/package
 	$(CARGO) package --locked $(CRATES:%=--package hero-%)
+
+# Hours: what takes too long for each change.
+release-check: deb ## before a release: the shipped package on booted Debian 12 and 13, the full storms, two equal builds; as root
+	for suite in bookworm trixie; do \
+	    HERO_DEB=$$(echo $$PWD/target/debian/hero_*_$$(dpkg --print-architecture).deb) HERO_SYSTEM_TEST_SUITE=$$suite tests/system/run || exit 1; \
+	done
+	$(MAKE) deny chaos deb-twice
 
 deb-twice: rust ## build the package twice from nothing, and compare: the builds must be equal
 	CARGO=$(CARGO) packaging/build-twice
