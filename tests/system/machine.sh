@@ -41,11 +41,10 @@ take_lock() {
 build_package() {
     deb=${HERO_DEB:-}
     [ -z "$deb" ] || return 0
-    echo "building the package"
+    echo "building the package with the program of the tests"
     mkdir -p "$CACHE"
-    # With the settings of the profile `release`, which compile sooner and pack the same files.
-    CARGO_PROFILE_DIST_LTO=thin CARGO_PROFILE_DIST_CODEGEN_UNITS=16 \
-        packaging/build-deb > "$CACHE/build-deb.log" 2>&1 || {
+    ${CARGO:-cargo} build --locked --workspace --bin hero || exit 1
+    packaging/build-deb target/debug/hero > "$CACHE/build-deb.log" 2>&1 || {
         tail -n 30 "$CACHE/build-deb.log"
         echo "the package cannot be built"
         exit 1
