@@ -43,11 +43,6 @@ impl JobSettings {
         Ok(job)
     }
 
-    /// Returns a setting that is a text.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).and_then(Value::as_str)
-    }
-
     /// Returns them as they were given.
     pub(super) fn members(self) -> Map<String, Value> {
         self.0
