@@ -22,7 +22,7 @@ use crate::store::JobSummary;
 impl CallContext {
     /// Returns whether the caller may change jobs of others.
     pub(super) fn operates(&self) -> bool {
-        self.caller.scopes.has(Scope::Operate) || self.caller.scopes.has(Scope::Admin)
+        self.caller.operates()
     }
 
     /// Returns whether the caller has bounds.
@@ -192,7 +192,7 @@ impl CallContext {
 
     /// Returns whether the caller may read jobs of others.
     pub(super) fn reads(&self) -> bool {
-        self.caller.scopes.has(Scope::Read)
+        self.caller.reads()
     }
 
     /// Refuses to change a queue or an actor, which have jobs of all callers and contexts, if the caller is bound to
