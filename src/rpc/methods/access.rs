@@ -271,13 +271,6 @@ impl CallContext {
         Ok(self.config.check_asked(&job.spec)?)
     }
 
-    /// Returns the job that an id or its unique beginning names, which the caller may see.
-    pub(super) async fn seen_job(&self, Spelled(id): Spelled<JobId>) -> Result<JobId, RpcError> {
-        let id = self.job_named(id).await?;
-        self.may_see(&id).await?;
-        Ok(id)
-    }
-
     /// Returns the job that an id or its unique beginning names, which the caller may change.
     pub(super) async fn own_job(
         &self,
@@ -300,7 +293,7 @@ impl CallContext {
 
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
     /// own.
-    pub(super) fn finds(&self, job: &JobSummary) -> bool {
+    pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {
         let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
         Belongs::of_summary(job).is_within(&self.caller) && (self.reads() || is_own())
     }
@@ -347,6 +340,6 @@ impl CallContext {
 }
 
 /// The error for a job that the caller may not see: the same as for a job that does not exist.
-fn hidden(id: &JobId) -> RpcError {
+pub(super) fn hidden(id: &JobId) -> RpcError {
     ClientError::NoSuchJob(id.clone()).into()
 }
