@@ -32,6 +32,7 @@ mod prerequisites;
 mod presence;
 mod purge;
 mod recovery;
+mod rights;
 mod samples;
 mod schedule;
 mod statistics;

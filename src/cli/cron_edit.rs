@@ -120,7 +120,8 @@ impl Add {
             client.read_words(used, &mut spec.params, &self.options.given.words()).await?;
         }
         let new = self.options.change(Some(self.schedule.clone()), &spec);
-        client.add_periodic_job(&config.crontab(), &self.name, new, &user()).await?;
+        let (files, by) = (config.crontab(), user());
+        client.add_periodic_job(&files, &self.name, new, &by, |_| Ok::<_, Error>(())).await?;
         said(&self.name, "added", global)?;
         tell_next(&client, &config.crontab(), &self.name).await?;
         job_notes::print(&spec, config);
@@ -151,7 +152,8 @@ impl Edit {
             let message = "nothing to change: give an option, such as --schedule, or a file";
             return Err(Error::new(Exit::Usage, message));
         }
-        client.edit_periodic_job(&config.crontab(), &self.name, change, &user()).await?;
+        let (files, by) = (config.crontab(), user());
+        client.edit_periodic_job(&files, &self.name, change, &by, |_| Ok::<_, Error>(())).await?;
         said(&self.name, "changed", global)?;
         tell_next(&client, &config.crontab(), &self.name).await?;
         job_notes::print(&spec, config);

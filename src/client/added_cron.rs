@@ -4,6 +4,7 @@ use super::{Client, ClientError};
 use crate::config::Crontab;
 use crate::error::{Error, Exit};
 use crate::proto::cron::{ADDED_BYTES_MAX, ADDED_MAX, AddedCron, CronChange, CronName};
+use crate::proto::job::Job;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::text::shown;
 use crate::store::{CronEdit, CronEdited};
@@ -12,22 +13,23 @@ use crate::store::{CronEdit, CronEdited};
 const BY_CHARS_MAX: usize = 200;
 
 impl Client {
-    /// Adds a periodic job to those in Redis; `by` is who asks.
+    /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets the job as its firings submit it.
     ///
     /// # Errors
     /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; the code of
     /// [`ClientError::Store`].
-    pub async fn add_periodic_job(
+    pub async fn add_periodic_job<E: From<Error>>(
         &self,
         files: &Crontab,
         name: &str,
         new: CronChange,
         by: &str,
-    ) -> Result<(), Error> {
+        may_submit: impl FnOnce(&Job) -> Result<(), E>,
+    ) -> Result<(), E> {
         let name = free_name(files, name)?;
         let added = self.signed(AddedCron::default().with(new), by).await?;
         let text = checked(files, &name, &added)?;
-        self.check_used(files, &name, &added).await?;
+        may_submit(&self.job_of(files, &name, &added).await?)?;
         self.edit(&name, CronEdit::Add(&text)).await?;
         self.note("cron.add", &name).await;
         Ok(())
@@ -47,26 +49,33 @@ impl Client {
         Ok(of.and_then(|of| of.job.get("uses")?.as_str()?.parse().ok()))
     }
 
-    /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks.
+    /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks. `may_submit` gets the changed
+    /// job as its firings submit it, unless the change leaves its settings as they are.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
-    pub async fn edit_periodic_job(
+    pub async fn edit_periodic_job<E: From<Error>>(
         &self,
         files: &Crontab,
         name: &str,
         change: CronChange,
         by: &str,
-    ) -> Result<(), Error> {
+        may_submit: impl FnOnce(&Job) -> Result<(), E>,
+    ) -> Result<(), E> {
         let name = free_name(files, name)?;
-        let added = self.store.cron_added().await.map_err(ClientError::from)?;
+        let added =
+            self.store.cron_added().await.map_err(ClientError::from).map_err(Error::from)?;
         let Some((_, before)) = added.into_iter().find(|(other, _)| *other == name) else {
-            return Err(missing(&name));
+            return Err(missing(&name).into());
         };
+        let changes_job = !change.job.is_empty();
         let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
-        self.check_used(files, &name, &changed).await?;
+        let job = self.job_of(files, &name, &changed).await?;
+        if changes_job {
+            may_submit(&job)?;
+        }
         self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
         self.note("cron.edit", &name).await;
         Ok(())
@@ -83,17 +92,18 @@ impl Client {
         Ok(())
     }
 
-    /// Refuses a published script that does not exist, or that its jobs do not fit.
-    async fn check_used(
+    /// Returns the job of a firing now, with the published script that it names.
+    async fn job_of(
         &self,
         files: &Crontab,
         name: &CronName,
         added: &AddedCron,
-    ) -> Result<(), Error> {
+    ) -> Result<Job, Error> {
         let bad = |why: String| Error::new(Exit::Data, format!("cron {name}: {why}"));
         let entry = files.rules.entry(name, added).map_err(bad)?;
         let mut job = entry.job(self.now().await?);
-        Ok(self.resolve_script(&mut job).await?)
+        self.resolve_script(&mut job).await?;
+        Ok(job)
     }
 
     async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::{Client, ClientError};
 use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
+use crate::proto::job_rights::JobRights;
 
 /// A choice of records.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,17 @@ impl Client {
     pub fn as_author(mut self, author: Author) -> Self {
         self.author = Arc::new(author);
         self
+    }
+
+    /// Sees and changes the jobs that a call names with the rights of a caller: a job beyond them is none.
+    #[must_use]
+    pub fn acting_as(self, rights: JobRights) -> Self {
+        if rights == JobRights::default() {
+            return self;
+        }
+        let rights = Arc::new(rights);
+        let shards = self.shards.map(|store| store.acting_as(Arc::clone(&rights)));
+        Self { store: shards.home().clone(), shards, ..self }
     }
 
     /// Records a change that was made. A failure is logged, since the change is made.

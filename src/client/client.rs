@@ -253,11 +253,11 @@ impl Client {
         self.check(&job)?;
         self.place(&mut job)?;
         let store = match how {
-            Submission::Run => self.waiters(&job.id)?.store(),
-            Submission::Create | Submission::Start => self.of(&job.id)?,
+            Submission::Run => self.of(&job.id)?.clone().awaited(),
+            Submission::Create | Submission::Start => self.of(&job.id)?.clone(),
         };
         // A job is large: the futures of callers stay small.
-        Box::pin(self.store_one_on(store, job, how != Submission::Create)).await
+        Box::pin(self.store_one_on(&store, job, how != Submission::Create)).await
     }
 
     fn waiters(&self, id: &JobId) -> Result<&Waiters, ClientError> {

@@ -55,6 +55,7 @@ impl Client {
             after_any: job.spec.after_any.len(),
             dependents: job.dependents.clone(),
             dependents_more: job.dependents_more,
+            graph: None,
         };
         let mut leaves = vec![Leaf { id: job.id.clone(), kin, parent: 0, more: 0 }];
         let mut level = 0..1;

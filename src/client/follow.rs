@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{Client, ClientError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::store::{Blocking, LogLine, Store};
@@ -22,6 +24,7 @@ pub struct JobFollower {
     status: Option<JobStatus>,
     pub(super) unfinished: String,
     wait: Duration,
+    created_at: Option<Timestamp>,
 }
 
 /// The next part of a job's course.
@@ -43,11 +46,42 @@ impl Client {
         let store = self.of_or_home(id).clone();
         let connection = store.blocking();
         let (id, unfinished) = (id.clone(), String::new());
-        JobFollower { store, connection, id, after, status: None, unfinished, wait: WAIT }
+        let (status, wait, created_at) = (None, WAIT, None);
+        JobFollower { store, connection, id, after, status, unfinished, wait, created_at }
+    }
+
+    /// Refuses a later job that has the id of the one that was created at this time.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
+    pub async fn check_same_job(
+        &self,
+        id: &JobId,
+        created_at: Option<Timestamp>,
+    ) -> Result<(), ClientError> {
+        is_same(self.of_or_home(id), id, created_at).await
     }
 }
 
+/// Refuses a later job with the id of the one that was created at this time.
+async fn is_same(
+    store: &Store,
+    id: &JobId,
+    created_at: Option<Timestamp>,
+) -> Result<(), ClientError> {
+    let Some(own) = created_at else { return Ok(()) };
+    let found = store.state_and_unfinished(id).await?;
+    let is_gone = found.is_none_or(|(_, _, at)| at.is_some_and(|at| at != own));
+    if is_gone { Err(ClientError::NoSuchJob(id.clone())) } else { Ok(()) }
+}
+
 impl JobFollower {
+    /// Follows the job that was created at this time: a later one with its id is none.
+    #[must_use]
+    pub fn created_at(self, created_at: Option<Timestamp>) -> Self {
+        Self { created_at, ..self }
+    }
+
     /// Waits for the next state or the next lines. Can be cancelled at any time.
     ///
     /// # Errors
@@ -56,12 +90,17 @@ impl JobFollower {
         loop {
             // The log is complete before a job has ended: read after the state it has all lines.
             let found = self.store.state_and_unfinished(&self.id).await?;
-            let (status, unfinished) =
+            let is_later = |at: Option<Timestamp>| {
+                self.created_at.is_some_and(|own| at.is_some_and(|at| at != own))
+            };
+            let found = found.filter(|(_, _, created_at)| !is_later(*created_at));
+            let (status, unfinished, _) =
                 found.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
             let is_news = self.status != Some(status) || self.unfinished != unfinished;
             self.unfinished = unfinished;
             if status.is_terminal() {
                 let lines = self.read_on().await?;
+                is_same(&self.store, &self.id, self.created_at).await?;
                 let is_last = lines.len() < LINES;
                 return Ok(self.noted(status, lines, is_last));
             }
@@ -72,6 +111,7 @@ impl JobFollower {
             let read = self.store.follow_log(&mut self.connection, &self.id, after, self.wait);
             let lines = read.await?;
             if !lines.is_empty() {
+                is_same(&self.store, &self.id, self.created_at).await?;
                 // What stood after the last line may be one of these.
                 self.unfinished.clear();
                 return Ok(self.noted(status, lines, false));

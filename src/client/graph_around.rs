@@ -82,6 +82,8 @@ impl Client {
         let store = self.of(graph)?;
         let relations = store.dependents(&ids).await?;
         let jobs = store.summaries(ids).await?.into_iter().zip(relations);
+        // A later job may have the id of a deleted one.
+        let jobs = jobs.filter(|(_, of)| of.graph.as_deref() == Some(graph.as_str()));
         Ok(jobs.filter_map(|(job, of)| Some(GraphJob::new(job?, of))).collect())
     }
 

@@ -40,11 +40,11 @@ impl Client {
     ) -> Result<GraphChange, ClientError> {
         let (members, corrections) = self.to_retry(id, how).await?;
         let mut change = GraphChange::default();
-        let none = Corrections::new();
+        let (none, members_store) = (Corrections::new(), self.of(id)?.within_graph(id));
         // In the order of the graph: a job is retried after its prerequisites.
         for member in members {
             let own = corrections.get(&member.id).unwrap_or(&none);
-            match self.of(id)?.retry_corrected(&member.id, own).await? {
+            match members_store.retry_corrected(&member.id, own).await? {
                 RetryOutcome::Moved(_) => change.done += 1,
                 other => {
                     if let Err(error) = moved("retry", &member.id, other) {
@@ -115,7 +115,9 @@ impl Client {
         let mut steps = Vec::with_capacity(members.len());
         for some in members.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids: Vec<JobId> = some.iter().map(|member| member.id.clone()).collect();
-            steps.extend(some.iter().cloned().zip(self.of(id)?.dependents(&ids).await?));
+            let jobs = some.iter().cloned().zip(self.of(id)?.dependents(&ids).await?);
+            // A later job may have the id of a deleted one.
+            steps.extend(jobs.filter(|(_, job)| job.graph.as_deref() == Some(id.as_str())));
         }
         Ok(steps)
     }

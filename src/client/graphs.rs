@@ -165,6 +165,11 @@ impl GraphChange {
     }
 }
 
+/// Returns whether the hash of a job names a graph or batch: a later job may have the id of a deleted one.
+fn is_of(job: &JobSummary, graph: &JobId) -> bool {
+    job.fields.get("graph_id").is_some_and(|of| of == graph.as_str())
+}
+
 /// The outcomes of jobs that may run again.
 pub(super) const NOT_FINISHED: [GraphJobOutcome; 2] =
     [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
@@ -204,8 +209,7 @@ impl Client {
         let members = self.of(id)?.graph_members(id, outcomes, after, limit).await?;
         let ids = members.iter().map(|member| member.id.clone()).collect();
         let jobs = self.of(id)?.summaries(ids).await?;
-        let of_graph =
-            |job: &JobSummary| job.fields.get("graph_id").is_some_and(|of| of == id.as_str());
+        let of_graph = |job: &JobSummary| is_of(job, id);
         let rows = members.into_iter().zip(jobs);
         Ok(rows.map(|(member, job)| JobOfGraph { member, job: job.filter(of_graph) }).collect())
     }
@@ -258,11 +262,11 @@ impl Client {
     /// # Errors
     /// As [`Client::retry_graph`].
     pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
-        let by = self.author.signature();
+        let (by, members) = (self.author.signature(), self.of(id)?.within_graph(id));
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match self.of(id)?.stop_by(&member.id, self.job.kept(), &by).await? {
+            match members.stop_by(&member.id, self.job.kept(), &by).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}
@@ -290,16 +294,18 @@ impl Client {
         for some in waiting.chunks(Store::GRAPHS_PER_PAGE_MAX) {
             let ids = some.iter().map(|member| member.id.clone()).collect();
             let jobs = self.of(id)?.summaries(ids).await?;
-            let running = jobs.iter().flatten().find(|job| job.status == JobStatus::Started);
+            let is_running = |job: &&JobSummary| job.status == JobStatus::Started && is_of(job, id);
+            let running = jobs.iter().flatten().find(is_running);
             if let Some(job) = running {
                 return Err(runs(&job.id));
             }
         }
         // A deleted job ends its dependents, and with them the graph.
         self.of(id)?.drop_callbacks(id).await?;
+        let members = self.of(id)?.within_graph(id);
         let mut change = GraphChange::default();
         for member in self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?.iter().rev() {
-            match self.of(id)?.delete(&member.id, self.job.kept()).await? {
+            match members.delete(&member.id, self.job.kept()).await? {
                 DeleteOutcome::Deleted => change.done += 1,
                 DeleteOutcome::Missing => {}
                 DeleteOutcome::Running => return Err(runs(&member.id)),

@@ -34,11 +34,6 @@ impl Waiters {
         Self { store, idle: Mutex::default(), places: Semaphore::new(CONNECTIONS_MAX) }
     }
 
-    /// The store whose jobs push a reply.
-    pub(super) fn store(&self) -> &Store {
-        &self.store
-    }
-
     /// Waits for the end of a job, at most for `patience`. `replies` if the job is known to push a reply.
     pub(super) async fn wait(
         &self,

@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tracing::warn;
 
-use super::{Cancel, Engine, Failure, Log, Script, ScriptRequest, StopReason, Stream, Success};
-use crate::config::{JobConfig, TypeConfig};
+use super::{
+    Cancel, Engine, Failure, InputFiles, Log, Script, ScriptRequest, StopReason, Stream, Success,
+};
+use crate::config::{EngineKind, JobConfig, TypeConfig};
 use crate::error::reason;
+use crate::proto::job::AskedBounds;
 use crate::proto::target::ScriptType;
 use crate::proto::units::format_duration;
 
@@ -30,6 +33,19 @@ pub(super) struct HookedEngine {
     before: Option<Hook>,
     after: Option<Hook>,
     timeout: Duration,
+    reads: JobDataFor,
+}
+
+/// The part of the data of its job that a hook gets. A variable of the job can replace the program of a hook, as `BASH_ENV`, or keep it
+/// from its work, as `SHELLOPTS`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JobDataFor {
+    /// An interpreter that starts no program: the variables are values.
+    Interpreter,
+    /// An interpreter that may start programs: those variables whose names begin with `HERO_`.
+    InterpreterOfPrograms,
+    /// A program: the same, and all of them as JSON on its standard input.
+    Program,
 }
 
 /// A script that runs before or after a job.
@@ -62,7 +78,12 @@ pub(super) fn around(
     if before.is_none() && after.is_none() {
         return engine;
     }
-    Arc::new(HookedEngine { engine, before, after, timeout: hooks.timeout })
+    let reads = match config.engine {
+        EngineKind::Command => JobDataFor::Program,
+        EngineKind::Sal => JobDataFor::InterpreterOfPrograms,
+        EngineKind::Osis | EngineKind::HeroScript => JobDataFor::Interpreter,
+    };
+    Arc::new(HookedEngine { engine, before, after, timeout: hooks.timeout, reads })
 }
 
 /// Reads the text of a hook, within the bound of scripts.
@@ -77,6 +98,24 @@ fn read(file: &Path, bytes_max: u64) -> Result<String, String> {
     Ok(text)
 }
 
+impl JobDataFor {
+    /// Returns the variables of a hook.
+    fn variables(self, job: &Script<'_>) -> BTreeMap<String, String> {
+        let mut env = job.env.clone();
+        if self != Self::Interpreter {
+            env.retain(|name, _| name.starts_with("HERO_"));
+        }
+        env
+    }
+
+    /// Returns the standard input of a hook.
+    fn files(self, job: &Script<'_>) -> Option<InputFiles> {
+        let stdin = json!({ "env_vars": job.env, "args": job.args }).to_string().into_bytes();
+        let files = InputFiles { stdin: Some(stdin.into()), ..InputFiles::default() };
+        (self == Self::Program).then_some(files)
+    }
+}
+
 impl Hook {
     /// Describes why its text cannot be read; `None` if it can.
     fn unavailable(&self) -> Option<String> {
@@ -85,16 +124,19 @@ impl Hook {
         Some(format!("cannot read the script {file} of its hook `{key}`: {why}"))
     }
 
-    /// Returns it as a script of the job, with an environment and a deadline.
+    /// Returns it as a script of the job, with an environment, a standard input and a deadline. The bounds that the job asks
+    /// for are its own.
     fn script<'a>(
         &'a self,
         job: &Script<'a>,
-        env: &'a BTreeMap<String, String>,
+        (env, files): (&'a BTreeMap<String, String>, Option<&'a InputFiles>),
         deadline: Instant,
     ) -> Result<Script<'a>, Failure> {
+        static BOUNDS: LazyLock<AskedBounds> = LazyLock::new(AskedBounds::default);
         let text = self.text.as_deref();
         let source = text.map_err(|_| Failure::script(self.unavailable().unwrap_or_default()))?;
-        Ok(Script { source, extension: &self.extension, env, files: None, deadline, ..*job })
+        let (extension, bounds) = (&self.extension, &*BOUNDS);
+        Ok(Script { source, extension, env, files, bounds, deadline, ..*job })
     }
 
     /// Says in a sentence how it failed, with the time that it had.
@@ -123,7 +165,8 @@ impl HookedEngine {
     ) -> Result<(), Failure> {
         let Some(hook) = &self.before else { return Ok(()) };
         let deadline = script.deadline.min(Instant::now() + self.timeout);
-        let own = hook.script(script, script.env, deadline)?;
+        let (env, files) = (self.reads.variables(script), self.reads.files(script));
+        let own = hook.script(script, (&env, files.as_ref()), deadline)?;
         let Err(failure) = self.engine.run(&own, cancel, &HookLog { key: hook.key, log }) else {
             return Ok(());
         };
@@ -146,9 +189,9 @@ impl HookedEngine {
             Err(Failure::Stopped(StopReason::Shutdown)) => self.timeout.min(AT_SHUTDOWN),
             _ => self.timeout,
         };
-        let mut env = script.env.clone();
+        let (mut env, files) = (self.reads.variables(script), self.reads.files(script));
         env.insert(OUTCOME.to_owned(), outcome(result));
-        let own = hook.script(script, &env, Instant::now() + timeout);
+        let own = hook.script(script, (&env, files.as_ref()), Instant::now() + timeout);
         let ran = own
             .and_then(|own| self.engine.run(&own, &Cancel::new(), &HookLog { key: hook.key, log }));
         if let Err(failure) = ran {

@@ -11,6 +11,7 @@ pub mod env_file;
 pub mod error_kind;
 pub mod graph;
 pub mod job;
+pub mod job_rights;
 pub mod json_text;
 pub mod keys;
 pub mod legacy;

@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 pub use self::course::CallCourse;
-use super::belongs::Belongs;
 use super::caller::Caller;
 use super::method::CallContext;
 use super::rpc_error::{RpcError, code, shown};
@@ -22,7 +21,6 @@ use super::service::ApiService;
 use super::table::MethodTable;
 use crate::config::EngineKind;
 use crate::proto::target::ScriptType;
-use crate::store::JobSummary;
 
 /// The versions of the protocol that begin with `initialize`, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -88,11 +86,6 @@ impl AgentServer {
         let given = params.clone();
         let call = Box::pin(server.answer(method, params));
         course.follow(self, &given, seen, call).await
-    }
-
-    /// Returns whether the agent may see a job.
-    fn sees(&self, job: &JobSummary) -> bool {
-        Belongs::of_summary(job).is_within(&self.context.caller)
     }
 
     /// Answers a request.

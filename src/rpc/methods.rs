@@ -43,6 +43,7 @@ mod session;
 mod system;
 mod told_job;
 mod unique_keys;
+mod visible_reads;
 
 use super::method::Method;
 use super::rpc_error::{RpcError, code};

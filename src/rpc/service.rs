@@ -126,8 +126,9 @@ impl ApiService {
         caller: Arc<Caller>,
         through: &'static str,
     ) -> CallContext {
+        let client = self.0.client.clone().as_author(author(&caller, through));
         CallContext {
-            client: self.0.client.clone().as_author(author(&caller, through)),
+            client: client.acting_as(caller.job_rights()),
             address: Arc::clone(&self.0.address),
             config: self.config(),
             caller,

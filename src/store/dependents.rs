@@ -21,12 +21,14 @@ pub struct JobDependents {
     pub dependents: Vec<JobId>,
     /// The number of further dependents.
     pub dependents_more: u64,
+    /// The graph or batch that its hash names.
+    pub graph: Option<String>,
 }
 
 /// Begins an entry of a pending set that only has to end, as the scripts write it.
 const ANY: char = '?';
-const FIELDS: [&str; 6] =
-    ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more"];
+const FIELDS: [&str; 7] =
+    ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more", "graph_id"];
 
 impl Store {
     /// Reads the prerequisites and dependents of jobs, in one round trip.
@@ -101,5 +103,6 @@ fn read(answer: Value) -> JobDependents {
         after_any: any,
         dependents: ids(next()),
         dependents_more: next().parse().unwrap_or_default(),
+        graph: Some(next()).filter(|graph| !graph.is_empty()),
     }
 }

@@ -3,7 +3,7 @@
 use redis::ScriptInvocation;
 use serde_json::json;
 
-use super::submission::{named_target, scope_field};
+use super::submission::{fields_of_submitter, named_target};
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
@@ -48,7 +48,7 @@ impl NewGraph {
         for (callback, job) in &self.callbacks {
             let mut texts = Vec::from(named_target(job));
             let fields = job.submitted_fields().into_iter().filter(|(name, _)| *name != "id");
-            let fields = fields.chain(scope_field(job));
+            let fields = fields.chain(fields_of_submitter(job));
             texts.extend(fields.flat_map(|(name, value)| [name.to_owned(), value]));
             script.arg(callback.as_str()).arg(json!(texts).to_string());
         }
@@ -126,8 +126,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_graph(&self, id: &JobId) -> Result<bool, StoreError> {
-        Ok(self.run_script::<u8>("deleting a graph", &self.scripts.drop_graph, id.as_str()).await?
-            == 1)
+        self.drop_parts(id, "").await
     }
 
     /// Takes the callbacks and notifications of a graph or batch away.
@@ -135,9 +134,13 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn drop_callbacks(&self, id: &JobId) -> Result<(), StoreError> {
-        let mut command = redis::cmd("HDEL");
-        command.arg(self.keys.graph(id)).arg("callbacks").arg("notify");
-        self.link.query::<u64>("taking the callbacks of a graph away", &command).await.map(drop)
+        self.drop_parts(id, "callbacks").await.map(drop)
+    }
+
+    async fn drop_parts(&self, id: &JobId, what: &str) -> Result<bool, StoreError> {
+        let mut script = self.scripts.drop_graph.prepare_invoke();
+        script.arg(id.as_str()).arg(what);
+        Ok(self.invoke_for_caller::<u8>("deleting a graph", script).await? == 1)
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.

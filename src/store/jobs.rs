@@ -95,7 +95,7 @@ impl Store {
                 let script = if replaces { &self.scripts.replace } else { &self.scripts.submit };
                 let mut script = script.prepare_invoke();
                 submission(&mut script, part, start, retention);
-                let results: Vec<(String, String)> = self.invoke(DOING, &script).await?;
+                let results: Vec<(String, String)> = self.invoke_for_caller(DOING, script).await?;
                 submitted.extend(results.into_iter().filter_map(
                     |(code, detail)| match code.parse() {
                         Ok(status) => Some(Submitted::Accepted(status)),
@@ -137,7 +137,8 @@ impl Store {
     ) -> Result<RetryOutcome, StoreError> {
         let mut script = self.scripts.start.prepare_invoke();
         script.arg(id.as_str()).arg(kept(retention));
-        let (code, detail): (String, String) = self.invoke("starting a job", &script).await?;
+        let (code, detail): (String, String) =
+            self.invoke_for_caller("starting a job", script).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
 
@@ -210,7 +211,9 @@ impl Store {
         what: &str,
         more: &[String],
     ) -> Result<RetryStep, StoreError> {
-        self.run_script(RETRYING, &self.scripts.retry, (id, what, more)).await
+        let mut script = self.scripts.retry.prepare_invoke();
+        script.arg((id, what, more));
+        self.invoke_for_caller(RETRYING, script).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
@@ -224,7 +227,7 @@ impl Store {
     ) -> Result<DeleteOutcome, StoreError> {
         let mut script = self.scripts.delete.prepare_invoke();
         script.arg(id.as_str()).arg(kept(retention));
-        let code: String = self.invoke("deleting a job", &script).await?;
+        let code: String = self.invoke_for_caller("deleting a job", script).await?;
         match code.as_str() {
             "deleted" => Ok(DeleteOutcome::Deleted),
             "running" => Ok(DeleteOutcome::Running),

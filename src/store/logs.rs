@@ -244,22 +244,24 @@ impl Store {
         Ok(reply.ids.into_iter().map(log_line).collect())
     }
 
-    /// Reads the state of a job, and the text after the last line of its log while it runs. `None` if the job does
-    /// not exist, or its status is illegal.
+    /// Reads the state of a job, the text after the last line of its log while it runs, and the time of its creation.
+    /// `None` if the job does not exist, or its status is illegal.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn state_and_unfinished(
         &self,
         id: &JobId,
-    ) -> Result<Option<(JobStatus, String)>, StoreError> {
-        let arguments = (self.keys.job(id), "status", UNFINISHED_LINE);
-        let (status, text): (Option<String>, Option<Vec<u8>>) =
+    ) -> Result<Option<(JobStatus, String, Option<Timestamp>)>, StoreError> {
+        let arguments = (self.keys.job(id), "status", UNFINISHED_LINE, "created_at");
+        let (status, text, created_at): (Option<String>, Option<Vec<u8>>, Option<String>) =
             self.link.command("reading the state of a job", "HMGET", arguments).await?;
         let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
         let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+        let created_at = created_at.and_then(|at| at.parse().ok());
         Ok(status.map(|status| {
-            (status, if status == JobStatus::Started { text } else { String::new() })
+            let text = if status == JobStatus::Started { text } else { String::new() };
+            (status, text, created_at)
         }))
     }
 

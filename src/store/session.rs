@@ -51,8 +51,9 @@ impl Store {
             CallKind::End { .. } => String::new(),
         };
         let arguments = (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most);
-        let (code, detail): (String, String) =
-            self.run_script(DOING, &self.scripts.call, arguments).await?;
+        let mut script = self.scripts.call.prepare_invoke();
+        script.arg(arguments);
+        let (code, detail): (String, String) = self.invoke_for_caller(DOING, script).await?;
         Ok(match code.as_str() {
             "given" => GivenCall::Given,
             "missing" => GivenCall::Missing,

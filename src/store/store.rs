@@ -149,7 +149,8 @@ use redis::{FromRedisValue, ScriptInvocation, ToRedisArgs};
 use tokio::sync::watch;
 
 use crate::config::{Ack, RedisConfig};
-use crate::proto::job::ReplyFormat;
+use crate::proto::job::{JobId, ReplyFormat};
+use crate::proto::job_rights::JobRights;
 use crate::proto::keys::Keys;
 use crate::proto::shard::Shard;
 use confirmations::Confirmations;
@@ -174,6 +175,8 @@ pub struct Store {
     ack: Ack,
     confirmations: Confirmations,
     skips: Arc<SkipLog>,
+    /// The rights with which it touches the jobs that a call names.
+    rights: Arc<JobRights>,
 }
 
 impl Store {
@@ -194,6 +197,7 @@ impl Store {
             ack: config.ack,
             confirmations: Confirmations::default(),
             skips: Arc::default(),
+            rights: Arc::default(),
         })
     }
 
@@ -208,6 +212,27 @@ impl Store {
     pub fn unawaited(mut self) -> Self {
         self.is_unawaited = true;
         self
+    }
+
+    /// Submits jobs that push a reply: their submitter waits for them.
+    #[must_use]
+    pub fn awaited(mut self) -> Self {
+        self.is_unawaited = false;
+        self
+    }
+
+    /// Sees and changes the jobs that a call names with these rights: a job beyond them is none.
+    #[must_use]
+    pub fn acting_as(mut self, rights: Arc<JobRights>) -> Self {
+        self.rights = rights;
+        self
+    }
+
+    /// Changes no job but those whose hash names this graph or batch.
+    #[must_use]
+    pub fn within_graph(&self, graph: &JobId) -> Self {
+        let rights = JobRights { graph: Some(graph.to_string()), ..JobRights::clone(&self.rights) };
+        self.clone().acting_as(rights.into())
     }
 
     /// Turns the event log of job transitions on or off.
@@ -285,6 +310,17 @@ impl Store {
         let mut invocation = script.prepare_invoke();
         invocation.arg(arguments);
         self.invoke(doing, &invocation).await
+    }
+
+    /// Runs a script that names jobs for a caller: its last argument are the rights of the caller, which it compares
+    /// with the jobs that it finds.
+    async fn invoke_for_caller<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        mut script: ScriptInvocation<'_>,
+    ) -> Result<T, StoreError> {
+        script.arg(&*self.rights.argument());
+        self.invoke(doing, &script).await
     }
 
     async fn invoke<T: FromRedisValue>(

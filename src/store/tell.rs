@@ -36,8 +36,9 @@ impl Store {
         names: &[String],
     ) -> Result<TellOutcome, StoreError> {
         const DOING: &str = "telling a job an event";
-        let (code, detail): (String, String) =
-            self.run_script(DOING, &self.scripts.tell, (id.as_str(), name, event, names)).await?;
+        let mut script = self.scripts.tell.prepare_invoke();
+        script.arg((id.as_str(), name, event, names));
+        let (code, detail): (String, String) = self.invoke_for_caller(DOING, script).await?;
         Ok(match code.as_str() {
             "told" => TellOutcome::Told,
             "kept" => TellOutcome::Kept,

@@ -50,7 +50,7 @@ fn outcome(redis: &Redis, id: &str) -> serde_json::Value {
 #[test]
 fn hooks_run_around_the_script_and_their_lines_stand_marked_in_the_log() {
     let redis = Redis::start();
-    let before = "echo \"setting up $HERO_JOB_ID for $COLOUR\"; echo '{\"output\": 1}' >&$HERO_FD";
+    let before = "read -r job; echo \"setting up $HERO_JOB_ID for $job$COLOUR\"; echo '{\"output\": 1}' >&$HERO_FD";
     let after = "echo cleaning >&2; echo \"$HERO_OUTCOME\"";
     let hero = hero_with(&redis, "bash", before, after);
     let _bash = hero.actor("bash-default-1").start();
@@ -69,7 +69,8 @@ fn hooks_run_around_the_script_and_their_lines_stand_marked_in_the_log() {
         })
         .collect();
     let outcome = "after: {\"status\":\"finished\",\"error\":null,\"exit_code\":0}";
-    assert_eq!(lines[..2], ["before: setting up a for red", "mid"], "{log}");
+    let told = "before: setting up a for {\"env_vars\":{\"COLOUR\":\"red\"},\"args\":[]}";
+    assert_eq!(lines[..2], [told, "mid"], "{log}");
     let mut of_after = lines[2..].to_vec();
     of_after.sort_unstable();
     assert_eq!(of_after, ["after: cleaning", outcome], "{log}");

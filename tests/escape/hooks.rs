@@ -117,3 +117,48 @@ fn hook_hears_how_a_job_ended_whatever_the_job_says_and_finds_nothing_of_it() {
         assert_ne!(hero.run(&["job", "output", &id]).stdout, "forged\n", "{end}");
     }
 }
+
+/// Variables that make a program run other code, find other programs, or do nothing.
+const VARIABLES: [&str; 15] = [
+    "BASH_ENV=/forged",
+    "ENV=/forged",
+    "SHELLOPTS=noexec",
+    "BASHOPTS=forged",
+    "LD_PRELOAD=/forged.so",
+    "LD_LIBRARY_PATH=/forged",
+    "PYTHONPATH=/forged",
+    "PYTHONSTARTUP=/forged",
+    "NODE_OPTIONS=--forged",
+    "GIT_SSH_COMMAND=forged",
+    "GIT_CONFIG_COUNT=forged",
+    "PATH=/forged",
+    "IFS=forged",
+    "PS4=forged",
+    "HERO_OUTCOME=forged",
+];
+
+#[test]
+fn variables_of_a_job_reach_none_of_its_hooks() {
+    let redis = Redis::start();
+    let hook = redis.folder().join("after.hook");
+    let hero = hero_with(&redis, &hook, false);
+    fs::write(&hook, format!("{HOOK}; env")).expect("written");
+    let _actor = hero.actor("bash-default-1").start();
+    for (number, variable) in VARIABLES.iter().enumerate() {
+        let id = format!("variable-{number}");
+        hero.run(&["submit", "-t", "bash", "--id", &id, "--env", variable, "-e", "exit 3"]).code(0);
+        hero.run(&["job", "wait", &id]);
+        let log = hero.run(&["job", "logs", &id]).code(0).stdout;
+        let told = outcomes(&hero, &id);
+        assert!(told.iter().any(|of| of["status"].is_string()), "{variable}: {log}");
+        // The outcome has what the job wrote to standard error.
+        let is_variable = |line: &&str| line.contains("after: ") && !line.contains("after: own ");
+        let of_hook: Vec<&str> = log.lines().filter(is_variable).collect();
+        assert!(of_hook.iter().all(|line| !line.contains("forged")), "{variable}: {of_hook:?}");
+    }
+    // Its own limits do not apply to them either.
+    let small = ["submit", "-t", "bash", "--id", "small", "--memory", "16M", "-e", "exit 3"];
+    hero.run(&small).code(0);
+    hero.run(&["job", "wait", "small"]);
+    assert!(outcomes(&hero, "small").iter().any(|of| of["status"].is_string()));
+}

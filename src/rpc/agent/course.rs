@@ -82,7 +82,7 @@ impl CallCourse {
     /// Tells the progress of a job, if it has grown.
     async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut ToldProgress) {
         let found = server.context.client.job_summaries(vec![id]).await.unwrap_or_default();
-        let Some(job) = found.first().filter(|job| server.sees(job)) else { return };
+        let Some(job) = found.first().filter(|job| server.context.finds(job)) else { return };
         let share = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());
         let progress = share.unwrap_or_default();
         if told.progress.is_some_and(|before| progress <= before) {

@@ -77,7 +77,7 @@ impl Follower {
         let seat = hub.join(&topic)?;
         let news = seat.feed.news();
         let place = match (&topic, since) {
-            (FollowTopic::Job(_), since) => Some(since.unwrap_or_default()),
+            (FollowTopic::Job(..), since) => Some(since.unwrap_or_default()),
             (FollowTopic::Events, None) => {
                 tokio::time::timeout(OPEN_WAIT, seat.feed.place_of_now()).await.ok().flatten()
             }
@@ -186,8 +186,9 @@ impl Follower {
     async fn read(&mut self, place: StreamPlace) -> Result<Vec<FeedEntry>, ClientError> {
         let (client, after) = (self.hub.client(), place.to_string());
         let (places, entries): (Vec<String>, Vec<FeedEntry>) = match &self.topic {
-            FollowTopic::Job(id) => {
+            FollowTopic::Job(id, created_at) => {
                 let lines = client.get_job_logs(id, Some(&after), PAGE).await?;
+                client.check_same_job(id, *created_at).await?;
                 lines
                     .into_iter()
                     .map(|line| (line.id.clone(), FeedEntry::Line(line.into())))
@@ -217,7 +218,7 @@ impl Follower {
         };
         let entries = taken.entries.into_iter();
         match self.topic {
-            FollowTopic::Job(_) => {
+            FollowTopic::Job(..) => {
                 let line =
                     |entry| if let FeedEntry::Line(line) = entry { Some(line) } else { None };
                 let (ended, error) = match taken.ended {

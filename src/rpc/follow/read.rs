@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::feed::{FeedEntry, SharedFeed};
 use super::place::StreamPlace;
 use super::topic::FollowTopic;
@@ -21,7 +23,7 @@ const ENTRY_BYTES: usize = 100;
 /// Reads what is followed until it ends; mostly it is aborted when the last follower has left.
 pub(super) async fn read(client: &Client, topic: &FollowTopic, feed: &SharedFeed) {
     match topic {
-        FollowTopic::Job(id) => read_job(client, id, feed).await,
+        FollowTopic::Job(id, created_at) => read_job(client, (id, *created_at), feed).await,
         FollowTopic::Events => read_events(client, feed).await,
         FollowTopic::Stats => read_stats(client, feed).await,
     }
@@ -43,7 +45,11 @@ async fn trouble(client: &Client, feed: &SharedFeed, error: &ClientError) {
     }
 }
 
-async fn read_job(client: &Client, id: &JobId, feed: &SharedFeed) {
+async fn read_job(
+    client: &Client,
+    (id, created_at): (&JobId, Option<Timestamp>),
+    feed: &SharedFeed,
+) {
     let begin = loop {
         match client.get_last_job_logs(id, 1).await {
             Ok(last) => break last.first().map_or("0-0".to_owned(), |line| line.id.clone()),
@@ -51,7 +57,7 @@ async fn read_job(client: &Client, id: &JobId, feed: &SharedFeed) {
         }
     };
     feed.change(|content| content.open(StreamPlace::of(&begin)));
-    let mut follower = client.follow_job(id, begin);
+    let mut follower = client.follow_job(id, begin).created_at(created_at);
     loop {
         let news = match follower.next().await {
             Ok(news) => news,

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use super::place::StreamPlace;
 use crate::proto::job::JobId;
 
 /// A thing that is followed. All that follow the same one share a reader.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum FollowTopic {
-    /// The states and the log of a job.
-    Job(JobId),
+    /// The states and the log of a job, with the time of its creation: a later job with its id is another one.
+    Job(JobId, Option<Timestamp>),
     /// The transitions of all jobs.
     Events,
     /// The counters and times of all types.

@@ -22,7 +22,7 @@ use crate::store::JobSummary;
 impl CallContext {
     /// Returns whether the caller may change jobs of others.
     pub(super) fn operates(&self) -> bool {
-        self.caller.scopes.has(Scope::Operate) || self.caller.scopes.has(Scope::Admin)
+        self.caller.operates()
     }
 
     /// Returns whether the caller has bounds.
@@ -104,6 +104,7 @@ impl CallContext {
         if groups.is_some() {
             spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
+        job.bounds = self.is_bound().then(|| self.caller.bounds.clone());
         self.scope_key(job)?;
         self.stays_within(job)?;
         self.reaches_nothing_beyond(job)
@@ -185,14 +186,31 @@ impl CallContext {
             return Ok(());
         }
         let job = self.client.corrected_job(id, changes).await?;
+        self.keeps_variables_masked(&self.visible(id).await?, &job)?;
         self.stays_within(&job)?;
         self.reaches_nothing_beyond(&job)?;
         self.has_type(&job)
     }
 
+    /// Returns whether a job would give variables of a published script, which the caller may not read, to another script.
+    pub(super) fn tells_variables(&self, published: &Job, of: &Job) -> bool {
+        let (before, after) = (&published.spec, &of.spec);
+        let keeps = |(name, value)| before.env_vars.get(name) == Some(value);
+        let is_another = before.uses.is_some() && before.script != after.script;
+        is_another && !self.operates() && after.env_vars.iter().any(keeps)
+    }
+
+    fn keeps_variables_masked(&self, before: &Job, after: &Job) -> Result<(), RpcError> {
+        if !self.tells_variables(before, after) {
+            return Ok(());
+        }
+        let what = "give another script the variables of a published script: set env_vars too";
+        Err(self.may_not(what).with("field", "env_vars"))
+    }
+
     /// Returns whether the caller may read jobs of others.
     pub(super) fn reads(&self) -> bool {
-        self.caller.scopes.has(Scope::Read)
+        self.caller.reads()
     }
 
     /// Refuses to change a queue or an actor, which have jobs of all callers and contexts, if the caller is bound to
@@ -271,13 +289,6 @@ impl CallContext {
         Ok(self.config.check_asked(&job.spec)?)
     }
 
-    /// Returns the job that an id or its unique beginning names, which the caller may see.
-    pub(super) async fn seen_job(&self, Spelled(id): Spelled<JobId>) -> Result<JobId, RpcError> {
-        let id = self.job_named(id).await?;
-        self.may_see(&id).await?;
-        Ok(id)
-    }
-
     /// Returns the job that an id or its unique beginning names, which the caller may change.
     pub(super) async fn own_job(
         &self,
@@ -300,7 +311,7 @@ impl CallContext {
 
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
     /// own.
-    pub(super) fn finds(&self, job: &JobSummary) -> bool {
+    pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {
         let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
         Belongs::of_summary(job).is_within(&self.caller) && (self.reads() || is_own())
     }
@@ -347,6 +358,6 @@ impl CallContext {
 }
 
 /// The error for a job that the caller may not see: the same as for a job that does not exist.
-fn hidden(id: &JobId) -> RpcError {
+pub(super) fn hidden(id: &JobId) -> RpcError {
     ClientError::NoSuchJob(id.clone()).into()
 }

@@ -20,7 +20,6 @@ use crate::client::{
 use crate::config::Crontab;
 use crate::proto::cron::{CatchUp, CronChange, Overlap};
 use crate::proto::job::Job;
-use crate::proto::target::ScriptType;
 use crate::store::FIRINGS_MAX;
 
 methods! {
@@ -223,7 +222,6 @@ struct ChangedPeriodicJob {
 
 async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
-    uses_type_of(&context, given.job.text("script_type"), given.job.text("uses")).await?;
     let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
         given;
     let new = CronChange {
@@ -236,7 +234,7 @@ async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPerio
         job: job.members(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
-    context.client.add_periodic_job(&crontab, &name, new, by).await?;
+    context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
     Ok(ChangedPeriodicJob { name })
 }
 
@@ -257,18 +255,9 @@ async fn edit(
         job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
-    // A new script of a type is a use of the type.
-    let known = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
-    let given = |field: &str| change.job.get(field).and_then(Value::as_str);
-    uses_type_of(&context, None, given("uses")).await?;
-    match (given("script_type"), known) {
-        (Some(named), _) => context.uses(&named.parse::<ScriptType>()?)?,
-        (None, Some(entry)) if !change.job.is_empty() => {
-            entry.script_type().map_or(Ok(()), |script_type| context.uses(script_type))?;
-        }
-        _ => {}
-    }
-    context.client.edit_periodic_job(&crontab, &name, change, by).await?;
+    // A new script or setting of a type is a use of the type.
+    let may_submit = |job: &Job| context.has_type(job);
+    context.client.edit_periodic_job(&crontab, &name, change, by, may_submit).await?;
     Ok(ChangedPeriodicJob { name })
 }
 
@@ -279,22 +268,6 @@ async fn delete(
     context.needs_no_bounds("delete periodic jobs")?;
     context.client.delete_periodic_job(&crontab(&context).await?, &given.name).await?;
     Ok(ChangedPeriodicJob { name: given.name })
-}
-
-/// Refuses settings of a script type that the caller may not use, by its name or by the published script.
-async fn uses_type_of(
-    context: &CallContext,
-    script_type: Option<&str>,
-    uses: Option<&str>,
-) -> Result<(), RpcError> {
-    if let Some(name) = script_type {
-        context.uses(&name.parse::<ScriptType>()?)?;
-    }
-    if let Some(used) = uses.filter(|used| !used.is_empty()) {
-        let script = context.visible_script(&used.parse()?).await?;
-        context.uses(&script.of.definition.script_type)?;
-    }
-    Ok(())
 }
 
 /// Members of a job, named as the fields of its hash.

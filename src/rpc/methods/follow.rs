@@ -71,10 +71,11 @@ struct FollowJob {
 }
 
 async fn job(context: CallContext, given: FollowJob) -> Result<Following, RpcError> {
-    let id = context.seen_job(given.id).await?;
-    context.client.get_job_status(&id).await?;
+    let seen = context.seen(given.id).await?;
+    let job = context.client.get_job(&seen.id).await;
+    let job = context.still(&seen, job).await?;
     let since = given.since.map(|Spelled(place)| place);
-    Ok(Following { topic: FollowTopic::Job(id), since, types: None })
+    Ok(Following { topic: FollowTopic::Job(job.id, job.created_at), since, types: None })
 }
 
 /// Where to begin.

@@ -284,8 +284,8 @@ async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, 
     let id = named(&context, given.id).await?;
     visible(&context, &id).await?;
     let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
-        Err(ClientError::GaveUp { .. }) => context.client.graph(&id).await?,
-        ended => ended?,
+        Ok(_) | Err(ClientError::GaveUp { .. }) => visible(&context, &id).await?,
+        Err(error) => return Err(error.into()),
     };
     Ok(context.client.graph_document(&graph).await?)
 }

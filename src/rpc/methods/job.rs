@@ -114,14 +114,15 @@ async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, R
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-/// Submits a job as one of the caller's, who waits for its end.
+/// Submits a job as one of the caller's, who waits for its end. Returns it with its `caller_id`.
 pub(super) async fn submitted_awaited(
     context: &CallContext,
     given: SubmitNew,
-) -> Result<AwaitedJob, RpcError> {
+) -> Result<(AwaitedJob, String), RpcError> {
     let (job, files) = given.job(context).await?;
+    let submitter = job.spec.caller_id.clone();
     let stored = context.client.submit_awaited(job.clone(), &files).await;
-    awaited_or_same(context, job, !files.is_empty(), stored).await
+    Ok((awaited_or_same(context, job, !files.is_empty(), stored).await?, submitter))
 }
 
 /// Stores a job of the caller without starting it.
@@ -142,28 +143,30 @@ async fn start(context: CallContext, given: OneJob) -> Result<ToldJob, RpcError>
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
     let RunNew { job, wait, inputs, stdin } = given;
     let patience = patience(wait)?;
-    let job = submitted_awaited(&context, SubmitNew { job, inputs, stdin }).await?;
+    let (job, submitter) = submitted_awaited(&context, SubmitNew { job, inputs, stdin }).await?;
     context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(job.id.clone()))));
-    ended(&context, &job, patience).await
+    ended(&context, &job, Some(&submitter), patience).await
 }
 
 /// Waits for the end of a job, however it ends, or for the end of the patience, and returns the job.
 async fn ended(
     context: &CallContext,
     job: &AwaitedJob,
+    submitter: Option<&str>,
     patience: Duration,
 ) -> Result<JobDocument, RpcError> {
-    match context.client.await_end(job, Some(patience)).await {
-        Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. }) => {
-            Ok(JobDocument::new(context, &context.client.get_job(&job.id).await?))
+    match context.after_end(job, submitter, patience).await? {
+        (after, Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. })) => {
+            Ok(JobDocument::new(context, &after))
         }
-        Err(error) => Err(RpcError::from(error).with("id", job.id.as_str())),
+        (_, Err(error)) => Err(RpcError::from(error).with("id", job.id.as_str())),
     }
 }
 
 async fn get(context: CallContext, given: OneJob) -> Result<JobDocument, RpcError> {
-    let id = context.seen_job(given.id).await?;
-    Ok(JobDocument::of(&context, context.client.job_document(&id).await?))
+    let seen = context.seen(given.id).await?;
+    let document = context.client.job_document(&seen.id).await;
+    Ok(JobDocument::of(&context, context.still(&seen, document).await?))
 }
 
 /// A job to wait for.
@@ -178,8 +181,8 @@ struct AwaitEnd {
 
 async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcError> {
     let patience = patience(given.wait)?;
-    let id = context.seen_job(given.id).await?;
-    ended(&context, &id.into(), patience).await
+    let id = context.job_named(given.id.0).await?;
+    ended(&context, &id.into(), None, patience).await
 }
 
 /// The output of a job.
@@ -203,9 +206,9 @@ pub(super) async fn output_of(
     context: &CallContext,
     id: Spelled<JobId>,
 ) -> Result<JobOutput, RpcError> {
-    let id = context.seen_job(id).await?;
-    let output = context.client.get_job_output(&id).await?;
-    output.ok_or_else(|| {
+    let seen = context.seen(id).await?;
+    let (id, output) = (&seen.id, context.client.get_job_output(&seen.id).await);
+    context.still(&seen, output).await?.ok_or_else(|| {
         let message = format!("job {id} has no output yet; wait for it with job.wait");
         RpcError::new(code::CONFLICT, message).with("id", id.as_str())
     })
@@ -240,11 +243,18 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
         changes.entry("env_vars").or_insert(Value::Null);
     }
     let mut job = context.client.clone_of(&id, &changes).await?;
+    if context.tells_variables(&seen, &job) {
+        job.spec.env_vars.clear();
+    }
     context.resolve(&mut job).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
     let has_key = has_key(&job);
-    let id = context.told(has_key, context.client.submit_copy(&id, job).await).await?;
+    let files = context.client.input_files(&id).await?;
+    // What was copied may be of another job with this id.
+    context.same_job(&seen).await?;
+    let stored = context.client.submit_with_files(job, &files).await;
+    let id = context.told(has_key, stored).await?;
     Ok(Id { id: id.to_string() })
 }
 

@@ -57,9 +57,10 @@ pub(crate) struct ListedFiles {
 }
 
 pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles, RpcError> {
-    let id = context.seen_job(given.id).await?;
-    let files = context.client.job_files(&id).await?;
-    Ok(ListedFiles { id: id.to_string(), files })
+    let seen = context.seen(given.id).await?;
+    let files = context.client.job_files(&seen.id).await;
+    let files = context.still(&seen, files).await?;
+    Ok(ListedFiles { id: seen.id.to_string(), files })
 }
 
 /// A file of a job.
@@ -82,14 +83,15 @@ pub(crate) struct FileContent {
 }
 
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
-    let (id, name) = (context.seen_job(given.id).await?, given.name);
+    let (seen, name) = (context.seen(given.id).await?, given.name);
+    let id = &seen.id;
     let found = if name == STDIN {
-        context.client.job_stdin(&id).await?
+        context.client.job_stdin(id).await
     } else {
         let file: FileName = name.parse().map_err(|error| wrong("name", &format!("{error}")))?;
-        context.client.job_file(&id, &file).await?
+        context.client.job_file(id, &file).await
     };
-    let Some(found) = found else {
+    let Some(found) = context.still(&seen, found).await? else {
         let message = format!("job {id} has no file `{name}`; job.files lists its files");
         return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
     };

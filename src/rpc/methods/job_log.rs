@@ -47,11 +47,12 @@ pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart,
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::wrong("after", message));
     }
-    let id = context.seen_job(given.id).await?;
-    let lines = context.client.get_job_logs(&id, after.as_deref(), limit).await?;
+    let seen = context.seen(given.id).await?;
+    let lines = context.client.get_job_logs(&seen.id, after.as_deref(), limit).await;
+    let lines = context.still(&seen, lines).await?;
     let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
     Ok(LogPart {
-        id: id.to_string(),
+        id: seen.id.to_string(),
         lines: lines.into_iter().map(LoggedLine::from).collect(),
         next,
     })

@@ -157,8 +157,8 @@ impl JobResult {
 /// Runs a job to its end.
 async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
     let patience = patience(given.wait)?;
-    let job = submitted_awaited(context, given.settings()?.into()).await?;
-    let ended = context.client.await_end(&job, Some(patience)).await;
+    let (job, submitter) = submitted_awaited(context, given.settings()?.into()).await?;
+    let (_, ended) = context.after_end(&job, Some(&submitter), patience).await?;
     ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }
 
@@ -200,13 +200,15 @@ async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
 }
 
 async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus, RpcError> {
-    let id = context.seen_job(given.id).await?;
-    Ok(context.client.get_job_status(&id).await?)
+    let seen = context.seen(given.id).await?;
+    let status = context.client.get_job_status(&seen.id).await;
+    context.still(&seen, status).await
 }
 
 async fn get_job_output(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
-    let id = context.seen_job(given.id).await?;
-    Ok(context.client.get_job_output(&id).await?.map(JobOutput::into_text))
+    let seen = context.seen(given.id).await?;
+    let output = context.client.get_job_output(&seen.id).await;
+    Ok(context.still(&seen, output).await?.map(JobOutput::into_text))
 }
 
 async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult, RpcError> {
@@ -214,8 +216,9 @@ async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult, 
 }
 
 async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
-    let id = context.seen_job(given.id).await?;
-    let lines = context.client.get_job_logs(&id, None, LOG_LINES_MAX).await?;
+    let seen = context.seen(given.id).await?;
+    let lines = context.client.get_job_logs(&seen.id, None, LOG_LINES_MAX).await;
+    let lines = context.still(&seen, lines).await?;
     let lines: Vec<String> =
         lines.into_iter().filter(|line| line.progress.is_none()).map(|line| line.line).collect();
     Ok((!lines.is_empty()).then(|| lines.join("\n")))

@@ -11,6 +11,7 @@ use super::super::belongs::Belongs;
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
+use super::access::hidden;
 use super::job_files::{GivenFiles, given_files};
 use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
@@ -169,10 +170,13 @@ async fn started(
 ) -> Result<StartedSession, RpcError> {
     let until = Instant::now() + wait;
     loop {
-        let status = context.client.get_job_status(&id).await?;
+        let job = context.visible(&id).await?;
+        if job.spec.caller_id != context.caller.name {
+            return Err(hidden(&id));
+        }
+        let status = job.status;
         match status {
             JobStatus::Finished | JobStatus::Error => {
-                let job = context.client.get_job(&id).await?;
                 let why = job.error.unwrap_or_else(|| status.to_string());
                 let message = format!("session {id} has ended at its start: {why}");
                 return Err(RpcError::new(code::JOB_FAILED, message).with("id", id.as_str()));
@@ -237,7 +241,14 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, 
         return Err(refused.with("id", id.as_str()));
     }
     context.has_type(&job)?;
-    let answer = context.client.call_session(&id, given.script, timeout).await?;
+    let answer = match context.client.call_session(&id, given.script, timeout).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            // The error tells how the job of this id has ended.
+            context.same_job(&job).await?;
+            return Err(error.into());
+        }
+    };
     let output = JobOutput::from(answer.output);
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
     Ok(RanInSession {

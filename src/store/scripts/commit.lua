@@ -8,7 +8,7 @@
 --       2 its number of jobs, to decide; else ''  3 retention
 --       4 to decide: the graph that it becomes, with its fields and values, or ''
 -- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
--- needs: wrong_type time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
+-- needs: rights wrong_type time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
 
 -- The work of one step: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400
@@ -89,7 +89,9 @@ local function go_on(job, others)
     and (redis.call('SISMEMBER', PENDING .. id, GUARD) == 1 or has_wrong_type[PENDING .. id])
   local entries = waits and redis.call('LPOP', others, math.max(work, 1)) or {}
   work = work - #entries
-  local pending, failed, unknown, newest, over = look_at_prerequisites(entries, 1, #entries)
+  -- Another job may have the id since it was staged.
+  local function may_see(prerequisite) return allows(job.rights or '', 'see', prerequisite) end
+  local pending, failed, unknown, newest, over = look_at_prerequisites(entries, 1, #entries, may_see)
   if newest > at then note_looked_at(id, newest, at) end
   if waits and not failed and not unknown then
     add_dependent(id, pending)

@@ -1,10 +1,11 @@
 -- Deletes a job that does not run, with all its keys. Dependents that wait for it fail.
 --
--- ARGV: 1 id  2 retention of dependents that fail
--- returns 'deleted', 'running' or 'missing'
--- needs: wrong_type time names job counters events leave ending dependents awaited graph_end
+-- ARGV: 1 id  2 retention of dependents that fail  3 the rights of the caller
+-- returns 'deleted', 'running' or 'missing': there is none that the caller may change
+-- needs: caller wrong_type time names job counters events leave ending dependents awaited graph_end
 
 local id, retention = ARGV[1], ARGV[2]
+if not caller_may('change', id) then return 'missing' end
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
   'unique_key', 'dependents', 'actor', 'graph_id', 'output_key')
 if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end

@@ -2,11 +2,11 @@
 -- the queue or the index where it then belongs.
 --
 -- ARGV: 1 id  2 priority or ''  3 group, '' to leave it, or '-' for any group  4 earliest time in us, or ''
---       5... settings to correct, as field, text, …
--- returns two strings: 'edited' and the new state; 'missing'; 'illegal' if its fields name no queue; 'refused'
+--       5... settings to correct, as field, text, …  last: the rights of the caller
+-- returns two strings: 'edited' and the new state; 'missing' if there is none that the caller may change; 'illegal' if its fields name no queue; 'refused'
 --         and the state that forbids it; 'taken' if an actor is about to start it; 'long' and the queue that
 --         is too long to take it out of the middle
--- needs: wrong_type time names routing job attempts index events queue legacy leave
+-- needs: caller wrong_type time names routing job attempts index events queue legacy leave
 
 local id, priority, group, due = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local at = now_us()
@@ -14,7 +14,7 @@ local at = now_us()
 local EDITED_QUEUE_LEN_MAX = 10000
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'run_at')
 local status = f[1]
-if not status then return { 'missing', '' } end
+if not status or not caller_may('change', id) then return { 'missing', '' } end
 if status == 'started' or status == 'finished' or status == 'error' then return { 'refused', status } end
 
 local new_group, new_instance, new_priority = f[3], f[4], f[5]

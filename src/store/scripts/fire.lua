@@ -19,8 +19,10 @@ local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history', 'ma
 if f[1] == nil then return { 'failed', key .. ' has the wrong type' } end
 if f[3] or (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
 
+-- A later job may have the id of the job of the last firing.
 local before = legal_id(f[2])
-local status = before and read(before, 'status')[1]
+local last = before and read(before, 'status', 'cron') or {}
+local status = last[2] == name and last[1]
 local on_its_way = status and status ~= 'finished' and status ~= 'error'
 
 -- Firings that are made up for wait for each other. Firings that became due meanwhile, after them, were not

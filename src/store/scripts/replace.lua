@@ -3,15 +3,15 @@
 -- other; it does not wait for a started job.
 --
 -- ARGV: as submit.lua, for one job that has a unique key
--- returns as submit.lua: 'duplicate' and an id if the holder does not wait
--- needs: wrong_type time job unique submit_jobs stop_job
+-- returns as submit.lua: 'duplicate' and an id if the holder does not wait, or the caller may not change it
+-- needs: caller wrong_type time job unique submit_jobs stop_job
 
 local id, key = ARGV[5], UNIQUE .. ARGV[11]
 local fields = 13 + ARGV[12]
 local holder = holder_of(ARGV[11])
 local status = holder and read(holder, 'status')[1]
 local waits = { created = true, scheduled = true, waiting_for_prerequisites = true, dispatched = true }
-local is_replaced = waits[status or ''] or false
+local is_replaced = waits[status or ''] and caller_may('change', holder) or false
 
 local function seconds_of(name)
   for place = fields + 1, #ARGV, 2 do
@@ -37,10 +37,11 @@ end
 
 local wait_s = seconds_of('debounce')
 if wait_s then debounce(wait_s) end
-if not is_replaced and not (wait_s and status == 'started') then return submit_jobs(ARGV) end
+local is_followed = wait_s and status == 'started' and caller_may('change', holder)
+if not is_replaced and not is_followed then return submit_jobs(ARGV, RIGHTS) end
 
 redis.call('DEL', key)
-local result = submit_jobs(ARGV)
+local result = submit_jobs(ARGV, RIGHTS)
 local refusals = { exists = true, duplicate = true, unknown_prerequisite = true, broken_queue = true }
 if refusals[result[1]] then
   redis.call('SET', key, holder)

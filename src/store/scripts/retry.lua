@@ -3,15 +3,15 @@
 --
 -- ARGV: 1 id, or '' to continue  2 'alone', or 'dependents' to retry the job only if it failed, and
 --       all dependents that failed because a prerequisite did  3... to continue: the rest to do; else
---       settings to correct, as field, text, …: the job is then retried however it ended
+--       settings to correct, as field, text, …: the job is then retried however it ended  last: the rights of the caller
 -- returns { state or refusal, detail, retried dependents, dependents that stay, done, left to do }
 --       state: 'dispatched', 'waiting_for_prerequisites'
---       refusal: 'missing'; 'illegal' if its fields name no queue; 'duplicate' and the job that holds
+--       refusal: 'missing' if there is none that the caller may change; 'illegal' if its fields name no queue; 'duplicate' and the job that holds
 --         its unique key; 'refused' and the state that forbids it; 'failed_prerequisite' and the job
 --         whose failure was the cause; 'lost_prerequisite' and the job that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: wrong_type time names routing job attempts counters index events unique queue leave prerequisites waiting awaited graph_end
+-- needs: caller wrong_type time names routing job attempts counters index events unique queue leave prerequisites waiting awaited graph_end
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.
@@ -44,6 +44,7 @@ local function refusal_for(failed)
 end
 
 local function retry(id)
+  if not caller_may('change', id) then return 'missing', '' end
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
     'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at', 'graph_id',
     'output_key', 'prerequisites_at', 'unique_scope')

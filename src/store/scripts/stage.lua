@@ -10,14 +10,14 @@
 --       number of entries of its pending set, these; number of dependents without room in its
 --       field, these; number of fields and values, these, the last six 'input_files' with its value, if
 --       it has files, 'status' with its value, 'created_at', '';
---       its status is final if it waits for another job of the batch
+--       its status is final if it waits for another job of the batch; last: the rights of the caller
 -- returns { 0, '', '' }, or the place of the first refused job and the reason:
 --       'exists', ''                  its id is taken
 --       'duplicate', id               this job holds its unique key
---       'unknown_prerequisite', id
+--       'unknown_prerequisite', id    there is none that the caller may see
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if the batch has expired
--- needs: wrong_type time names routing unique reserved waiting type_times
+-- needs: caller wrong_type time names routing unique reserved waiting type_times
 
 local batch, ttl_s, kept_s = STAGED .. ARGV[1], ARGV[2], ARGV[3]
 local before, number = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -41,7 +41,7 @@ local function refusal_of(job)
   if is_taken(job.id) then return 'exists', '' end
   local holder = job.unique_key and holder_of(job.unique_key)
   if holder then return 'duplicate', holder end
-  local _, _, unknown = look_at_prerequisites(ARGV, job.others[1], job.others[2])
+  local _, _, unknown = look_at_prerequisites(ARGV, job.others[1], job.others[2], caller_may_see)
   if unknown then return 'unknown_prerequisite', unknown end
   if not job.queue or not is_list(job.queue) then return 'broken_queue', WORK .. (job.queue or '') end
   return nil
@@ -95,6 +95,7 @@ for _, job in ipairs(jobs) do
     others = add('RPUSH', key .. ':others', job.others),
     within = add('SADD', key .. ':pending', job.pending),
     more = add('RPUSH', key .. ':dependents', job.dependents),
+    rights = RIGHTS ~= '' and RIGHTS or nil,
   }
   redis.call('SET', RESERVED .. job.id, ARGV[1], 'EX', kept_s)
   if job.unique_key then redis.call('SET', UNIQUE .. job.unique_key, job.id, 'EX', kept_s) end

@@ -1,15 +1,15 @@
 -- Dispatches, schedules or lets wait a job that was only created.
 --
--- ARGV: 1 id  2 retention, should a prerequisite have failed
--- returns two strings: the new state; or 'missing'; or 'illegal' if its fields name no queue; or
+-- ARGV: 1 id  2 retention, should a prerequisite have failed  3 the rights of the caller
+-- returns two strings: the new state; or 'missing' if there is none that the caller may change; or 'illegal' if its fields name no queue; or
 --         'refused' and the state that forbids it
--- needs: wrong_type time names routing job counters index events ending prerequisites waiting awaited expiring dependents
+-- needs: caller wrong_type time names routing job counters index events ending prerequisites waiting awaited expiring dependents
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
   'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention',
   'prerequisites_at')
-if not f[1] then return { 'missing', '' } end
+if not f[1] or not caller_may('change', id) then return { 'missing', '' } end
 if f[1] ~= 'created' then return { 'refused', f[1] } end
 local script_type = f[2]
 local queue = queue_of(script_type, f[3], f[4], f[5])

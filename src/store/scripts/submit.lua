@@ -6,12 +6,13 @@
 --       then for each job: id, script type, group, instance, priority, run_at in us or '',
 --       unique key or '', number of prerequisites, these ('?' before a job that only has to end),
 --       number of fields and values, these; the last four are 'status', '', 'created_at', ''
+--       last: the rights of the caller
 -- returns for each job two strings:
 --       its new state, ''
 --       'exists', ''                  its id is taken
 --       'duplicate', id               this job holds its unique key
---       'unknown_prerequisite', id
+--       'unknown_prerequisite', id    there is none that the caller may see
 --       'broken_queue', key           its work list, or the index of its state, has the wrong type
--- needs: submit_jobs
+-- needs: caller submit_jobs
 
-return submit_jobs(ARGV)
+return submit_jobs(ARGV, RIGHTS)

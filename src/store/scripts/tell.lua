@@ -1,17 +1,17 @@
 -- Tells a job an event. If it waits for that, it goes to its queue; else the event is kept for its next wait.
 --
 -- ARGV: 1 id  2 name of the event  3 the event as a JSON object, without its time
---       4... names of the person or program that tells it
--- returns two strings: 'told'; 'kept'; 'missing'; 'refused' and the state that forbids it; 'twice' if the job has
+--       4... names of the person or program that tells it  last: the rights of the caller
+-- returns two strings: 'told'; 'kept'; 'missing' if there is none that the caller may change; 'refused' and the state that forbids it; 'twice' if the job has
 --         had this event and does not wait for it again, or keeps it already; 'forbidden' if the wait is for others;
 --         'full' if it keeps too many; 'illegal' if its fields name no queue
--- needs: wrong_type time names routing job index events queue waits
+-- needs: caller wrong_type time names routing job index events queue waits
 
 local id, name, at = ARGV[1], ARGV[2], now_us()
 local EVENTS_MAX, EVENTS_BYTES_MAX, EVENT_BYTES_MAX = 16, 262144, 131072
 local names = { unpack(ARGV, 4) }
 local f = read(id, 'status', 'wait', 'told_events', 'event', 'script_type', 'group', 'instance', 'priority')
-if not f[1] then return { 'missing', '' } end
+if not f[1] or not caller_may('change', id) then return { 'missing', '' } end
 if f[1] == 'finished' or f[1] == 'error' then return { 'refused', f[1] } end
 if #ARGV[3] > EVENT_BYTES_MAX then return { 'full', '' } end
 local event = string.sub(ARGV[3], 1, -2) .. ',"when":"' .. rfc3339(at) .. '"}'

@@ -1,14 +1,21 @@
--- Submits jobs. Takes the arguments of submit.lua, and returns what that script returns.
+-- Submits jobs. Takes the arguments of submit.lua, and the rights of the caller, which a duty of the daemon leaves out.
+-- Returns what that script returns.
 -- needs: wrong_type time names routing job counters index events reserved legacy wake type_times
--- rarely: unique ending prerequisites waiting awaited expiring graph_start
+-- rarely: rights unique ending prerequisites waiting awaited expiring graph_start
 
-local function submit_jobs(args)
+local function submit_jobs(args, rights)
   local starting = args[1] == 'start'
   local at = now_us()
   local when = rfc3339(at)
   local results = {}
   local graph = args[4] ~= '' and args[4]
   local next_arg = 5
+
+  -- A job waits for jobs that the caller may see, and for jobs of the same call.
+  local stored = {}
+  local function may_see(id)
+    return not rights or stored[id] or rarely().allows(rights, 'see', id)
+  end
 
   local function has_field(first, last, name)
     for place = first, last, 2 do
@@ -46,7 +53,7 @@ local function submit_jobs(args)
       if holder then code, detail = 'duplicate', holder end
     end
     if not code and fields > a + 8 then
-      pending, failed, unknown, newest, ended = rarely().look_at_prerequisites(args, a + 8, fields - 1)
+      pending, failed, unknown, newest, ended = rarely().look_at_prerequisites(args, a + 8, fields - 1, may_see)
       if unknown then code, detail = 'unknown_prerequisite', unknown end
     end
 
@@ -85,6 +92,7 @@ local function submit_jobs(args)
       end
       if newest then rarely().note_looked_at(id, newest, at) end
       if ended and code ~= 'error' then rarely().keep_all_for(id, ended) end
+      stored[id] = true
       count(script_type, 'submitted')
       if graph then rarely().join_graph(graph, id) end
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end

@@ -18,15 +18,15 @@ local function note_looked_at(id, newest, at)
   redis.call('HSET', JOB .. id, 'prerequisites_at', rfc3339(math.max(newest, at)))
 end
 
--- Looks at entries of a pending set. Returns the pending ones, the first that has failed, the first
--- that is unknown, the time when the newest was created, and those that have ended.
-local function look_at_prerequisites(entries, first, last)
+-- Looks at entries of a pending set: jobs that `may_see` does not return true for are unknown. Returns the pending
+-- ones, the first that has failed, the first that is unknown, the time when the newest was created, and those that have ended.
+local function look_at_prerequisites(entries, first, last, may_see)
   local pending, failed, unknown, newest, ended = {}, nil, nil, 0, {}
   for place = first, last do
     local prerequisite = prerequisite_of(entries[place])
     local status, _, created_us = state_of_prerequisite(prerequisite)
     newest = math.max(newest, created_us)
-    if not status then
+    if not status or not may_see(prerequisite) then
       unknown = unknown or prerequisite
     elseif status ~= 'finished' and status ~= 'error' then
       pending[#pending + 1] = entries[place]

@@ -1,0 +1,71 @@
+//! Reads of jobs and waits for them, which return something if the same job has the id afterwards: an id that was deleted may
+//! belong to another job meanwhile.
+
+use std::time::Duration;
+
+use super::super::method::CallContext;
+use super::super::rpc_error::RpcError;
+use super::access::hidden;
+use super::params::Spelled;
+use crate::client::{AwaitedJob, ClientError};
+use crate::proto::job::{Job, JobId, JobOutput};
+
+/// A job whose end was awaited, and the answer to the wait.
+pub(super) type AfterWait = (Job, Result<JobOutput, ClientError>);
+
+/// A job that the caller may see.
+pub(super) struct SeenJob {
+    /// Its id.
+    pub(super) id: JobId,
+    /// The job; `None` for a caller that may read every job.
+    job: Option<Job>,
+}
+
+impl CallContext {
+    /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
+    pub(super) async fn seen(&self, Spelled(id): Spelled<JobId>) -> Result<SeenJob, RpcError> {
+        let id = self.job_named(id).await?;
+        let job = if self.is_bound() { Some(self.visible(&id).await?) } else { None };
+        Ok(SeenJob { id, job })
+    }
+
+    /// Returns what was read of a job if the same job has the id afterwards.
+    pub(super) async fn still<T>(
+        &self,
+        seen: &SeenJob,
+        read: Result<T, ClientError>,
+    ) -> Result<T, RpcError> {
+        if let Some(before) = &seen.job {
+            self.same_job(before).await?;
+        }
+        Ok(read?)
+    }
+
+    /// Waits for the end of a job, however it ends, or for the end of the patience. `submitter` is the `caller_id` of the job
+    /// that the caller has submitted, if it waits for that.
+    pub(super) async fn after_end(
+        &self,
+        awaited: &AwaitedJob,
+        submitter: Option<&str>,
+        patience: Duration,
+    ) -> Result<AfterWait, RpcError> {
+        if self.reads() && !self.is_bound() {
+            let waited = self.client.await_end(awaited, Some(patience)).await;
+            return Ok((self.client.get_job(&awaited.id).await?, waited));
+        }
+        let before = self.visible(&awaited.id).await?;
+        let is_own = submitter == Some(before.spec.caller_id.as_str());
+        if !is_own && !self.reads() && !self.operates() {
+            return Err(hidden(&awaited.id));
+        }
+        let waited = self.client.await_end(awaited, Some(patience)).await;
+        // What the wait returned may be of another job with this id.
+        Ok((self.same_job(&before).await?, waited))
+    }
+
+    /// Reads a job again that the caller may see, unless a later one has its id.
+    pub(super) async fn same_job(&self, before: &Job) -> Result<Job, RpcError> {
+        let after = self.visible(&before.id).await?;
+        if after.created_at == before.created_at { Ok(after) } else { Err(hidden(&before.id)) }
+    }
+}

@@ -1,0 +1,158 @@
+//! The rights of a caller, compared with the job that a script finds: every verb on the jobs of each kind.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hero::client::JobBuilder;
+use hero::proto::access::Bounds;
+use hero::proto::job::{Corrections, Job, JobId};
+use hero::proto::job_rights::{CallerRights, JobRights};
+use hero::store::{
+    DeleteOutcome, EditOutcome, JobEdit, RetryOutcome, StopOutcome, Store, Submitted, TellOutcome,
+};
+
+use crate::support::{RETENTION, World};
+
+/// The owner of a job: caller, script type, group, context.
+type Owner = [&'static str; 4];
+
+const OWN: Owner = ["ann", "osis", "io", "work"];
+const OWNERS: [Owner; 5] = [
+    OWN,
+    ["bob", "osis", "io", "work"],
+    ["ann", "other", "io", "work"],
+    ["ann", "osis", "far", "work"],
+    ["ann", "osis", "io", "home"],
+];
+/// The verbs that name a job, the state that they need, and whether they change it.
+const VERBS: [(&str, bool); 8] = [
+    ("stop", true),
+    ("delete", true),
+    ("retry", true),
+    ("edit", true),
+    ("start", true),
+    ("tell", true),
+    ("wait for", false),
+    ("wait for in a batch", false),
+];
+
+fn set(name: &str) -> Option<BTreeSet<String>> {
+    Some(BTreeSet::from([name.to_owned()]))
+}
+
+fn callers() -> Vec<CallerRights> {
+    let caller = |sees_all, changes_all, bounds| CallerRights {
+        name: "ann".to_owned(),
+        sees_all,
+        changes_all,
+        bounds,
+    };
+    let free = Bounds::default;
+    vec![
+        caller(true, false, free()),
+        caller(false, false, free()),
+        caller(true, true, Bounds { types: set("osis"), ..free() }),
+        caller(true, true, Bounds { groups: set("io"), ..free() }),
+        caller(true, true, Bounds { callers: set("ann"), ..free() }),
+        caller(true, true, Bounds { contexts: set("work"), ..free() }),
+    ]
+}
+
+/// Returns what the rights allow, as docs/security.md says it.
+fn is_allowed(
+    caller: &CallerRights,
+    changes: bool,
+    [of, script_type, group, context]: Owner,
+) -> bool {
+    let is_own = of == caller.name;
+    let is_among = |bound: &Option<BTreeSet<String>>, name: &str| {
+        bound.as_ref().is_none_or(|names| names.contains(name))
+    };
+    let bounds = &caller.bounds;
+    (is_own || if changes { caller.changes_all } else { caller.sees_all })
+        && is_among(&bounds.types, script_type)
+        && is_among(&bounds.groups, group)
+        && (is_own || is_among(&bounds.callers, of))
+        && is_among(&bounds.contexts, context)
+}
+
+fn of(name: &str, [caller, script_type, group, context]: Owner) -> Job {
+    let job = JobBuilder::new(script_type, "1").id(name).caller_id(caller).group(group);
+    job.context_id(context).build().expect("legal")
+}
+
+fn id(name: &str) -> JobId {
+    name.parse().expect("a legal id")
+}
+
+/// Does a verb to a job with a store. Returns whether it found the job.
+async fn finds(store: &Store, verb: &str, name: &str) -> bool {
+    let job = id(name);
+    let dependent = JobBuilder::new("osis", "1").id(&format!("{name}-after")).caller_id("ann");
+    let dependent = dependent.after(name).build().expect("legal");
+    match verb {
+        "stop" => store.stop(&job, RETENTION, None).await.expect(verb) != StopOutcome::Missing,
+        "delete" => store.delete(&job, RETENTION).await.expect(verb) != DeleteOutcome::Missing,
+        "retry" => {
+            let none = Corrections::new();
+            let outcome = store.retry_corrected(&job, &none).await.expect(verb);
+            outcome != RetryOutcome::Missing
+        }
+        "edit" => {
+            let edit = JobEdit { group: Some(None), ..JobEdit::default() };
+            store.edit(&job, &edit).await.expect(verb) != EditOutcome::Missing
+        }
+        "start" => store.start(&job, RETENTION).await.expect(verb) != RetryOutcome::Missing,
+        "tell" => {
+            let told = store.tell(&job, ("go", "{\"data\":null}"), &[]).await.expect(verb);
+            told != TellOutcome::Missing
+        }
+        "wait for" => {
+            let done = store.submit(&[dependent], true, RETENTION).await.expect(verb);
+            done != [Submitted::UnknownPrerequisite(name.to_owned())]
+        }
+        _ => {
+            let done = store.submit_atomic_batch(&[dependent], RETENTION).await.expect(verb);
+            done == hero::store::BatchOutcome::Accepted
+        }
+    }
+}
+
+#[tokio::test]
+async fn script_finds_only_jobs_that_its_caller_may_see_or_change() {
+    for (place, caller) in callers().into_iter().enumerate() {
+        let world = World::new();
+        let rights = Arc::new(JobRights { caller: Some(caller.clone()), graph: None });
+        let store = world.store.clone().acting_as(rights);
+        for (number, owner) in OWNERS.into_iter().enumerate() {
+            for (at, (verb, changes)) in VERBS.into_iter().enumerate() {
+                let name = format!("j-{place}-{number}-{at}");
+                let made = world.store.submit(&[of(&name, owner)], false, RETENTION).await;
+                made.expect("stored");
+                let before = world
+                    .redis
+                    .ask::<Vec<String>>(&format!("HGETALL {}", crate::support::keys::job(&name)));
+                let found = finds(&store, verb, &name).await;
+                let expected = is_allowed(&caller, changes, owner);
+                assert_eq!(found, expected, "{verb} a job of {owner:?} by {caller:?}");
+                let after = world
+                    .redis
+                    .ask::<Vec<String>>(&format!("HGETALL {}", crate::support::keys::job(&name)));
+                assert!(found || before == after, "{verb} changed a job of {owner:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn store_of_a_graph_changes_no_job_that_names_another() {
+    let world = World::new();
+    let mut member = of("m", OWN);
+    member.graph_id = Some(id("g"));
+    world.store.submit(&[member, of("n", OWN)], false, RETENTION).await.expect("stored");
+    let within = world.store.within_graph(&id("g"));
+    for verb in ["stop", "retry", "edit", "start", "delete"] {
+        assert!(!finds(&within, verb, "n").await, "{verb}");
+        assert!(finds(&within, verb, "m").await, "{verb}");
+    }
+}
