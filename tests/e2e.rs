@@ -48,6 +48,7 @@ mod parsing;
 mod progress;
 mod protocol;
 mod queues;
+mod queue_faces;
 mod readme;
 mod refusals;
 mod results;

@@ -9,10 +9,10 @@ use super::visitors::{BOUND, OPERATOR, READER};
 use crate::support::{Hero, Redis, Served, wait_until};
 
 /// The answer to a request.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -28,14 +28,14 @@ impl Answer {
     }
 
     /// The token against forgery of the first form.
-    pub(super) fn forgery(&self) -> String {
+    pub(crate) fn forgery(&self) -> String {
         let after = self.body.split("name=\"csrf\" value=\"").nth(1).expect("a form");
         after.split('"').next().expect("a value").to_owned()
     }
 }
 
 /// Sends a request with these headers and this body, the fields of a form.
-pub(super) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+pub(crate) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
     send_as(site, (method, path), "application/x-www-form-urlencoded", headers, body)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn send_as(
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-pub(super) fn signed_in(site: &Served, token: &[&str]) -> String {
+pub(crate) fn signed_in(site: &Served, token: &[&str]) -> String {
     let answer = send(site, "POST", "/login", "", &format!("token={}", site.token(token)));
     assert_eq!(answer.status, 303);
     format!("Cookie: {}\r\n", answer.cookie())
