@@ -1,6 +1,7 @@
 //! End-to-end tests: the real program, its units as processes, and a private Redis.
 
 mod ack;
+mod answers;
 pub(crate) mod api;
 mod args;
 mod artifacts;

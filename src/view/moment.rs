@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
 use crate::proto::error_kind::failed_prerequisite;
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobEnd, JobId, JobStatus};
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::notification::DeliveryRecord;
 use crate::proto::pauses::PauseRule;
@@ -197,7 +197,7 @@ impl Moment {
 pub struct LatestJobs {
     /// The running jobs, the newest first.
     pub running: Vec<JobSummary>,
-    /// The jobs that ended in `error`, the newest first.
+    /// The jobs that failed, the newest first.
     pub failed: Vec<JobSummary>,
     /// The prerequisites whose failure ended some of those.
     pub prerequisites: Vec<JobSummary>,
@@ -210,7 +210,8 @@ impl LatestJobs {
     /// [`ClientError::Store`].
     pub async fn read(client: &Client, most: usize) -> Result<Self, ClientError> {
         let list = async |status| {
-            let query = ListQuery { statuses: vec![status], limit: most, ..ListQuery::default() };
+            let (statuses, ends) = (vec![status], JobEnd::FAILURES.to_vec());
+            let query = ListQuery { statuses, ends, limit: most, ..ListQuery::default() };
             client.list_jobs(&query).await.map(|page| page.items)
         };
         let running = list(JobStatus::Started).await?;
