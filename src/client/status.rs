@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 
 use super::{Client, ClientError};
 use crate::proto::message::SupervisorPresence;
@@ -11,7 +12,7 @@ use crate::proto::queue::Queue;
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::target::ScriptType;
 use crate::store::{
-    BrokerPresence, JobCounts, QueueState, RedisState, Store, StoreError, TypeState,
+    BrokerPresence, EmptiedRedis, JobCounts, QueueState, RedisState, Store, StoreError, TypeState,
 };
 
 /// A shard, and the server that has it.
@@ -132,6 +133,15 @@ impl Client {
             }
         }
         Ok(types.into_values().collect())
+    }
+
+    /// Returns the last loss of all keys on a shard, if it was in the last day before `now`.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>, ClientError> {
+        let of_shards = self.shards.each(|store| store.emptied(now)).await?;
+        Ok(of_shards.into_iter().flatten().max_by_key(|of| of.at))
     }
 
     /// Counts the jobs of each state and end.

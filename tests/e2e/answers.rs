@@ -110,3 +110,30 @@ fn bulk_command_works_through_all_that_matches() {
     let left = site.hero.run(&["job", "list", "--caller", "shop", "--status", "waiting"]).code(0);
     assert!(left.stderr.contains("no job in state waiting of caller shop"), "{}", left.stderr);
 }
+
+#[test]
+fn flushed_redis_is_told_with_the_jobs_that_were_known() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let hero = &site.hero;
+    for _ in 0..3 {
+        hero.run(&["submit", "-t", "osis", "-g", "nobody", "-e", "1"]).code(0);
+    }
+    // It counts them at a heartbeat.
+    let second = hero.supervisor().start();
+    wait_until("a supervisor has counted the jobs", || {
+        hero.run(&["status"]).stdout.contains("supervisor")
+            && redis.ask::<u64>("ZCARD hero:meta:supervisor:index") == 2
+    });
+    redis.run("FLUSHALL");
+    wait_until("the loss is a problem", || {
+        let health = site.call("system.health", &json!({}));
+        let problems = health["problems"].as_array().cloned().unwrap_or_default();
+        problems.iter().any(|of| {
+            of["kind"] == "redis_emptied"
+                && of["severity"] == "critical"
+                && of["text"].as_str().is_some_and(|text| text.contains("3 jobs were known"))
+        })
+    });
+    drop(second);
+}
