@@ -124,9 +124,24 @@ async fn take_identity(
     mut shutdown: watch::Receiver<Shutdown>,
 ) -> Result<bool, ActorError> {
     let mut backoff = Backoff::default();
+    // The heartbeat of a holder that may have died with this machine.
+    let mut before: Option<String> = None;
     loop {
         match identity::take(boot, started_at).await {
             Ok(()) => return Ok(true),
+            Err(ActorError::IdentityHeld { actor, host, pid, same_name: Some(beat) }) => {
+                match &before {
+                    None => info!(
+                        "{actor} ran with pid {pid} on a machine named {host} as this one: waiting until its presence \
+                         expires, if the machine was started again"
+                    ),
+                    Some(before) if *before != beat => {
+                        return Err(ActorError::HeldByClone { actor, host, pid });
+                    }
+                    Some(_) => {}
+                }
+                before = Some(beat);
+            }
             Err(ActorError::Store(error)) if error.is_outage() => {
                 if boot.health.outage.failed_by(Instant::now(), &error) {
                     warn!("{error}; trying again until it answers");

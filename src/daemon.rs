@@ -227,7 +227,7 @@ impl From<ActorError> for Error {
         let exit = match &error {
             ActorError::Store(StoreError::NotPermitted { .. }) => Exit::NotPermitted,
             ActorError::Store(_) => Exit::Unavailable,
-            ActorError::IdentityHeld { .. } => Exit::Taken,
+            ActorError::IdentityHeld { .. } | ActorError::HeldByClone { .. } => Exit::Taken,
             ActorError::Threads(_) => Exit::Machine,
         };
         Self::new(exit, error.to_string())

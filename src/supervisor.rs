@@ -25,6 +25,7 @@ mod legacy_queues;
 mod legacy_stops;
 mod long_waits;
 mod look;
+mod loss_watch;
 mod notify_deliveries;
 mod notify_events;
 mod object_indexes;

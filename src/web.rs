@@ -27,6 +27,7 @@ mod login;
 mod notifications;
 mod objects;
 mod overview;
+mod page_query;
 mod parts;
 mod queues;
 mod records;

@@ -1,6 +1,7 @@
 //! End-to-end tests: the real program, its units as processes, and a private Redis.
 
 mod ack;
+mod answers;
 pub(crate) mod api;
 mod args;
 mod artifacts;
@@ -47,6 +48,7 @@ mod output;
 mod parsing;
 mod progress;
 mod protocol;
+mod queue_faces;
 mod queues;
 mod readme;
 mod refusals;

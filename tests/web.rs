@@ -13,7 +13,7 @@ mod notifications;
 mod operators;
 mod pages;
 mod periodic_jobs;
-mod requests;
+pub(crate) mod requests;
 mod scripts;
 mod submit;
 mod tasks;

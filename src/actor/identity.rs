@@ -38,7 +38,7 @@ async fn take_one(
     presence: &Presence,
     gone: &mut BTreeSet<BootId>,
 ) -> Result<(), ActorError> {
-    let lease = boot.lease;
+    let (lease, own) = (boot.lease, presence);
     let Appearance::Held(held) = boot.store.appear(actor, presence, lease, None).await? else {
         return Ok(());
     };
@@ -46,6 +46,7 @@ async fn take_one(
         actor: actor.clone(),
         host: presence.map_or_else(|| "an unknown host".to_owned(), |p| p.hostname.clone()),
         pid: presence.map_or(0, |p| p.pid),
+        same_name: presence.and_then(|holder| heartbeat_of_same_name(holder, own)),
     };
     let Ok(holder) = Presence::parse(held.as_bytes()) else {
         return Err(held_by(None));
@@ -85,6 +86,13 @@ fn is_gone(holder: &Presence, own: &Presence) -> bool {
     !own.machine.is_empty()
         && holder.machine == own.machine
         && (holder.pid == own.pid || !machine::is_alive(holder.pid))
+}
+
+/// Returns the last heartbeat of a holder whose machine has the name of this one, but another id: it is a clone, or this
+/// machine before its last start.
+fn heartbeat_of_same_name(holder: &Presence, own: &Presence) -> Option<String> {
+    let is_other = !own.machine.is_empty() && holder.machine != own.machine;
+    (is_other && holder.hostname == own.hostname).then(|| holder.last_heartbeat.clone())
 }
 
 /// Returns the presence of every actor of this process.

@@ -1,6 +1,7 @@
 //! `hero doctor`: one page on what is wrong now, on this machine and in Redis, each with what to do.
 
 mod finding;
+mod hung;
 mod machine;
 mod namespace;
 mod units;
@@ -39,7 +40,7 @@ impl Doctor {
                 findings.push(valid);
                 findings.extend(machine::findings(config, global));
                 findings.extend(units::findings(global));
-                let of_redis = async { Ok(namespace::findings(config).await) };
+                let of_redis = async { Ok(namespace::findings(config, &hung::running(global)).await) };
                 findings.extend(super::block_on(of_redis)?);
             }
         }

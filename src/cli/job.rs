@@ -8,6 +8,7 @@ mod files;
 mod filter;
 mod list;
 mod moment;
+mod search_progress;
 pub(super) mod show;
 mod sought;
 mod tell;

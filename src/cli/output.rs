@@ -92,6 +92,13 @@ pub(super) fn note(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escape_lines(message));
 }
 
+/// Writes a line to a terminal at standard error, over the one before; the empty line removes it.
+pub(super) fn passing_note(line: &str) {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr().lock(), "\r\u{1b}[K{line}");
+    }
+}
+
 /// Writes a message to standard error, if a person reads it there.
 pub(super) fn note_to_person(message: &str) {
     if io::stderr().is_terminal() {

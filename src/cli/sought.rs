@@ -3,21 +3,27 @@
 use std::fmt::{Display, Write};
 
 use super::{Global, output};
-use crate::proto::text::shown;
+use crate::proto::text::{counted, shown};
+use crate::store::FoundJobs;
 
 /// A sentence such as `no job is in error of type python since yesterday 18:00`.
-pub(super) struct Sought(String);
+pub(super) struct Sought {
+    /// What was looked for.
+    what: String,
+    /// The end of a search that has not seen all: nobody knows that there is none.
+    among: Option<String>,
+}
 
 impl Sought {
     /// Begins the sentence; `what` is such as `job is in error`.
     pub(super) fn new(what: &str) -> Self {
-        Self(format!("no {what}"))
+        Self { what: what.to_owned(), among: None }
     }
 
     /// Adds words and the value of a filter, if it is given.
     pub(super) fn by(mut self, words: &str, value: Option<impl Display>) -> Self {
         if let Some(value) = value {
-            let _ = write!(self.0, " {words} {}", shown(&value.to_string()));
+            let _ = write!(self.what, " {words} {}", shown(&value.to_string()));
         }
         self
     }
@@ -27,15 +33,29 @@ impl Sought {
         self.by(words, text.map(|text| format!("`{text}`")))
     }
 
+    /// Adds how far a search came, unless it has seen all.
+    pub(super) fn among(mut self, found: &FoundJobs) -> Self {
+        let searched = counted(found.searched as u64, "job", "jobs");
+        let back = found.back_to().map(|time| format!(", back to {}", output::time(time)));
+        let back = back.unwrap_or_else(|| {
+            ": an upgrade still sorts the ended jobs of the version before, as the log of a supervisor tells".to_owned()
+        });
+        self.among = (!found.complete).then(|| format!("{searched}{back}"));
+        self
+    }
+
     /// Returns the sentence.
-    pub(super) fn text(&self) -> &str {
-        &self.0
+    pub(super) fn text(&self) -> String {
+        match &self.among {
+            None => format!("no {}", self.what),
+            Some(among) => format!("found no {} among the latest {among}", self.what),
+        }
     }
 
     /// Writes the sentence to standard error if nothing was found. Documents are empty without words.
     pub(super) fn tell(self, global: &Global, is_empty: bool) {
         if is_empty && !global.json {
-            output::note(&format!("hero: {}", self.0));
+            output::note(&format!("hero: {}", self.text()));
         }
     }
 }
@@ -60,5 +80,12 @@ mod tests {
         let sought = Sought::new("dead letter").by("of type", none);
         let sought = sought.quoting("with an error that contains", Some(&text));
         assert_eq!(sought.text(), "no dead letter with an error that contains `can\\u{1b}t`");
+        let next = "1767225600000000.a".parse().ok();
+        let found = FoundJobs { searched: 340, next, ..FoundJobs::default() };
+        let text = Sought::new("job").by("of caller", Some("ann")).among(&found).text();
+        let start = "found no job of caller ann among the latest 340 jobs, back to 2026-01-01T";
+        assert!(text.starts_with(start), "{text}");
+        let all = FoundJobs { complete: true, ..FoundJobs::default() };
+        assert_eq!(Sought::new("job").among(&all).text(), "no job");
     }
 }

@@ -329,13 +329,17 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
         Act::Stop(id) if client.stop_job(&id).await? => format!("stopped job {id}"),
         Act::Stop(id) => format!("told the actor of job {id} to stop it"),
         Act::Retry(id) => format!("job {id} is {} again", client.retry_job(&id).await?),
-        Act::Pause(queue) => {
-            client.pause_queue(&queue).await?;
-            format!("paused {queue}")
+        Act::Pause(chosen) => {
+            for queue in chosen.all_of_its_name() {
+                client.pause_queue(&queue).await?;
+            }
+            format!("paused {chosen}")
         }
-        Act::Resume(queue) => {
-            client.resume_queue(&queue).await?;
-            format!("resumed {queue}")
+        Act::Resume(chosen) => {
+            for queue in chosen.all_of_its_name() {
+                client.resume_queue(&queue).await?;
+            }
+            format!("resumed {chosen}")
         }
         Act::Drain(actor) => {
             let untold = client.tell_actor(&actor, &Control::Drain).await?;

@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::changes::with_fields;
-use super::{Client, ClientError, Matching};
-use crate::proto::job::{JobId, JobStatus};
+use super::{Client, ClientError};
+use crate::proto::job::{JobEnd, JobId, JobStatus};
 use crate::proto::text::counted;
-use crate::store::{JobEdit, JobSearch, JobSummary, ListQuery};
+use crate::store::{FoundJobs, JobEdit, JobSearch, JobSummary, ListQuery};
 
 /// A change of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,13 +127,22 @@ impl JobChange {
         }
     }
 
-    /// Returns the states to look at, if filters name none: those that it can change, but nobody
-    /// wants all that finished to run again.
-    fn states(&self) -> Vec<JobStatus> {
-        match self {
-            Self::Retry { .. } => vec![JobStatus::Error],
-            other => JobStatus::ALL.into_iter().filter(|status| other.fits(*status)).collect(),
+    /// Returns the query for the jobs that it can change. Nobody wants all that finished to run again, or jobs that were
+    /// stopped or replaced, unless they ask for them.
+    fn narrow(&self, query: &ListQuery, search: &JobSearch) -> ListQuery {
+        let mut query = query.clone();
+        let is_retry = matches!(self, Self::Retry { .. });
+        if query.statuses.is_empty() {
+            let wanted = |status: &JobStatus| {
+                if is_retry { *status == JobStatus::Error } else { self.fits(*status) }
+            };
+            query.statuses = JobStatus::ALL.into_iter().filter(wanted).collect();
         }
+        let names_end = !query.ends.is_empty() || search.cancelled.is_some();
+        if is_retry && !names_end && search.cause.is_none() && !query.dead {
+            query.ends = JobEnd::FAILURES.to_vec();
+        }
+        query
     }
 }
 
@@ -248,27 +257,20 @@ impl Client {
         Ok(())
     }
 
-    /// Looks for the jobs that a query and a search find, that are `wanted` and that a change can change.
+    /// Searches for the jobs that a query and a search find, that are `wanted` and that a change can change: at most
+    /// `query.limit`, the latest.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn to_change(
         &self,
-        mut query: ListQuery,
+        query: &ListQuery,
         search: &JobSearch,
         change: &JobChange,
         wanted: impl Fn(&JobSummary) -> bool,
-    ) -> Result<Matching, ClientError> {
-        if query.statuses.is_empty() {
-            query.statuses = change.states();
-        }
-        let mut search = search.clone();
-        // Nobody wants jobs to run again that were stopped or replaced, unless they ask for them.
-        let is_any = search.any_end || search.cause.is_some() || query.dead;
-        if matches!(change, JobChange::Retry { .. }) && !is_any {
-            search.cancelled = search.cancelled.or(Some(false));
-        }
+    ) -> Result<FoundJobs, ClientError> {
+        let query = change.narrow(query, search);
         let fits = |job: &JobSummary| change.fits(job.status) && wanted(job);
-        self.matching(&query, &search, fits).await
+        self.find_many(&query, search, fits).await
     }
 }

@@ -113,7 +113,7 @@ pub use new_batch::NewBatch;
 pub use notifications::{HeldMessage, LatestDeliveries};
 pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
-pub use searches::{ErrorGroupDocument, ErrorGroupsDocument, Matching};
+pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
 pub use signing::Signer;
 pub use stats::Counters;
 pub use status::ShardServer;

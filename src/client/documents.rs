@@ -49,8 +49,10 @@ pub struct QueueDocument {
     pub depth: u64,
     /// Jobs that a limit holds.
     pub held: u64,
-    /// The wait of the job that was dispatched first, in seconds.
+    /// The wait of the job that was dispatched first and that an actor may claim, in seconds.
     pub oldest_wait_s: Option<f64>,
+    /// The limit that holds the first of the held jobs.
+    pub held_by: Option<String>,
     /// Jobs of its type that ended per second, when last sampled.
     pub type_throughput_per_s: Option<f64>,
     /// True if it is paused.
@@ -65,6 +67,7 @@ impl From<&QueueState> for QueueDocument {
             priority: state.queue.priority.to_string().parse().ok(),
             depth: state.depth,
             held: state.held,
+            held_by: state.held_by.clone(),
             oldest_wait_s: state.oldest_wait.map(|wait| wait.as_secs_f64()),
             type_throughput_per_s: state.type_throughput_per_s,
             paused: state.paused,

@@ -1,6 +1,6 @@
 //! Queues: lists, pauses, resumes and purges them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::documents::QueueDocument;
 use super::{Client, ClientError};
@@ -68,6 +68,17 @@ impl Client {
             pauses.rules.extend(of.rules);
         }
         Ok(pauses)
+    }
+
+    /// Returns who paused queues last, by the names of queues and rules, as far as the latest records of changes tell.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn paused_by(&self) -> Result<BTreeMap<String, String>, ClientError> {
+        let mut records = self.store.latest_audit(|record| record.what == "queue.pause").await?;
+        // The newest counts.
+        records.reverse();
+        Ok(records.into_iter().map(|record| (record.to, record.who)).collect())
     }
 
     /// Pauses all queues of a rule, also those that come later, as [`Client::pause_queue`] pauses one. Returns

@@ -1,38 +1,25 @@
 //! Searches through jobs, and failures by their kind.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Client, ClientError};
 use crate::proto::error_kind::error_kind;
-use crate::proto::job::JobStatus;
-use crate::store::{CancelledJobs, FoundJobs, JobSearch, JobSummary, ListQuery};
+use crate::proto::job::{JobEnd, JobStatus};
+use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
 
-/// The latest failures, by the kind of their error.
+/// Failures, by the kind of their error.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ErrorGroupsDocument {
     /// The kinds, the most frequent first.
     pub groups: Vec<ErrorGroupDocument>,
-    /// The number of failed jobs that were looked at, the latest.
-    pub looked: usize,
-    /// True if there are more failed jobs than were looked at.
-    pub more: bool,
-}
-
-/// The jobs that a search has found.
-#[derive(Debug, Clone, Default)]
-pub struct Matching {
-    /// The jobs, the newest of each state first.
-    pub jobs: Vec<JobSummary>,
-    /// True if there may be more.
-    pub more: bool,
-}
-
-impl Matching {
-    /// The maximum number of jobs that are looked at.
-    pub const LOOKED_MAX: usize = 1_000_000;
+    /// The number of failed jobs that were searched, the latest.
+    pub searched: usize,
+    /// True if all failed jobs were searched that can match.
+    pub complete: bool,
 }
 
 /// Failures of one kind.
@@ -55,8 +42,8 @@ pub struct ErrorGroupDocument {
 }
 
 impl Client {
-    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query. Only those are found that the
-    /// caller `sees`.
+    /// Searches for jobs until the page is full, the end is reached, or the budget of the query is spent. Only those
+    /// are found that the caller `sees`.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -69,49 +56,38 @@ impl Client {
         Ok(self.shards.find_jobs(query, search, sees).await?)
     }
 
-    /// Looks for all jobs that a query and a search find and that are `wanted`, at most `query.limit`, the
-    /// latest. Looks at no more than [`Matching::LOOKED_MAX`].
+    /// Searches for jobs as [`Client::find_jobs`] does, for more than a page: at most `query.limit`.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn matching(
+    pub async fn find_many(
         &self,
         query: &ListQuery,
         search: &JobSearch,
-        wanted: impl Fn(&JobSummary) -> bool,
-    ) -> Result<Matching, ClientError> {
-        let most = query.limit;
-        let mut query = query.clone();
-        let (mut jobs, mut looked) = (Vec::new(), 0);
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<FoundJobs, ClientError> {
+        let began = Instant::now();
+        let (most, budget) = (query.limit, query.budget);
+        let mut page = query.clone();
+        let mut all = FoundJobs::default();
         loop {
-            query.limit = (most - jobs.len()).min(ListQuery::LIMIT_MAX);
-            let found = self.shards.find_jobs(&query, search, &wanted).await?;
-            looked += found.looked;
-            jobs.extend(found.items);
-            query.cursor = found.next;
-            let is_over = jobs.len() >= most || looked >= Matching::LOOKED_MAX;
-            if query.cursor.is_none() || is_over {
-                return Ok(Matching { jobs, more: query.cursor.is_some() });
+            page.limit = (most - all.items.len()).min(ListQuery::LIMIT_MAX);
+            page.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
+            let found = self.shards.find_jobs(&page, search, &sees).await?;
+            all.searched += found.searched;
+            all.items.extend(found.items);
+            (all.next, all.complete) = (found.next, found.complete);
+            let is_spent = budget.is_some_and(|budget| began.elapsed() >= budget);
+            if all.next.is_none() || all.items.len() >= most || is_spent {
+                return Ok(all);
             }
+            page.cursor.clone_from(&all.next);
         }
     }
 
-    /// Counts the jobs that were stopped or replaced, among the latest `most` of each shard that ended in error.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn count_cancelled(&self, most: usize) -> Result<CancelledJobs, ClientError> {
-        let of_shards = self.shards.each(|store| store.count_cancelled(most)).await?;
-        Ok(of_shards.into_iter().fold(CancelledJobs::default(), |sum, of| CancelledJobs {
-            jobs: sum.jobs + of.jobs,
-            looked: sum.looked + of.looked,
-            more: sum.more || of.more,
-        }))
-    }
-
-    /// Groups the latest [`JobSearch::LOOKED_MAX`] failed jobs that a search finds and the caller `sees`
-    /// by the kind of their error, at most `most` groups. Those that were stopped or replaced have not failed: they
-    /// are left out, unless the search asks for them. A job that the caller does not see counts as not looked at.
+    /// Groups the failed jobs that a search finds and the caller `sees` by the kind of their error, at most `most`
+    /// groups. Those that were stopped or replaced have not failed: they are left out, unless the query or the search asks
+    /// for them. A job that the caller does not see counts as not searched.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -122,30 +98,31 @@ impl Client {
         sees: impl Fn(&JobSummary) -> bool,
         most: usize,
     ) -> Result<ErrorGroupsDocument, ClientError> {
+        let began = Instant::now();
         let limit = ListQuery::LIMIT_MAX;
-        let search = &JobSearch {
-            cancelled: search.cancelled.or((!search.any_end && !query.dead).then_some(false)),
-            ..search.clone()
-        };
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
+        if query.ends.is_empty() && !query.dead && search.cancelled.is_none() {
+            query.ends = JobEnd::FAILURES.to_vec();
+        }
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
-        let (mut looked, mut counted) = (0, 0);
-        loop {
+        let (mut searched, budget) = (0, query.budget);
+        let complete = loop {
+            query.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
             let found = self.shards.find_jobs(&query, search, &sees).await?;
-            looked += found.looked;
-            counted += found.seen;
+            searched += found.searched;
             for job in &found.items {
                 add(&mut groups, job);
             }
             query.cursor = found.next;
-            if query.cursor.is_none() || looked >= JobSearch::LOOKED_MAX {
-                break;
+            let is_spent = budget.is_some_and(|budget| began.elapsed() >= budget);
+            if query.cursor.is_none() || is_spent {
+                break found.complete;
             }
-        }
+        };
         let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
         groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.kind.cmp(&b.kind)));
         groups.truncate(most);
-        Ok(ErrorGroupsDocument { groups, looked: counted, more: query.cursor.is_some() })
+        Ok(ErrorGroupsDocument { groups, searched, complete })
     }
 }
 

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 
 use super::{Client, ClientError};
-use crate::proto::job::JobStatus;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::target::ScriptType;
-use crate::store::{BrokerPresence, QueueState, RedisState, Store, StoreError, TypeState};
+use crate::store::{
+    BrokerPresence, EmptiedRedis, JobCounts, QueueState, RedisState, Store, StoreError, TypeState,
+};
 
 /// A shard, and the server that has it.
 #[derive(Debug, Clone)]
@@ -133,18 +135,22 @@ impl Client {
         Ok(types.into_values().collect())
     }
 
-    /// Counts the jobs of each state, the held ones among the dispatched.
+    /// Returns the last loss of all keys on a shard, if it was in the last day before `now`.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn count_jobs(&self) -> Result<Vec<(JobStatus, u64)>, ClientError> {
-        let mut of_shards = self.shards.each(Store::count_jobs).await?.into_iter();
-        let mut counts = of_shards.next().unwrap_or_default();
-        for of in of_shards {
-            // Each has all states in the same order.
-            counts.iter_mut().zip(of).for_each(|((_, sum), (_, number))| *sum += number);
-        }
-        Ok(counts)
+    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>, ClientError> {
+        let of_shards = self.shards.each(|store| store.emptied(now)).await?;
+        Ok(of_shards.into_iter().flatten().max_by_key(|of| of.at))
+    }
+
+    /// Counts the jobs of each state and end.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn count_jobs(&self) -> Result<JobCounts, ClientError> {
+        let of_shards = self.shards.each(Store::count_jobs).await?;
+        Ok(of_shards.iter().fold(JobCounts::default(), JobCounts::and))
     }
 
     /// Lists every queue that may hold jobs or is paused, and these others, by name.

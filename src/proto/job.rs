@@ -9,6 +9,7 @@ mod content_hash;
 mod content_key;
 mod copy;
 mod corrections;
+mod end;
 mod exit_codes;
 mod fields;
 mod files;
@@ -51,6 +52,7 @@ pub use child::{
 };
 pub use content_hash::ContentHash;
 pub use corrections::Corrections;
+pub use end::JobEnd;
 pub use exit_codes::ExitCodes;
 pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};
 pub use files::{

@@ -328,6 +328,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::job::JobEnd;
     use crate::proto::object::{Context, Field, ObjectType};
     use crate::proto::target::Priority;
 
@@ -371,6 +372,7 @@ mod tests {
             (keys.running(&boot), "hero:meta:boot:running:b7e151628aed4a6abf7158809cf4f3c7"),
             (keys.index(JobStatus::Finished, &osis), "hero:meta:job:index:finished:type:osis"),
             (keys.waits(&osis), "hero:meta:job:index:waits:type:osis"),
+            (keys.ended(JobEnd::Failed, &osis), "hero:meta:job:index:ended:failed:type:osis"),
             (keys.queues(), "hero:meta:queue:index"),
             (keys.probe(), "hero:job:!"),
             (keys.types(), "hero:meta:type:index"),

@@ -27,8 +27,16 @@ impl Queue {
         if name.contains(":prio:") {
             return Ok(vec![queue]);
         }
-        let of = |priority| Self { target: queue.target.clone(), priority };
-        Ok(Priority::ALL.into_iter().map(of).collect())
+        Ok(queue.all_of_its_name())
+    }
+
+    /// Returns the queues that its own name means: all priorities of its target, unless the name ends with one.
+    pub fn all_of_its_name(&self) -> Vec<Self> {
+        if self.priority != Priority::Normal {
+            return vec![self.clone()];
+        }
+        let of = |priority| Self { target: self.target.clone(), priority };
+        Priority::ALL.into_iter().map(of).collect()
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) fn moment_within(moment: &Moment, caller: &Caller) -> Moment {
     seen.minutes = [].into();
     // Their messages are of all types.
     seen.brokers.clear();
+    seen.emptied = None;
+    seen.paused_by.clear();
+    seen.queues.iter_mut().for_each(|(state, _)| state.paused_by = None);
     seen.failing_notifications.clear();
     seen.periodic_jobs.clear();
     seen

@@ -26,6 +26,20 @@ impl Store {
         self.invoke::<u8>("recording a change", &script).await.map(drop)
     }
 
+    /// Reads the wanted ones of the latest records, the newest first. It is one call of a bounded length.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn latest_audit(
+        &self,
+        wanted: impl Fn(&AuditRecord) -> bool,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        let arguments = (self.keys.audit(), "+", "-", "COUNT", RECORDS_PER_READ);
+        let page: Vec<Entry> =
+            self.link.command("reading the audit", "XREVRANGE", arguments).await?;
+        Ok(page.iter().map(record).filter(wanted).collect())
+    }
+
     /// Reads records, the newest first, of those after a time and until another in milliseconds since 1970, until
     /// `limit` of them are `wanted`.
     ///

@@ -4,7 +4,7 @@
 use super::listing::Cursor;
 use super::newest::{Entry, entry_after};
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobEnd, JobId};
 use crate::proto::target::ScriptType;
 
 /// The maximum number of ids that are looked up in one round trip.
@@ -28,17 +28,19 @@ impl Store {
         let lists: Vec<Option<Vec<Vec<u8>>>> = self.link.each(DOING, &types, list).await?;
         let mut entries: Vec<Entry> = Vec::new();
         for (script_type, list) in types.iter().zip(lists) {
-            let index = self.keys.index(JobStatus::Error, script_type);
             let ids = list.unwrap_or_default();
             for ids in ids.chunks(IDS_PER_CALL) {
-                let place = |id| ("ZSCORE", (&index, id));
-                let scores: Vec<Option<f64>> = self.link.each(DOING, ids, place).await?;
-                // One without a score runs again, or its job is gone.
-                let placed = ids
-                    .iter()
-                    .zip(scores)
-                    .filter_map(|(id, score)| entry_after((id.clone(), score?), after));
-                entries.extend(placed);
+                // Its error may be the words of a stop. One without a score runs again, or its job is gone.
+                for end in JobEnd::IN_ERROR {
+                    let index = self.keys.ended(end, script_type);
+                    let place = |id| ("ZSCORE", (&index, id));
+                    let scores: Vec<Option<f64>> = self.link.each(DOING, ids, place).await?;
+                    let placed = ids
+                        .iter()
+                        .zip(scores)
+                        .filter_map(|(id, score)| entry_after((id.clone(), score?), after));
+                    entries.extend(placed);
+                }
             }
         }
         if let Some(passed) = after {

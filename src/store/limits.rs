@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::listing::read;
+use super::newest::BoundedIndex;
 use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
@@ -138,7 +139,8 @@ impl Store {
 
     /// The limits that gave slots to running jobs.
     async fn limits_of_running(&self) -> Result<BTreeSet<String>, StoreError> {
-        let indexes = self.indexes(JobStatus::Started, None).await?;
+        let indexes = self.indexes(JobStatus::Started, None).await?.into_iter();
+        let indexes: Vec<BoundedIndex> = indexes.map(BoundedIndex::whole).collect();
         let entries = self.newest(&indexes, None, RUNNING_MAX).await?;
         let mut names = BTreeSet::new();
         for some in entries.chunks(HASHES_PER_CALL) {

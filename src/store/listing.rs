@@ -4,14 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::newest::BoundedIndex;
+use super::search_range::PlaceRange;
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
-use crate::proto::job::{JobField, JobId, JobStatus, json_of_field};
+use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
 use crate::proto::target::{IllegalName, ScriptType};
 
@@ -20,6 +23,8 @@ use crate::proto::target::{IllegalName, ScriptType};
 pub struct ListQuery {
     /// Only jobs in these states; in any, if it names none.
     pub statuses: Vec<JobStatus>,
+    /// Of the jobs in `error`, only those with one of these ends; with any, if it names none.
+    pub ends: Vec<JobEnd>,
     /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
     /// Only dead letters: jobs in `error` that used up their attempts, or took down too many actors.
@@ -28,31 +33,56 @@ pub struct ListQuery {
     pub limit: usize,
     /// The end of the page before.
     pub cursor: Option<Cursor>,
+    /// The time that a search has; without it, it goes on to the end.
+    pub budget: Option<Duration>,
 }
 
 impl ListQuery {
     /// The largest page.
     pub const LIMIT_MAX: usize = 1000;
+    /// The time of a search for which somebody waits at a page or a program.
+    pub const BUDGET: Duration = Duration::from_secs(2);
+
+    /// Returns the states that it asks for.
+    pub(super) fn wanted_statuses(&self) -> impl Iterator<Item = JobStatus> + '_ {
+        JobStatus::ALL.into_iter().filter(|status| {
+            (self.statuses.is_empty() || self.statuses.contains(status))
+                && (!self.dead || *status == JobStatus::Error)
+        })
+    }
+
+    /// Returns the ends of jobs in a terminal state that it asks for.
+    fn wanted_ends(&self, status: JobStatus) -> impl Iterator<Item = JobEnd> + '_ {
+        JobEnd::ALL.into_iter().filter(move |end| {
+            let is_any = *end == JobEnd::Finished || self.ends.is_empty();
+            end.status() == status && (is_any || self.ends.contains(end))
+        })
+    }
 }
 
-/// The end of a page: the state, the score and the id of its last job.
+/// The end of a page: the score and the id of its last job. The places of all states together are in the order of
+/// lists: the latest change first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    status: JobStatus,
     pub(super) score: i64,
     pub(super) id: JobId,
 }
 
 impl Cursor {
-    /// Returns what puts places into the order of lists: state by state, the newest of each first.
+    /// Returns what puts places into the order of lists.
     pub(super) fn order(&self) -> impl Ord + '_ {
-        (self.status, Reverse((self.score, &self.id)))
+        Reverse((self.score, &self.id))
+    }
+
+    /// Returns the time of the place.
+    pub fn time(&self) -> Option<Timestamp> {
+        Timestamp::from_microsecond(self.score).ok()
     }
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.status, self.score, self.id)
+        write!(f, "{}.{}", self.score, self.id)
     }
 }
 
@@ -61,13 +91,9 @@ impl FromStr for Cursor {
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
         let illegal = || illegal_cursor(value);
-        let mut parts = value.splitn(3, '.');
-        let mut part = || parts.next().ok_or_else(illegal);
-        Ok(Self {
-            status: part()?.parse().map_err(|_| illegal())?,
-            score: part()?.parse().map_err(|_| illegal())?,
-            id: part()?.parse().map_err(|_| illegal())?,
-        })
+        let (score, id) = value.split_once('.').ok_or_else(illegal)?;
+        let score = score.parse().map_err(|_| illegal())?;
+        Ok(Self { score, id: id.parse().map_err(|_| illegal())? })
     }
 }
 
@@ -118,7 +144,7 @@ pub(super) fn write_fields<M: SerializeMap>(
 }
 
 impl Store {
-    /// One page of jobs, state by state, the newest of each first.
+    /// One page of jobs, the latest change first.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -126,33 +152,36 @@ impl Store {
         Shards::from(self.clone()).list_jobs(query).await
     }
 
-    /// The places of a page of jobs.
-    pub(super) async fn places(&self, query: &ListQuery) -> Result<Vec<Cursor>, StoreError> {
+    /// The places of a page of jobs that stand in a range of times.
+    pub(super) async fn places(
+        &self,
+        query: &ListQuery,
+        range: &PlaceRange,
+    ) -> Result<Vec<Cursor>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let from = query.cursor.as_ref().map_or(JobStatus::Created, |cursor| cursor.status);
-        let is_wanted = |status: &JobStatus| {
-            *status >= from
-                && (query.statuses.is_empty() || query.statuses.contains(status))
-                && (!query.dead || *status == JobStatus::Error)
-        };
-        let statuses = JobStatus::ALL.into_iter().filter(is_wanted);
-        let mut found: Vec<Cursor> = Vec::new();
-        for status in statuses {
-            let script_type = query.script_type.as_ref();
-            let after = query.cursor.as_ref().filter(|cursor| cursor.status == status);
-            let left = limit - found.len();
-            let entries = if query.dead {
-                self.newest_dead(script_type, after, left).await?
-            } else {
-                let indexes = self.indexes(status, script_type).await?;
-                self.newest(&indexes, after, left).await?
-            };
-            found.extend(entries.into_iter().map(|(score, id)| Cursor { status, score, id }));
-            if found.len() == limit {
-                break;
-            }
+        let script_type = query.script_type.as_ref();
+        let after = range.begin(query.cursor.as_ref());
+        if query.wanted_statuses().next().is_none() {
+            return Ok(Vec::new());
         }
-        Ok(found)
+        let entries = if query.dead {
+            self.newest_dead(script_type, after.as_ref(), limit).await?
+        } else {
+            let mut indexes = Vec::new();
+            for status in query.wanted_statuses() {
+                if status.is_terminal() {
+                    let from = range.from;
+                    let ended = self.ended_indexes(status, query).await?.into_iter();
+                    indexes.extend(ended.map(|key| BoundedIndex { key, from }));
+                } else {
+                    // A job that was put back stands at the front of its queue, whenever it was created.
+                    let of_status = self.indexes(status, script_type).await?.into_iter();
+                    indexes.extend(of_status.map(BoundedIndex::whole));
+                }
+            }
+            self.newest(&indexes, after.as_ref(), limit).await?
+        };
+        Ok(entries.into_iter().map(|(score, id)| Cursor { score, id }).collect())
     }
 
     /// The indexes that hold jobs of a state.
@@ -188,6 +217,21 @@ impl Store {
                 Ok(types.iter().map(|script_type| self.keys.index(status, script_type)).collect())
             }
         }
+    }
+
+    /// The indexes of the ends of jobs in a terminal state that a query asks for.
+    async fn ended_indexes(
+        &self,
+        status: JobStatus,
+        query: &ListQuery,
+    ) -> Result<Vec<String>, StoreError> {
+        let types = match &query.script_type {
+            Some(only) => vec![only.clone()],
+            None => self.types().await?,
+        };
+        let ends: Vec<JobEnd> = query.wanted_ends(status).collect();
+        let of_type = |of| ends.iter().map(move |end| self.keys.ended(*end, of));
+        Ok(types.iter().flat_map(of_type).collect())
     }
 
     /// The script types that ever had a job or an actor.
@@ -303,13 +347,10 @@ mod tests {
 
     #[test]
     fn a_cursor_reads_back_as_it_is_written() {
-        let cursor = Cursor {
-            status: JobStatus::WaitingForPrerequisites,
-            score: 1_700_000_000_000_000,
-            id: "a-b_c".parse().expect("legal"),
-        };
+        let id = "a-b_c".parse().expect("legal");
+        let cursor = Cursor { score: 1_700_000_000_000_000, id };
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        for bad in ["", "finished", "finished.x.y", "done.1.a", "finished.1.a:b"] {
+        for bad in ["", "1", "x.y", "finished.1.a", "1.a:b"] {
             assert!(bad.parse::<Cursor>().is_err(), "{bad} was accepted");
         }
     }

@@ -6,37 +6,34 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::listing::Cursor;
+use super::search_range::PlaceRange;
 use super::{GraphPage, JobSummary, ListQuery, Page, Shards, Store, StoreError};
 use crate::proto::graph::GraphInfo;
 use crate::proto::job::JobId;
 use crate::proto::shard::Shard;
 
 impl Shards {
-    /// One page of jobs, state by state, the newest of each first.
+    /// One page of jobs, the latest change first.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let jobs = self.placed_jobs(query).await?;
+        let jobs = self.placed_jobs(query, &PlaceRange::default()).await?;
         let next =
             if jobs.len() == limit { jobs.last().map(|(place, _)| place.clone()) } else { None };
         let jobs = jobs.into_iter().filter_map(|(_, job)| job.map(JobSummary::shortened));
-        let mut items: Vec<JobSummary> = jobs.collect();
-        // A boot may run jobs of several types.
-        if let Some(only) = &query.script_type {
-            items.retain(|job| job.fields.get("script_type").is_none_or(|t| t == only.as_str()));
-        }
-        Ok(Page { items, next })
+        Ok(Page { items: jobs.filter(|job| query.takes(job)).collect(), next })
     }
 
     /// A page of jobs with their whole errors, each with the cursor after it; none for an expired job.
     pub(super) async fn placed_jobs(
         &self,
         query: &ListQuery,
+        range: &PlaceRange,
     ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let places = self.each(|store| store.places(query)).await?;
+        let places = self.each(|store| store.places(query, range)).await?;
         let mut found: Vec<(Shard, Cursor)> = self.with_shards(places);
         if self.all().len() > 1 {
             found.sort_by(|(_, a), (_, b)| a.order().cmp(&b.order()));

@@ -12,9 +12,23 @@ type IndexPlace = (i64, Vec<u8>);
 /// An answer of Redis: ids with their scores.
 type Page = Vec<(Vec<u8>, f64)>;
 
+/// An index, and the score below which it is not read.
+#[derive(Debug, Clone)]
+pub(super) struct BoundedIndex {
+    pub(super) key: String,
+    pub(super) from: Option<i64>,
+}
+
+impl BoundedIndex {
+    /// The whole index.
+    pub(super) fn whole(key: String) -> Self {
+        Self { key, from: None }
+    }
+}
+
 /// Entries of an index that follow each other.
 struct Portion<'a> {
-    index: &'a String,
+    index: &'a BoundedIndex,
     entries: Page,
     /// The index may go on after this place.
     last: Option<IndexPlace>,
@@ -22,8 +36,11 @@ struct Portion<'a> {
 
 impl<'a> Portion<'a> {
     /// The answer to a read of a number of entries.
-    fn of(index: &'a String, entries: Page, asked: usize) -> Self {
-        let last = entries.last().filter(|_| entries.len() >= asked);
+    fn of(index: &'a BoundedIndex, mut entries: Page, asked: usize) -> Self {
+        let is_over = entries.len() < asked;
+        let number = entries.len();
+        entries.retain(|(_, score)| index.from.is_none_or(|from| whole(*score) >= from));
+        let last = entries.last().filter(|_| !is_over && entries.len() == number);
         let last = last.map(|(id, score)| (whole(*score), id.clone()));
         Self { index, entries, last }
     }
@@ -35,7 +52,7 @@ impl Store {
     /// their ids too, so thousands of the same time cost no more.
     pub(super) async fn newest(
         &self,
-        indexes: &[String],
+        indexes: &[BoundedIndex],
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
@@ -45,7 +62,7 @@ impl Store {
         let mut portion = (2 * limit / indexes.len().max(1)).clamp(1, limit + 1);
         let mut portions = self.first_portions(indexes, after, portion).await?;
         while !portions.is_empty() {
-            let mut open: Vec<(&String, IndexPlace)> = Vec::new();
+            let mut open: Vec<(&BoundedIndex, IndexPlace)> = Vec::new();
             for Portion { index, entries: found, last } in portions {
                 entries.extend(found.into_iter().filter_map(|of| entry_after(of, after)));
                 // Past the cursor, if the portion did not get there.
@@ -67,7 +84,7 @@ impl Store {
     /// The first portion of each index, from the score of a cursor on.
     async fn first_portions<'a>(
         &self,
-        indexes: &'a [String],
+        indexes: &'a [BoundedIndex],
         after: Option<&Cursor>,
         portion: usize,
     ) -> Result<Vec<Portion<'a>>, StoreError> {
@@ -77,8 +94,9 @@ impl Store {
         }
         let mut pipeline = redis::pipe();
         for index in indexes {
-            let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(index).arg(&most);
-            command.arg("-inf").arg("WITHSCORES").arg("LIMIT").arg(0).arg(portion);
+            let least = index.from.map_or_else(|| "-inf".to_owned(), |from| from.to_string());
+            let command = pipeline.cmd("ZREVRANGEBYSCORE").arg(&index.key).arg(&most).arg(least);
+            command.arg("WITHSCORES").arg("LIMIT").arg(0).arg(portion);
         }
         let pages: Vec<Page> = self.link.pipeline("listing jobs", &pipeline).await?;
         Ok(indexes
@@ -93,7 +111,7 @@ impl Store {
     /// shows that it left none out; else the rank is taken again, and the range begins earlier.
     async fn portions_behind<'a>(
         &self,
-        mut left: Vec<(&'a String, IndexPlace)>,
+        mut left: Vec<(&'a BoundedIndex, IndexPlace)>,
         portion: usize,
     ) -> Result<Vec<Portion<'a>>, StoreError> {
         let mut portions = Vec::new();
@@ -102,7 +120,8 @@ impl Store {
             let ranks = self.ranks_behind(&left).await?;
             let mut pipeline = redis::pipe();
             for ((index, _), rank) in left.iter().zip(&ranks) {
-                let command = pipeline.cmd("ZREVRANGE").arg(index).arg(rank.saturating_sub(early));
+                let command =
+                    pipeline.cmd("ZREVRANGE").arg(&index.key).arg(rank.saturating_sub(early));
                 command.arg(rank + portion - 1).arg("WITHSCORES");
             }
             let pages: Vec<Page> = self.link.pipeline("listing jobs", &pipeline).await?;
@@ -127,12 +146,12 @@ impl Store {
     /// The rank of the first entry after a place of each index, the newest first.
     async fn ranks_behind(
         &self,
-        places: &[(&String, IndexPlace)],
+        places: &[(&BoundedIndex, IndexPlace)],
     ) -> Result<Vec<usize>, StoreError> {
         let mut pipeline = redis::pipe();
         for (index, (_, id)) in places {
-            pipeline.cmd("ZREVRANK").arg(index).arg(id);
-            pipeline.cmd("ZSCORE").arg(index).arg(id);
+            pipeline.cmd("ZREVRANK").arg(&index.key).arg(id);
+            pipeline.cmd("ZSCORE").arg(&index.key).arg(id);
         }
         let answers: Vec<Option<f64>> = self.link.pipeline("listing jobs", &pipeline).await?;
         let mut ranks = Vec::with_capacity(places.len());
@@ -142,7 +161,7 @@ impl Store {
                     usize::try_from(whole(*rank)).unwrap_or_default() + 1
                 }
                 // It has left the index, or was never in it.
-                _ => self.search_rank_behind(index, place).await?,
+                _ => self.search_rank_behind(&index.key, place).await?,
             });
         }
         Ok(ranks)

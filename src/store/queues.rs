@@ -30,14 +30,18 @@ pub struct QueueState {
     pub depth: u64,
     /// Held jobs; they stand in no list.
     pub held: u64,
-    /// The wait of the job that was dispatched first.
+    /// The wait of the job that was dispatched first and that an actor may claim: no limit holds it.
     pub oldest_wait: Option<Duration>,
     /// The wait of the held job that was dispatched first.
     pub held_wait: Option<Duration>,
+    /// The limit that holds that job.
+    pub held_by: Option<String>,
     /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
     pub type_throughput_per_s: Option<f64>,
     /// True if it is paused.
     pub paused: bool,
+    /// Who paused it by its name, if that is known.
+    pub paused_by: Option<String>,
 }
 
 impl QueueState {
@@ -46,7 +50,9 @@ impl QueueState {
         self.depth += other.depth;
         self.held += other.held;
         self.oldest_wait = self.oldest_wait.max(other.oldest_wait);
-        self.held_wait = self.held_wait.max(other.held_wait);
+        if other.held_wait > self.held_wait {
+            (self.held_wait, self.held_by) = (other.held_wait, other.held_by.clone());
+        }
         self.type_throughput_per_s = match (self.type_throughput_per_s, other.type_throughput_per_s)
         {
             (Some(own), Some(other)) => Some(own + other),
@@ -107,9 +113,28 @@ impl Store {
         let queues: Vec<Queue> = queues.into_iter().collect();
         let mut states = Vec::with_capacity(queues.len());
         for page in queues.chunks(QUEUES_PER_PAGE) {
-            states.extend(self.states_of(page, &paused).await?);
+            let mut of_page = self.states_of(page, &paused).await?;
+            self.name_limits(&mut of_page).await?;
+            states.extend(of_page);
         }
         Ok(states)
+    }
+
+    /// Names the limits that hold the first jobs of queues.
+    async fn name_limits(&self, states: &mut [QueueState]) -> Result<(), StoreError> {
+        const DOING: &str = "listing queues";
+        let mut held: Vec<&mut QueueState> = states.iter_mut().filter(|of| of.held > 0).collect();
+        let first = |state: &&mut QueueState| ("ZRANGE", (self.keys.held(&state.queue), 0, 0));
+        let firsts: Vec<Option<Vec<StoredText>>> = self.link.each(DOING, &held, first).await?;
+        let ids = firsts.iter().map(|first| first.as_ref()?.first()?.parse::<JobId>().ok());
+        let ids: Vec<Option<JobId>> = ids.collect();
+        let known = ids.iter().flatten().map(|id| self.keys.job(id));
+        let limits = self.link.each(DOING, known, |job| ("HGET", (job, "held_by"))).await?;
+        let mut limits = limits.into_iter();
+        for (state, _) in held.iter_mut().zip(ids).filter(|(_, id)| id.is_some()) {
+            state.held_by = limits.next().flatten().flatten();
+        }
+        Ok(())
     }
 
     async fn states_of(
@@ -146,10 +171,12 @@ impl Store {
                     queue: queue.clone(),
                     depth,
                     held,
-                    oldest_wait: ready.max(held_wait),
+                    oldest_wait: ready,
                     held_wait,
+                    held_by: None,
                     type_throughput_per_s,
                     paused: paused.covers(queue),
+                    paused_by: None,
                 })
             })
             .collect::<Option<_>>()

@@ -110,6 +110,11 @@ impl Store {
             }
             Err(error) => return Err(error),
         };
+        // Until then it tells the settings that it will have as others.
+        if let Some(reason) = loading(&info) {
+            let address = self.link.server.address().to_string();
+            return Err(StoreError::NotServing { address, reason });
+        }
         let mut state = RedisState::read(&info);
         if self.link.server.way().is_cluster() {
             state.cluster = ClusterPlace::Followed;
@@ -141,12 +146,24 @@ impl Store {
     }
 }
 
+/// Returns the value of a line of INFO.
+fn info_value(info: &str, name: &str) -> Option<String> {
+    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
+    info.lines().map(str::trim_end).find_map(value)
+}
+
+/// Returns the words for a Redis that loads its data, with how far it is; `None` for any other.
+fn loading(info: &str) -> Option<String> {
+    info_value(info, "loading").filter(|loading| loading == "1")?;
+    let part = info_value(info, "loading_loaded_perc").map(|part| format!(", {part} % so far"));
+    let left = info_value(info, "loading_eta_seconds").map(|s| format!(", about {s} s are left"));
+    let (part, left) = (part.unwrap_or_default(), left.unwrap_or_default());
+    Some(format!("it is loading its data (LOADING){part}{left}"))
+}
+
 impl RedisState {
     fn read(info: &str) -> Self {
-        let text = |name: &str| {
-            let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
-            info.lines().map(str::trim_end).find_map(value)
-        };
+        let text = |name: &str| info_value(info, name);
         let number = |name| text(name).and_then(|value| value.parse().ok()).unwrap_or_default();
         let failed = |name| text(name).is_some_and(|status| status != "ok");
         let role = text("role");
@@ -358,6 +375,14 @@ mod tests {
     fn read_with(from: &str, to: &str) -> RedisState {
         assert!(INFO.contains(from), "{from}");
         RedisState::read(&INFO.replace(from, to))
+    }
+
+    #[test]
+    fn redis_that_loads_tells_how_far_it_is() {
+        assert_eq!(loading(&format!("{INFO}loading:0\r\n")), None);
+        let busy = "loading:1\r\nloading_loaded_perc:12.50\r\nloading_eta_seconds:7\r\n";
+        let words = "it is loading its data (LOADING), 12.50 % so far, about 7 s are left";
+        assert_eq!(loading(&format!("{INFO}{busy}")).as_deref(), Some(words));
     }
 
     #[test]

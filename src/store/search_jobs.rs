@@ -1,7 +1,8 @@
-//! Searches through jobs by what no index has: a bounded look at the latest.
+//! Searches through jobs by what no index has, the latest first.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
+use std::time::Instant;
 
 use jiff::Timestamp;
 
@@ -37,8 +38,6 @@ pub struct JobSearch {
     pub cancelled: Option<bool>,
     /// Only jobs that were late: that did not end within their `expect_within`; or, with `false`, only others.
     pub late: Option<bool>,
-    /// True if jobs that were stopped or replaced are wanted too where otherwise only failed ones are meant.
-    pub any_end: bool,
     /// Only jobs that were created at this time or after it.
     pub since: Option<Timestamp>,
     /// Only jobs that were created at this time or before it.
@@ -65,18 +64,22 @@ static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
 pub struct FoundJobs {
     /// The jobs.
     pub items: Vec<JobSummary>,
-    /// The place after the last job that was looked at, if there may be more.
+    /// The place after the last job that was searched, if there may be more.
     pub next: Option<Cursor>,
-    /// The number of jobs that were looked at.
-    pub looked: usize,
-    /// The number of those that the caller sees.
-    pub seen: usize,
+    /// The number of jobs that were searched, without those that the caller does not see.
+    pub searched: usize,
+    /// True if the search has reached the end: there are no others. Without it, nobody knows.
+    pub complete: bool,
+}
+
+impl FoundJobs {
+    /// Returns the time back to which jobs were searched; `None` if all were.
+    pub fn back_to(&self) -> Option<Timestamp> {
+        self.next.as_ref()?.time()
+    }
 }
 
 impl JobSearch {
-    /// The maximum number of jobs that one search looks at.
-    pub const LOOKED_MAX: usize = 10_000;
-
     /// Returns true if it asks for anything.
     pub fn is_wanted(&self) -> bool {
         let texts = [&self.caller, &self.name, &self.error, &self.text];
@@ -128,17 +131,6 @@ impl JobSearch {
             && self.cause.is_none_or(|cause| job.cause() == Some(cause))
             && self.error_kind.as_ref().is_none_or(|kind| kind.matches(field("error")))
     }
-}
-
-/// The jobs that were stopped or replaced, among the latest that ended in error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CancelledJobs {
-    /// The number of those that were stopped or replaced.
-    pub jobs: u64,
-    /// The number of failed jobs that were looked at.
-    pub looked: u64,
-    /// True if there are more.
-    pub more: bool,
 }
 
 impl JobSummary {
@@ -209,8 +201,8 @@ impl JobSummary {
 }
 
 impl Shards {
-    /// Looks for jobs among the latest [`JobSearch::LOOKED_MAX`] of a query. Only those are found that the
-    /// caller `sees`.
+    /// Searches for jobs until the page is full, the end is reached, or the budget of the query is spent. Only those
+    /// are found that the caller `sees`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -220,43 +212,59 @@ impl Shards {
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, StoreError> {
-        let wanted = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let of_type = |job: &JobSummary| match (&query.script_type, job.fields.get("script_type")) {
-            (Some(only), Some(own)) => own == only.as_str(),
-            _ => true,
+        let began = Instant::now();
+        let Some(query) = search.narrow(query) else {
+            return Ok(FoundJobs { complete: true, ..FoundJobs::default() });
         };
+        let query = &query;
+        let wanted = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let running_there = match &search.host {
             Some(host) => self.actors_on(host).await?,
             None => HashSet::new(),
         };
+        let finds = |job: JobSummary| {
+            let job = match &search.host {
+                Some(host) => job.running_on(host, &running_there),
+                None => job,
+            };
+            query.takes(&job).then_some(job).filter(|job| sees(job))
+        };
+        let range = search.range();
         // Often the first jobs are those that are wanted.
         let mut page = ListQuery { limit: wanted, ..query.clone() };
         let mut found = FoundJobs::default();
         loop {
-            let jobs = self.placed_jobs(&page).await?;
+            let jobs = self.placed_jobs(&page, &range).await?;
             let is_last = jobs.len() < page.limit;
             for (place, job) in jobs {
-                found.looked += 1;
                 found.next = Some(place);
-                let job = job.map(|job| match &search.host {
-                    Some(host) => job.running_on(host, &running_there),
-                    None => job,
-                });
-                let job = job.filter(|job| of_type(job) && sees(job));
-                found.seen += usize::from(job.is_some());
-                let job = job.filter(|job| search.matches(job));
-                found.items.extend(job.map(JobSummary::shortened));
-                if found.items.len() == wanted || found.looked >= JobSearch::LOOKED_MAX {
+                let Some(job) = job.and_then(&finds) else { continue };
+                found.searched += 1;
+                found
+                    .items
+                    .extend(Some(job).filter(|job| search.matches(job)).map(JobSummary::shortened));
+                if found.items.len() == wanted {
                     return Ok(found);
                 }
             }
             if is_last {
                 found.next = None;
+                found.complete = !query.is_of_ended() || self.unsorted().await? == 0;
+                return Ok(found);
+            }
+            if query.budget.is_some_and(|budget| began.elapsed() >= budget) {
                 return Ok(found);
             }
             page.cursor.clone_from(&found.next);
             page.limit = (page.limit * 2).min(ListQuery::LIMIT_MAX);
         }
+    }
+
+    /// Returns the number of ended jobs of an older version that are not sorted by their ends yet, so that no list has
+    /// them.
+    async fn unsorted(&self) -> Result<u64, StoreError> {
+        let counts = self.each(Store::count_ended).await?;
+        Ok(counts.into_iter().map(|counts| counts.unsorted).sum())
     }
 
     /// Returns the live actors on a machine.
@@ -267,32 +275,17 @@ impl Shards {
     }
 }
 
-impl Store {
-    /// Counts the jobs that were stopped or replaced, among the latest `most` that ended in error.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn count_cancelled(&self, most: usize) -> Result<CancelledJobs, StoreError> {
-        const DOING: &str = "counting cancelled jobs";
-        let indexes = self.indexes(JobStatus::Error, None).await?;
-        let mut latest = self.newest(&indexes, None, most + 1).await?;
-        let more = latest.len() > most;
-        latest.truncate(most);
-        if latest.is_empty() {
-            return Ok(CancelledJobs::default());
+impl ListQuery {
+    /// Returns true if it asks for ended jobs.
+    fn is_of_ended(&self) -> bool {
+        self.wanted_statuses().any(JobStatus::is_terminal)
+    }
+
+    /// Returns true if a job is of the type: a boot may run jobs of several types.
+    pub(super) fn takes(&self, job: &JobSummary) -> bool {
+        match (&self.script_type, job.fields.get("script_type")) {
+            (Some(only), Some(own)) => own == only.as_str(),
+            _ => true,
         }
-        let looked = latest.len() as u64;
-        let keys: Vec<String> = latest.iter().map(|(_, id)| self.keys.job(id)).collect();
-        // Errors may be long: only errors of the right length are read.
-        let lengths: Vec<Option<usize>> =
-            self.link.each(DOING, &keys, |key| ("HSTRLEN", (key, "error"))).await?;
-        let of_length = |length: &Option<usize>| length.is_some_and(FailureCause::may_be_intended);
-        let keys = keys.into_iter().zip(lengths).filter(|(_, length)| of_length(length));
-        let keys: Vec<String> = keys.map(|(key, _)| key).collect();
-        let errors: Vec<Option<String>> =
-            self.link.each(DOING, &keys, |key| ("HGET", (key, "error"))).await?;
-        let is_intended = |error: &&String| FailureCause::of(error).intended().is_some();
-        let jobs = errors.iter().flatten().filter(is_intended).count();
-        Ok(CancelledJobs { jobs: jobs as u64, looked, more })
     }
 }

@@ -1,34 +1,130 @@
-//! Counts the jobs of each state.
+//! Counts the jobs of each state and end.
 
+use redis::Value;
+
+use super::listing::read;
 use super::{Store, StoreError};
-use crate::proto::job::JobStatus;
+use crate::proto::job::{JobEnd, JobStatus};
 
+/// The terminal states.
+const TERMINAL: [JobStatus; 2] = [JobStatus::Finished, JobStatus::Error];
+/// The types whose ended jobs one step counts.
+const TYPES_PER_STEP: usize = 100;
 /// Indexes that one round trip counts.
 const INDEXES_PER_PAGE: usize = 1000;
 
+/// The numbers of jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCounts {
+    /// The jobs of each state, the held ones among the dispatched.
+    pub states: [(JobStatus, u64); JobStatus::ALL.len()],
+    /// The ended jobs by their ends.
+    pub ends: [(JobEnd, u64); JobEnd::ALL.len()],
+    /// The ended jobs of an older version that are not sorted by their ends yet.
+    pub unsorted: u64,
+}
+
+impl Default for JobCounts {
+    fn default() -> Self {
+        let states = JobStatus::ALL.map(|status| (status, 0));
+        Self { states, ends: JobEnd::ALL.map(|end| (end, 0)), unsorted: 0 }
+    }
+}
+
+impl JobCounts {
+    /// Returns the number of jobs in a state.
+    pub fn of_state(&self, status: JobStatus) -> u64 {
+        self.states.iter().filter(|(of, _)| *of == status).map(|(_, number)| number).sum()
+    }
+
+    /// Returns the number of jobs with one of these ends; `None` while some are unsorted.
+    pub fn of_ends(&self, ends: &[JobEnd]) -> Option<u64> {
+        let wanted = self.ends.iter().filter(|(end, _)| ends.contains(end));
+        (self.unsorted == 0).then(|| wanted.map(|(_, number)| number).sum())
+    }
+
+    /// Returns the number of all jobs.
+    pub fn all(&self) -> u64 {
+        self.states.iter().map(|(_, number)| number).sum()
+    }
+
+    /// Adds jobs in a state.
+    fn add(&mut self, status: JobStatus, number: u64) {
+        let own = self.states.iter_mut().filter(|(of, _)| *of == status);
+        own.for_each(|(_, sum)| *sum += number);
+    }
+
+    /// Adds the sizes of the indexes of a type: those of the terminal states, then those of the ends.
+    fn add_ended(&mut self, sizes: &[u64]) {
+        let (of_states, of_ends) = sizes.split_at(TERMINAL.len().min(sizes.len()));
+        for (status, number) in TERMINAL.into_iter().zip(of_states) {
+            let ends = JobEnd::ALL.into_iter().zip(of_ends);
+            let sorted: u64 =
+                ends.filter(|(end, _)| end.status() == status).map(|(_, number)| number).sum();
+            self.unsorted += number.abs_diff(sorted);
+            self.add(status, *number);
+        }
+        self.ends.iter_mut().zip(of_ends).for_each(|((_, sum), number)| *sum += number);
+    }
+
+    /// Adds the numbers of another shard.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.states.iter_mut().zip(other.states).for_each(|((_, sum), (_, of))| *sum += of);
+        self.ends.iter_mut().zip(other.ends).for_each(|((_, sum), (_, of))| *sum += of);
+        self.unsorted += other.unsorted;
+        self
+    }
+}
+
 impl Store {
-    /// Counts the jobs of each state, the held ones among the dispatched. It costs the indexes and not the jobs.
+    /// Counts the jobs of each state and end. It costs the indexes and not the jobs.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn count_jobs(&self) -> Result<Vec<(JobStatus, u64)>, StoreError> {
-        let mut indexes = Vec::new();
-        for status in JobStatus::ALL {
-            let of_status = self.indexes(status, None).await?.into_iter();
-            indexes.extend(of_status.map(|index| (status, index)));
+    pub async fn count_jobs(&self) -> Result<JobCounts, StoreError> {
+        let mut counts = self.count_ended().await?;
+        for status in JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
+            let indexes = self.indexes(status, None).await?;
+            counts.add(status, self.sizes(&indexes).await?.into_iter().sum());
         }
-        let mut counts = JobStatus::ALL.map(|status| (status, 0_u64));
-        for page in indexes.chunks(INDEXES_PER_PAGE) {
-            let size = |(_, index): &'_ (JobStatus, String)| ("ZCARD", index.clone());
-            let numbers: Vec<Option<u64>> = self.link.each("counting jobs", page, size).await?;
-            for ((status, _), number) in page.iter().zip(numbers) {
-                // A key of a wrong type counts nothing.
-                let number = number.unwrap_or_default();
-                if let Some(count) = counts.iter_mut().find(|(of, _)| of == status) {
-                    count.1 += number;
+        Ok(counts)
+    }
+
+    /// Counts the ended jobs alone. The indexes of a type are counted in one step, so that none is between two.
+    pub(super) async fn count_ended(&self) -> Result<JobCounts, StoreError> {
+        let mut counts = JobCounts::default();
+        for types in self.types().await?.chunks(TYPES_PER_STEP) {
+            let mut step = redis::pipe();
+            step.atomic().ignore_errors();
+            for of in types {
+                for status in TERMINAL {
+                    step.cmd("ZCARD").arg(self.keys.index(status, of));
+                }
+                for end in JobEnd::ALL {
+                    step.cmd("ZCARD").arg(self.keys.ended(end, of));
                 }
             }
+            let sizes: Vec<Value> = self.link.pipeline("counting jobs", &step).await?;
+            // A key of a wrong type counts nothing.
+            let sizes: Vec<u64> =
+                sizes.into_iter().map(|size| read(size).unwrap_or_default()).collect();
+            for of_type in sizes.chunks(TERMINAL.len() + JobEnd::ALL.len()) {
+                counts.add_ended(of_type);
+            }
         }
-        Ok(counts.into())
+        Ok(counts)
+    }
+
+    /// Returns the sizes of indexes.
+    async fn sizes(&self, indexes: &[String]) -> Result<Vec<u64>, StoreError> {
+        let mut sizes = Vec::with_capacity(indexes.len());
+        for page in indexes.chunks(INDEXES_PER_PAGE) {
+            let size = |index: &'_ String| ("ZCARD", index.clone());
+            let numbers: Vec<Option<u64>> = self.link.each("counting jobs", page, size).await?;
+            // A key of a wrong type counts nothing.
+            sizes.extend(numbers.into_iter().map(Option::unwrap_or_default));
+        }
+        Ok(sizes)
     }
 }

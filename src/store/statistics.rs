@@ -18,6 +18,8 @@ pub struct Sampled {
     pub types: u64,
     /// Jobs of a type have ended since the sample before.
     pub jobs_end: bool,
+    /// The jobs that ended under an older version, and were sorted by their ends now.
+    pub sorted: u64,
 }
 
 impl Store {
@@ -30,10 +32,11 @@ impl Store {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
         for _ in 0..STEPS_MAX {
-            let (types, is_left, busy): (u64, u64, u64) =
+            let (types, is_left, busy, sorted): (u64, u64, u64, u64) =
                 self.run_script("sampling statistics", &self.scripts.sample, millis(least)).await?;
             sampled.types += types;
             sampled.jobs_end |= busy > 0;
+            sampled.sorted += sorted;
             if is_left == 0 {
                 break;
             }

@@ -74,7 +74,8 @@ pub struct LastHour {
 }
 
 impl Store {
-    /// Renews the presence of a supervisor. Returns how many are live.
+    /// Renews the presence of a supervisor. Returns how many are live, and whether Redis still had the presence, or any
+    /// script type.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -83,13 +84,15 @@ impl Store {
         id: &BootId,
         presence: &SupervisorPresence,
         times: &TypeTimes,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<(u64, bool), StoreError> {
         let mut script = self.scripts.supervise.prepare_invoke();
         script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
         for (field, seconds) in times.fields() {
             script.arg(field).arg(seconds);
         }
-        self.invoke("renewing the presence of a supervisor", &script).await
+        let doing = "renewing the presence of a supervisor";
+        let (live, is_known): (u64, u64) = self.invoke(doing, &script).await?;
+        Ok((live, is_known > 0))
     }
 
     /// Gives up the presence of a supervisor.

@@ -109,6 +109,9 @@ impl StoreError {
             let reason = said.map_or_else(|| reason.to_owned(), str::to_owned);
             Self::NotServing { address: address.clone(), reason }
         };
+        if reason.contains(TOO_MANY_CLIENTS) {
+            return Self::too_many_clients(&address);
+        }
         // So Redis answers a long command before a login.
         if reason.contains("Protocol error: unauthenticated") {
             let reason = "NOAUTH Authentication required".to_owned();
@@ -160,10 +163,20 @@ impl StoreError {
         Some(Self::NotServing { address: address.to_owned(), reason })
     }
 
+    /// The error of a Redis that has as many connections as it takes.
+    pub(super) fn too_many_clients(address: &str) -> Self {
+        let reason = "it refuses connections, as it has as many as its maxclients permits; close some, or raise \
+                      maxclients";
+        Self::NotServing { address: address.to_owned(), reason: reason.to_owned() }
+    }
+
     pub(super) fn unexpected(doing: &'static str) -> Self {
         Self::Failed { doing, reason: "unexpected answer of redis".to_owned() }
     }
 }
+
+/// The words of Redis to one connection too many, before it closes it.
+pub(super) const TOO_MANY_CLIENTS: &str = "max number of clients reached";
 
 /// The words of Redis to a password while it wants none.
 const WANTS_NONE: &str = "without any password configured";

@@ -14,6 +14,7 @@ use redis::{
 
 use super::cluster::Cluster;
 use super::node;
+use super::refused_connection::explained;
 use super::sentinel::Sentinels;
 use super::store_error::{CONNECTING, StoreError};
 use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};
@@ -125,8 +126,14 @@ impl WayToRedis {
         match &self.place {
             ServerPlace::Fixed(client) => {
                 let connected = node::open(client, &config).await;
-                let mut connection = connected
-                    .map_err(|error| StoreError::new(&self.address, CONNECTING, &error))?;
+                let mut connection = match connected {
+                    Ok(connection) => connection,
+                    Err(error) => {
+                        let error = StoreError::new(&self.address, CONNECTING, &error);
+                        let place = client.get_connection_info().addr();
+                        return Err(explained(error, place, &self.address).await);
+                    }
+                };
                 // Without a login, Redis closes the connection at a long command, mostly before its
                 // error can be read. The crate has checked a login.
                 let has_login = client.get_connection_info().redis_settings().password().is_some();

@@ -12,6 +12,7 @@ use tracing::{debug, warn};
 
 use super::cron_in_force::CronWatch;
 use super::duty::{DutyCounts, SupervisorSettings, status};
+use super::loss_watch::LossWatch;
 use crate::proto::cron::CronInForce;
 use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
@@ -48,6 +49,7 @@ impl Heartbeat<'_> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut backoff = Backoff::default();
         let (started_at, mut rounds) = (Timestamp::now(), None);
+        let mut loss = LossWatch::default();
         let (mut settings, mut cron) = (self.settings.clone(), CronWatch::default());
         loop {
             tokio::select! {
@@ -61,8 +63,11 @@ impl Heartbeat<'_> {
             }
             let in_force = cron.read(self.settings, self.counts.crontab.latest()).await;
             match self.beat(started_at, in_force).await {
-                Ok(supervisors) => {
+                Ok((supervisors, is_known)) => {
                     backoff.succeeded();
+                    if let Err(error) = loss.watch(self.store, is_known).await {
+                        debug!("cannot tell whether redis was emptied: {error}");
+                    }
                     if !self.store.is_refused() {
                         self.counts.redis_answered();
                     }
@@ -90,7 +95,11 @@ impl Heartbeat<'_> {
         }
     }
 
-    async fn beat(&self, started_at: Timestamp, cron: CronInForce) -> Result<u64, StoreError> {
+    async fn beat(
+        &self,
+        started_at: Timestamp,
+        cron: CronInForce,
+    ) -> Result<(u64, bool), StoreError> {
         let presence = SupervisorPresence {
             unit: self.unit.to_owned(),
             pid: std::process::id(),

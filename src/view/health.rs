@@ -85,6 +85,7 @@ impl NamespaceHealth {
         daemons::supervisors(moment, rules, &mut found);
         crons::overdue(moment, &mut found);
         servers::all(moment, rules, &mut found);
+        servers::emptied(moment, &mut found);
         servers::keys(moment, &mut found);
         servers::clocks(moment, &mut found);
         queues::all(moment, rules, &mut found);

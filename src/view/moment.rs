@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::minutes::Minute;
 use crate::client::{Client, ClientError, ShardServer};
 use crate::proto::error_kind::failed_prerequisite;
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobEnd, JobId, JobStatus};
 use crate::proto::message::{ActorState, SupervisorPresence};
 use crate::proto::notification::DeliveryRecord;
 use crate::proto::pauses::PauseRule;
@@ -18,7 +18,8 @@ use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, Group, Priority, ScriptType, Target};
 use crate::store::{
-    BrokerPresence, FiredCron, JobSummary, ListQuery, PresenceOf, QueueState, RedisState, TypeState,
+    BrokerPresence, EmptiedRedis, FiredCron, JobSummary, ListQuery, PresenceOf, QueueState,
+    RedisState, TypeState,
 };
 
 /// The state of the namespace at one moment.
@@ -38,6 +39,8 @@ pub struct Moment {
     pub redis: RedisState,
     /// All shards, if there are several.
     pub shards: Vec<ShardServer>,
+    /// The loss of all keys in the last day.
+    pub emptied: Option<EmptiedRedis>,
     /// The keys of the namespace that other programs use, a sentence each.
     pub wrong_types: Vec<String>,
     /// The live supervisors.
@@ -54,6 +57,8 @@ pub struct Moment {
     pub actor_counts: BTreeMap<ScriptType, ActorCount>,
     /// The rules that pause queues.
     pub pauses: Vec<PauseRule>,
+    /// Who paused queues, by the names of queues and rules, as far as that is known.
+    pub paused_by: BTreeMap<String, String>,
     /// Each queue with the number of ready actors that claim from it.
     pub queues: Vec<(QueueState, u64)>,
     /// The script types, with their jobs counted.
@@ -112,6 +117,7 @@ impl Moment {
             Some(home) => home.redis.clone(),
             None => client.redis_state(false).await?,
         };
+        let emptied = client.emptied(at).await.unwrap_or_default();
         let wrong_types = client.wrong_types().await?;
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
@@ -122,13 +128,20 @@ impl Moment {
         let types = client.list_types().await?;
         let claimed = claimed_by(&actors);
         let others = known_queues(&types, &actors);
-        let pauses = client.pauses().await?.rules.into_iter().collect();
+        let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
         let queues = client.list_queues_with(others).await?.into_iter();
         let served = |queue: &Queue| claimed.get(&queue.target).copied().unwrap_or_default();
         let queues = queues.map(|state| {
             let actors = served(&state.queue);
             (state, actors)
         });
+        let mut queues: Vec<(QueueState, u64)> = queues.collect();
+        let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
+        let paused_by =
+            if is_paused { client.paused_by().await.unwrap_or_default() } else { BTreeMap::new() };
+        for (state, _) in queues.iter_mut().filter(|(state, _)| state.paused) {
+            state.paused_by = paused_by.get(&state.queue.to_string()).cloned();
+        }
         Ok(Self {
             at,
             read,
@@ -137,6 +150,7 @@ impl Moment {
             address,
             redis,
             shards,
+            emptied,
             wrong_types,
             supervisors,
             brokers,
@@ -145,7 +159,8 @@ impl Moment {
             actor_counts: counted(&actors),
             actors,
             pauses,
-            queues: queues.collect(),
+            paused_by,
+            queues,
             types,
             minutes,
         })
@@ -197,7 +212,7 @@ impl Moment {
 pub struct LatestJobs {
     /// The running jobs, the newest first.
     pub running: Vec<JobSummary>,
-    /// The jobs that ended in `error`, the newest first.
+    /// The jobs that failed, the newest first.
     pub failed: Vec<JobSummary>,
     /// The prerequisites whose failure ended some of those.
     pub prerequisites: Vec<JobSummary>,
@@ -210,7 +225,8 @@ impl LatestJobs {
     /// [`ClientError::Store`].
     pub async fn read(client: &Client, most: usize) -> Result<Self, ClientError> {
         let list = async |status| {
-            let query = ListQuery { statuses: vec![status], limit: most, ..ListQuery::default() };
+            let (statuses, ends) = (vec![status], JobEnd::FAILURES.to_vec());
+            let query = ListQuery { statuses, ends, limit: most, ..ListQuery::default() };
             client.list_jobs(&query).await.map(|page| page.items)
         };
         let running = list(JobStatus::Started).await?;
@@ -295,8 +311,10 @@ pub(crate) mod tests {
             held: 0,
             oldest_wait: Some(Duration::from_secs(wait_s)),
             held_wait: None,
+            held_by: None,
             type_throughput_per_s: None,
             paused: false,
+            paused_by: None,
         };
         let osis: ScriptType = "osis".parse().expect("legal");
         let count = ActorCount { live: 2, ready: 2, running: 1, tasks: 8, ..ActorCount::default() };
@@ -316,6 +334,7 @@ pub(crate) mod tests {
                 ..RedisState::default()
             },
             shards: Vec::new(),
+            emptied: None,
             wrong_types: Vec::new(),
             supervisors: vec![SupervisorPresence {
                 unit: "supervisor".to_owned(),
@@ -334,6 +353,7 @@ pub(crate) mod tests {
             actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
             pauses: Vec::new(),
+            paused_by: BTreeMap::new(),
             queues: vec![(queue("type:osis", 3, 2), 2)],
             types: vec![TypeState {
                 script_type: osis,

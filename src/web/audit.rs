@@ -1,12 +1,11 @@
 //! `/audit`: the changes that people and programs made.
 
-use std::collections::HashMap;
-
-use axum::extract::Query;
 use maud::html;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::layout::{Nav, WebPage, head};
+use super::page_query::PageQuery;
 use super::parts::{data_table, empty, given, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -15,11 +14,21 @@ use crate::rpc::results::AuditList;
 const HEADS: [(&str, &str); 5] =
     [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
 
+/// The filters of changes.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AuditFilter {
+    who: String,
+    what: String,
+}
+
 /// Lists the changes.
-pub(super) async fn list(visit: Visit, Query(asked): Query<HashMap<String, String>>) -> PageResult {
+pub(super) async fn list(
+    visit: Visit,
+    PageQuery(AuditFilter { who, what }): PageQuery<AuditFilter>,
+) -> PageResult {
     let now = visit.snapshot().await?;
-    let [who, what] = ["who", "what"].map(|name| asked.get(name).map_or("", String::as_str));
-    let params = json!({ "limit": 200, "who": given(who), "what": given(what) });
+    let params = json!({ "limit": 200, "who": given(&who), "what": given(&what) });
     let AuditList { records } = visit.ask("audit.list", params).await?;
     let line = html! { "Changes by people and programs, kept for 90 days. " code { "hero audit" } " has all of them." };
     let rows = html! {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::Query;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,6 +9,7 @@ use serde::Deserialize;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
+use super::page_query::PageQuery;
 use super::parts::{Paged, ago, count, data_table, empty, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -24,7 +24,7 @@ pub(super) struct BrokerPage {
 }
 
 /// Lists the brokers.
-pub(super) async fn list(visit: Visit, Query(asked): Query<BrokerPage>) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<BrokerPage>) -> PageResult {
     visit.needs_no_bounds("see brokers")?;
     let now = visit.snapshot().await?;
     let paged = Paged::of(&asked.page, now.moment.brokers.len());

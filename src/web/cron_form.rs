@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::page_of;
+use super::page_query::PageQuery;
 use super::parts::{described, labelled, options, or_any, select};
 use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
 use super::visit::Visit;
@@ -138,7 +138,10 @@ pub(super) struct CronQuery {
 }
 
 /// Shows the form.
-pub(super) async fn show(visit: Visit, Query(CronQuery { name }): Query<CronQuery>) -> PageResult {
+pub(super) async fn show(
+    visit: Visit,
+    PageQuery(CronQuery { name }): PageQuery<CronQuery>,
+) -> PageResult {
     visit.needs(Scope::Admin, "add or edit periodic jobs")?;
     let now = visit.snapshot().await?;
     let draft = if name.is_empty() { CronDraft::default() } else { read(&visit, &name).await? };

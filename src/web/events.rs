@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::extract::Query;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_core::Stream;
@@ -15,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
+use super::page_query::PageQuery;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use super::{actors, brokers, graph, job, jobs, layout, limits, overview, queues};
@@ -49,7 +49,7 @@ pub(super) struct EventsQuery {
 /// [`PageError`] if the page does not exist or has no live parts, or too many pages are open.
 pub(super) async fn follow(
     visit: Visit,
-    Query(EventsQuery { page }): Query<EventsQuery>,
+    PageQuery(EventsQuery { page }): PageQuery<EventsQuery>,
 ) -> PageResult {
     // Pages differ by what their visitors may do.
     let Caller { name, scopes, bounds } = &*visit.caller;

@@ -6,7 +6,7 @@ mod draw;
 mod layout;
 mod whole;
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage, bar};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
+use super::page_query::PageQuery;
 use super::parts::{ShownState, data_table, duration, was};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -79,7 +80,7 @@ pub(super) struct ZoomQuery {
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
-    Query(query): Query<ZoomQuery>,
+    PageQuery(query): PageQuery<ZoomQuery>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let own = read(&visit, &id).await?;

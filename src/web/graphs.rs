@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use axum::extract::Query;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::layout::{Nav, WebPage, head};
 use super::links::{SiteLinks, page_of};
+use super::page_query::PageQuery;
 use super::parts::{ShownState, count, data_table, empty, pager, short_id, things, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -29,7 +29,7 @@ pub(super) struct GraphsQuery {
 }
 
 /// Lists graphs and batches.
-pub(super) async fn list(visit: Visit, Query(query): Query<GraphsQuery>) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>) -> PageResult {
     let now = visit.snapshot().await?;
     let params = page_params(json!({ "limit": ROWS }), &query.after);
     let ListedGraphs { graphs, next } = visit.ask("graph.list", params).await?;

@@ -14,7 +14,7 @@ mod time_line;
 
 use std::collections::HashMap;
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
@@ -28,6 +28,7 @@ use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
+use super::page_query::PageQuery;
 use super::parts::{duration, given, percent, was};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -72,7 +73,7 @@ fn parsed(id: &str) -> PageResult<JobId> {
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
-    Query(view): Query<LogView>,
+    PageQuery(view): PageQuery<LogView>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let job = match (told(&visit, &id).await, id.strip_suffix(".json")) {
@@ -334,7 +335,7 @@ pub(super) struct LogQuery {
 pub(super) async fn log(
     visit: Visit,
     Path(id): Path<String>,
-    Query(LogQuery { since }): Query<LogQuery>,
+    PageQuery(LogQuery { since }): PageQuery<LogQuery>,
 ) -> PageResult {
     read(&visit, &id).await?;
     let job = parsed(&id)?;

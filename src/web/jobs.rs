@@ -8,7 +8,6 @@ mod filter;
 mod rows;
 mod search;
 
-use axum::extract::{Query, RawQuery};
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use serde_json::json;
@@ -17,6 +16,7 @@ use super::bonds;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
+use super::page_query::PageQuery;
 use super::parts::{ShownState, count, empty, filter_choice, or_any, pager, things, with_value};
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -37,12 +37,12 @@ use rows::RowLook;
 use search::JobListPage;
 
 /// Shows the list.
-pub(super) async fn list(visit: Visit, Query(filter): Query<JobFilter>) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
     show(&visit, filter).await
 }
 
 /// Shows the list of dead letters, jobs that used up their attempts.
-pub(super) async fn list_dead(visit: Visit, Query(filter): Query<JobFilter>) -> PageResult {
+pub(super) async fn list_dead(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
     show(&visit, filter.of_dead()).await
 }
 
@@ -124,16 +124,13 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
         };
     }
     let is_whole = filter.is_plain() && filter.script_type.trim().is_empty();
-    let order = match filter.state() {
-        None => "by state, the newest of each first",
-        Some(_) => "the newest first",
-    };
+    let order = "the latest change first";
     html! {
         @if let (true, Some(total)) = (is_whole, total) {
             (things(total, "job")) ", " (order)
         } @else {
             (count(found.jobs.len() as u64)) " found among "
-            (things(found.looked_at as u64, "job")) ", " (order)
+            (things(found.searched as u64, "job")) ", " (order)
         }
     }
 }
@@ -192,6 +189,12 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
         ("Machine ", "host", "18", &filter.host),
         ("Child of ", "parent", "18", &filter.parent),
         ("Error is ", "kind", "24", &filter.kind),
+        ("Name ", "name", "18", &filter.name),
+        ("Error has ", "error", "18", &filter.error),
+        ("Failed because ", "failed_because", "18", &filter.failed_because),
+        ("Late ", "late", "6", &filter.late),
+        ("Held ", "held", "6", &filter.held),
+        ("Cancelled ", "cancelled", "6", &filter.cancelled),
     ];
     html! {
         form.filters action=(site.links.to(filter.path())) role="search" aria-label="Filter jobs" {
@@ -239,7 +242,7 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter, found: &JobListPa
     let look = RowLook { picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !is_live(filter) {
-            (empty(&html! { "No " (filter.noun()) "s match. " a href=(links.to(filter.path())) { "Clear the filters." } }))
+            (empty(&html! { (none(filter, found)) " " a href=(links.to(filter.path())) { "Clear the filters." } }))
             (foot(links, filter, found))
         } @else {
             form method="post" action=(links.to(filter.path())) {
@@ -249,6 +252,18 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter, found: &JobListPa
                 @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }
+        }
+    }
+}
+
+/// Returns the sentence of a list without a job. Only a complete search knows that there is none.
+fn none(filter: &JobFilter, found: &JobListPage) -> Markup {
+    html! {
+        @if found.complete { "No " (filter.noun()) "s match." }
+        @else {
+            "None found among the latest " (things(found.searched as u64, "job"))
+            @if let Some(time) = found.back_to { ", back to " (format!("{time:.0}")) }
+            "; older ones are on the next page."
         }
     }
 }
@@ -292,22 +307,21 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter) -> Page
 }
 
 /// Finds the jobs of a file.
-async fn of_file(visit: &Visit, names: &RawQuery, filter: &JobFilter) -> PageResult<JobListPage> {
-    JobFilter::check_names(names.0.as_deref())?;
+async fn of_file(visit: &Visit, filter: &JobFilter) -> PageResult<JobListPage> {
     let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
     search::all(visit, filter, most).await
 }
 
 /// Answers with the list as JSON.
-pub(super) async fn json(visit: Visit, names: RawQuery, filter: Query<JobFilter>) -> PageResult {
-    let found = of_file(&visit, &names, &filter).await?;
-    let list = json!({ "jobs": found.jobs, "looked_at": found.looked_at, "next": found.next });
+pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
+    let found = of_file(&visit, &filter).await?;
+    let list = json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next });
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
 /// Answers with the list as CSV.
-pub(super) async fn csv(visit: Visit, names: RawQuery, filter: Query<JobFilter>) -> PageResult {
-    let found = of_file(&visit, &names, &filter).await?;
+pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
+    let found = of_file(&visit, &filter).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
 }

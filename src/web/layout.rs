@@ -233,18 +233,10 @@ fn side_numbers(now: Option<&SiteSnapshot>) -> Vec<(&'static str, Markup)> {
         ("limits", now.map(|now| now.limits)),
         ("brokers", len(|now| now.moment.live_brokers().count())),
     ];
-    // The cancelled jobs were counted among the latest failed ones.
-    let among = now.and_then(SiteSnapshot::cancelled_among);
     let shown = |(name, number): (&'static str, Option<u64>)| {
         let text = number.map_or_else(|| "–".to_owned(), count);
         let is_bad = name == "dead" && number > Some(0);
-        let among = among.filter(|_| name == "cancelled" && number.is_some());
-        let title = among.map(|all| format!("of the latest {} that ended in error", count(all)));
-        let element = html! {
-            b id={ "n-" (name) } class=[is_bad.then_some("bad")] title=[&title] {
-                (text) @if title.is_some() { "+" }
-            }
-        };
+        let element = html! { b id={ "n-" (name) } class=[is_bad.then_some("bad")] { (text) } };
         (name, element)
     };
     states.into_iter().chain(others).map(shown).collect()

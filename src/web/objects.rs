@@ -1,6 +1,5 @@
 //! `/objects`: the objects that scripts store, by context and type; delete.
 
-use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -8,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
+use super::page_query::PageQuery;
 use super::parts::{
     Confirm, bulk, columns, count, data_table, empty, given, pager, pick, pick_all, table, things,
 };
@@ -30,7 +30,7 @@ pub(super) struct ObjectQuery {
 }
 
 /// Shows the types of objects, or the objects of one type.
-pub(super) async fn list(visit: Visit, Query(query): Query<ObjectQuery>) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<ObjectQuery>) -> PageResult {
     let now = visit.snapshot().await?;
     let main = if query.object_type.is_empty() {
         types(&visit, &query).await?

@@ -133,9 +133,7 @@ async fn change_one(visit: &Visit, verb: &str, name: &str, back: &str) -> PageRe
     let queue: Queue = name.parse().map_err(|_| PageError::not_found("No queue has this name."))?;
     let scope = if verb == "purge" { Scope::Admin } else { Scope::Operate };
     visit.needs(scope, &format!("{verb} a queue"))?;
-    // Without a priority the method takes the queues of all priorities.
-    let exact = format!("{}:prio:{}", queue.target, queue.priority);
-    let (method, params) = (format!("queue.{verb}"), json!({ "queue": exact, "force": true }));
+    let (method, params) = (format!("queue.{verb}"), json!({ "queue": name, "force": true }));
     let said = if verb == "purge" {
         let Purged { purged } = visit.call_for(&method, params).await?;
         format!("Purged {queue}: {} stopped.", things(purged, "job"))
@@ -250,10 +248,15 @@ pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<Liv
 pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "purge a queue")?;
     let now = visit.snapshot().await?;
-    let depth = find(&visit, &now, &name)?.state.depth;
+    let row = find(&visit, &now, &name)?;
+    // Without a priority the method takes the queues of all priorities.
+    let purged = row.state.queue.all_of_its_name();
+    let states = now.moment.queues.iter().map(|(state, _)| state);
+    let depth = states.filter(|state| purged.contains(&state.queue)).map(|of| of.depth).sum();
     let title = format!("Purge {name}?");
     let text = format!(
-        "Its waiting jobs ({}) are stopped and end in error; jobs that wait for them fail too. Running jobs go on.",
+        "Its waiting jobs, of all priorities unless its name ends with one ({}), are stopped and end in error; jobs \
+         that wait for them fail too. Running jobs go on.",
         count(depth)
     );
     let address = visit.links().queue(&name);

@@ -2,12 +2,12 @@
 
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
+use super::page_query::PageQuery;
 use super::parts::{data_table, empty, filter_choice, instant, or_any, pager, things, time_of};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
 use crate::amqp::message::MessageFailure;
-use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -60,7 +60,7 @@ impl From<MessageFailure> for PageError {
 }
 
 /// Lists log records.
-pub(super) async fn list(visit: Visit, Query(filter): Query<RecordFilter>) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter>) -> PageResult {
     visit.needs_no_bounds("read log records")?;
     let now = visit.snapshot().await?;
     let config = visit.site.config();

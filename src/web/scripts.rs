@@ -2,7 +2,7 @@
 
 mod form;
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, page_of};
+use super::page_query::PageQuery;
 use super::parts::{count, data_table, empty, first_line, things, was_at};
 use super::submit::DraftError;
 use super::visit::Visit;
@@ -86,7 +87,7 @@ pub(super) struct ScriptQuery {
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
-    Query(query): Query<ScriptQuery>,
+    PageQuery(query): PageQuery<ScriptQuery>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let main = page(&visit, &name, &query, &RunDraft::default(), now.moment.at).await?;

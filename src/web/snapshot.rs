@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use super::parts::ShownState;
 use crate::client::{Client, ClientError, PeriodicJobDocument};
 use crate::config::Config;
-use crate::proto::job::JobStatus;
-use crate::store::CancelledJobs;
+use crate::proto::job::{JobEnd, JobStatus};
+use crate::store::JobCounts;
 use crate::view::{LatestJobs, Minute, Moment};
 
 pub(super) use reader::SnapshotReader;
@@ -25,10 +25,8 @@ const LATEST_READ: usize = 20;
 #[derive(Clone)]
 pub(super) struct SiteSnapshot {
     pub(super) moment: Moment,
-    /// The jobs of each stored state. `None` for a visitor with bounds: nothing counts the jobs of a part.
-    counts: Option<Vec<(JobStatus, u64)>>,
-    /// The jobs that were stopped, among the latest that ended in error.
-    cancelled: Option<CancelledJobs>,
+    /// The numbers of jobs. `None` for a visitor with bounds: nothing counts the jobs of a part.
+    counts: Option<JobCounts>,
     /// True if the numbers of script types and queues count only the visitor's jobs.
     is_whole: bool,
     pub(super) latest: LatestJobs,
@@ -47,7 +45,6 @@ impl SiteSnapshot {
         address: &str,
         config: &Config,
         slow: &SlowPart,
-        cancelled: Option<CancelledJobs>,
     ) -> Result<Self, ClientError> {
         let address = address.to_owned();
         Ok(Self {
@@ -58,7 +55,6 @@ impl SiteSnapshot {
             has_records: !config.amqp.url.is_empty(),
             periodic_jobs: Some(slow.number),
             due: slow.due.clone(),
-            cancelled,
             is_whole: true,
         })
     }
@@ -76,31 +72,19 @@ impl SiteSnapshot {
                 _ => None,
             };
         };
-        let of = |status| counts.iter().find(|(of, _)| *of == status).map(|(_, n)| *n);
-        let cancelled = self.cancelled.map(|cancelled| cancelled.jobs);
         match state {
             ShownState::Held => Some(held),
-            ShownState::Cancelled => cancelled,
-            // The held ones are dispatched too, and the cancelled ones end in error.
-            ShownState::Queued => {
-                of(JobStatus::Dispatched).map(|number| number.saturating_sub(held))
-            }
-            ShownState::Error => match of(JobStatus::Error) {
-                Some(0) => Some(0),
-                failed => Some(failed?.saturating_sub(cancelled?)),
-            },
-            state => of(state.stored()),
+            ShownState::Cancelled => counts.of_ends(&[JobEnd::Cancelled, JobEnd::Replaced]),
+            // The held ones are dispatched too.
+            ShownState::Queued => Some(counts.of_state(JobStatus::Dispatched).saturating_sub(held)),
+            ShownState::Error => counts.of_ends(&JobEnd::FAILURES),
+            state => Some(counts.of_state(state.stored())),
         }
-    }
-
-    /// Returns the number of failed jobs among which the cancelled ones were counted, if there are more.
-    pub(super) fn cancelled_among(&self) -> Option<u64> {
-        self.cancelled.filter(|cancelled| cancelled.more).map(|cancelled| cancelled.looked)
     }
 
     /// Returns the number of all jobs, if something counts them.
     pub(super) fn jobs(&self) -> Option<u64> {
-        Some(self.counts.as_ref()?.iter().map(|(_, number)| *number).sum())
+        Some(self.counts.as_ref()?.all())
     }
 
     /// Returns the number of dead letters, if something counts them.
@@ -142,13 +126,27 @@ pub(super) mod tests {
     use super::*;
     use crate::view::moment::tests::moment;
 
+    fn counts() -> JobCounts {
+        let mut counts = JobCounts::default();
+        for (status, number) in &mut counts.states {
+            *number = match status {
+                JobStatus::Dispatched => 3,
+                JobStatus::Error => 2,
+                _ => 0,
+            };
+        }
+        for (end, number) in &mut counts.ends {
+            *number = u64::from([JobEnd::Failed, JobEnd::Replaced].contains(end));
+        }
+        counts
+    }
+
     /// A snapshot of a namespace with one queue, at the start of 2026.
     pub(in crate::web) fn snapshot() -> SiteSnapshot {
         SiteSnapshot {
             moment: moment(),
             latest: LatestJobs::default(),
-            counts: Some(vec![(JobStatus::Dispatched, 3), (JobStatus::Error, 2)]),
-            cancelled: Some(CancelledJobs { jobs: 1, looked: 2, more: false }),
+            counts: Some(counts()),
             is_whole: true,
             periodic_jobs: None,
             limits: 0,
@@ -165,6 +163,8 @@ pub(super) mod tests {
         assert_eq!(snapshot.count(ShownState::Held), Some(1));
         assert_eq!(snapshot.count(ShownState::Cancelled), Some(1));
         assert_eq!(snapshot.count(ShownState::Error), Some(1));
-        assert_eq!((snapshot.jobs(), snapshot.cancelled_among()), (Some(5), None));
+        assert_eq!(snapshot.jobs(), Some(5));
+        snapshot.counts = Some(JobCounts { unsorted: 1, ..counts() });
+        assert_eq!(snapshot.count(ShownState::Error), None, "nobody knows while an upgrade sorts");
     }
 }

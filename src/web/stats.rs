@@ -1,16 +1,16 @@
 //! `/stats`: how many jobs of each type came and ended in a period of the last 30 days, and how long they took.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use axum::extract::Query;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
+use super::page_query::PageQuery;
 use super::parts::{count, data_table, duration, empty, given, percent, time_of};
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -32,17 +32,18 @@ const PERIODS: [(&str, &str, &str); 6] = [
 const DEFAULT: &str = "24h";
 
 /// The period that an address names, as it was written.
-struct AskedPeriod {
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AskedPeriod {
     since: String,
     until: String,
 }
 
 impl AskedPeriod {
-    fn of(asked: &HashMap<String, String>) -> Self {
-        let text = |name: &str| given(asked.get(name)?.trim());
+    fn or_default(&self) -> Self {
         Self {
-            since: text("since").unwrap_or(DEFAULT).to_owned(),
-            until: text("until").unwrap_or_default().to_owned(),
+            since: given(self.since.trim()).unwrap_or(DEFAULT).to_owned(),
+            until: self.until.trim().to_owned(),
         }
     }
 
@@ -54,9 +55,9 @@ impl AskedPeriod {
 }
 
 /// Shows the numbers of a period.
-pub(super) async fn show(visit: Visit, Query(asked): Query<HashMap<String, String>>) -> PageResult {
+pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>) -> PageResult {
     let now = visit.snapshot().await?;
-    let period = AskedPeriod::of(&asked);
+    let period = asked.or_default();
     let mistake = period.mistake(now.moment.at);
     let params = json!({ "since": period.since, "until": given(&period.until) });
     let stats = match &mistake {
@@ -189,8 +190,7 @@ mod tests {
     use crate::client::TimesDocument;
 
     fn period(since: &str, until: &str) -> AskedPeriod {
-        let of = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        AskedPeriod::of(&HashMap::from([("since", since), ("until", until)].map(of)))
+        AskedPeriod { since: since.to_owned(), until: until.to_owned() }.or_default()
     }
 
     #[test]

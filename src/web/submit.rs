@@ -4,7 +4,7 @@ mod choice;
 mod form;
 mod upload;
 
-use axum::extract::{DefaultBodyLimit, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::job::read;
 use super::layout::{Nav, WebPage, bar, head};
+use super::page_query::PageQuery;
 use super::site::Site;
 use super::visit::Visit;
 use super::visitor::Visitor;
@@ -61,7 +62,7 @@ pub(super) struct SubmitQuery {
 /// Shows the form.
 pub(super) async fn show(
     visit: Visit,
-    Query(SubmitQuery { from, script_type }): Query<SubmitQuery>,
+    PageQuery(SubmitQuery { from, script_type }): PageQuery<SubmitQuery>,
 ) -> PageResult {
     visit.needs(Scope::Submit, "submit jobs")?;
     let draft = if !script_type.is_empty() {

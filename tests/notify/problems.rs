@@ -116,12 +116,14 @@ fn jobs_that_a_pause_or_a_limit_holds_for_long_are_told_until_they_are_not() {
     awaits(&receiver, vec!["ops held type:osis"]);
     let text = receiver.messages()[0]["events"][0]["error"].as_str().expect("text").to_owned();
     assert!(
-        text.starts_with("queue type:osis is paused; 1 job waits in it, the first for"),
+        text.starts_with("queue type:osis is paused by ")
+            && text.contains("; 1 job waits in it, the first for"),
         "{text}"
     );
     let doctor = hero.run(&["doctor"]).stdout;
     assert!(
-        doctor.contains("queue type:osis is paused; 1 job waits in it, the first for"),
+        doctor.contains("queue type:osis is paused by ")
+            && doctor.contains("; 1 job waits in it, the first for"),
         "{doctor}"
     );
     for _ in 0..2 {

@@ -2,7 +2,7 @@
 
 use hero::client::{Client, ClientError, JobBuilder, JobChange, ManyChanged};
 use hero::config::JobConfig;
-use hero::proto::job::{JobId, JobStatus};
+use hero::proto::job::{JobEnd, JobId, JobStatus};
 use hero::store::{JobSearch, ListQuery, Verdict};
 
 use crate::support::{Life, RETENTION, World, keys, script_type};
@@ -46,9 +46,9 @@ async fn listed(client: &Client, query: &ListQuery, limit: usize) -> Vec<String>
 
 /// Changes the dead letters that a search finds. Returns how many it did, and how many stay.
 async fn change(client: &Client, search: &JobSearch, change: &JobChange) -> (usize, u64) {
-    let found = client.to_change(all(), search, change, |_| true).await.expect("searching");
-    assert!(!found.more);
-    let ids: Vec<&JobId> = found.jobs.iter().map(|job| &job.id).collect();
+    let found = client.to_change(&all(), search, change, |_| true).await.expect("searching");
+    assert!(found.complete);
+    let ids: Vec<&JobId> = found.items.iter().map(|job| &job.id).collect();
     let mut changed = ManyChanged::default();
     client.change_many(ids, change, &mut changed).await.expect("changing");
     (changed.done.len(), changed.left)
@@ -94,7 +94,8 @@ async fn ids_in_a_dead_list_whose_job_is_gone_or_runs_again_are_skipped() {
     world.redis.push(&keys::dead("osis"), &["not:legal", "never"]);
     assert_eq!(listed(&client(&world), &all(), 1).await, ["c", "a"]);
     // Another type's list of the wrong type costs no letter.
-    world.redis.run(&format!("ZREM {} b", keys::index("error", "osis")));
+    let index = world.store.keys().ended(JobEnd::Failed, &script_type("osis"));
+    world.redis.run(&format!("ZREM {index} b"));
     let python = JobBuilder::new("python", "1").build().expect("legal");
     world.accepts(&[python]).await;
     world.redis.spoil(&keys::dead("python"));

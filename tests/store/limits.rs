@@ -220,7 +220,7 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     assert_eq!(world.store.list_jobs(&query).await.expect("listing").items.len(), 4);
     let seen = world.store.queue_states().await.expect("listing");
     assert_eq!((seen[0].depth, seen[0].held), (0, 4));
-    assert!(seen[0].oldest_wait.is_some());
+    assert!(seen[0].held_wait.is_some() && seen[0].oldest_wait.is_none());
     world.store.sample(Duration::ZERO).await.expect("sampling");
     assert_eq!(world.store.queue_states().await.expect("listing").len(), 1, "it is not given up");
     world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");

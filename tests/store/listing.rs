@@ -1,17 +1,15 @@
 //! Pages of jobs, and the state of queues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::proto::error_kind::ErrorKindFilter;
-use hero::proto::job::{Job, JobStatus};
-use hero::store::{
-    CancelledJobs, Cursor, JobSearch, JobSummary, ListQuery, Shards, Store, Verdict,
-};
+use hero::proto::job::{Job, JobEnd, JobStatus};
+use hero::store::{Cursor, FoundJobs, JobSearch, JobSummary, ListQuery, Shards, Store, Verdict};
 use jiff::Timestamp;
 
-use crate::support::{Life, RETENTION, World, job, keys, queue, script_type};
+use crate::support::{Life, RETENTION, World, job, keys, queue, script_type, seed, wait_until};
 
 /// Every page of a list, one after the other, each cursor through its text.
 async fn all(store: &Store, query: &ListQuery) -> Vec<JobSummary> {
@@ -286,24 +284,39 @@ async fn search_finds_jobs_by_each_filter_and_those_that_a_caller_sees() {
         .find_jobs(&query, &none(), sees)
         .await
         .expect("searching");
-    assert_eq!((names(&own.items), own.looked), (vec!["invoice-1"], 3));
+    assert_eq!((names(&own.items), own.searched), (vec!["invoice-1"], 1));
 }
 
 #[tokio::test]
-async fn cancelled_jobs_and_kinds_of_errors_are_found_among_the_latest_failures() {
+async fn ends_are_counted_and_found_by_their_own_index() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
     appeared.expect("appearing");
-    for (name, error) in
-        [("a", "stopped"), ("b", "exit code 3"), ("c", "exit code 7"), ("d", "stopped twice")]
-    {
+    let ends = [
+        ("a", "stopped", JobEnd::Cancelled),
+        ("b", "exit code 3", JobEnd::Failed),
+        ("c", "exit code 7", JobEnd::Failed),
+        ("d", "stopped twice", JobEnd::Failed),
+        ("e", "replaced by job d", JobEnd::Replaced),
+        ("f", "expired: it did not start within 1m", JobEnd::Expired),
+    ];
+    for (name, error, _) in ends {
         let error = error.to_owned();
         world.ended(&life, name, Verdict::Error { error, exit_code: None, dead: false }).await;
     }
-    let all = world.store.count_cancelled(10).await.expect("counting");
-    assert_eq!(all, CancelledJobs { jobs: 1, looked: 4, more: false });
-    let latest = world.store.count_cancelled(2).await.expect("counting");
-    assert_eq!(latest, CancelledJobs { jobs: 0, looked: 2, more: true });
+    let counts = world.store.count_jobs().await.expect("counting");
+    let numbers = [JobEnd::Failed, JobEnd::Cancelled, JobEnd::Replaced, JobEnd::Expired]
+        .map(|end| counts.of_ends(&[end]));
+    assert_eq!(numbers, [Some(3), Some(1), Some(1), Some(1)]);
+    assert_eq!(counts.of_state(JobStatus::Error), 6);
+    for end in JobEnd::IN_ERROR {
+        let (statuses, ends_of) = (vec![JobStatus::Error], vec![end]);
+        let query = ListQuery { statuses, ends: ends_of, limit: 2, ..ListQuery::default() };
+        let mut expected: Vec<&str> =
+            ends.iter().filter(|(.., of)| *of == end).map(|(name, ..)| *name).collect();
+        expected.reverse();
+        assert_eq!(names(&all(&world.store, &query).await), expected, "{end}");
+    }
     let query = ListQuery { limit: 10, ..ListQuery::default() };
     let kind = Some(ErrorKindFilter::new("exit code 3"));
     let kind = JobSearch { error_kind: kind, ..JobSearch::default() };
@@ -312,6 +325,145 @@ async fn cancelled_jobs_and_kinds_of_errors_are_found_among_the_latest_failures(
         .await
         .expect("searching");
     assert_eq!(names(&found.items), ["b"], "each exit code is a kind of its own");
+}
+
+#[tokio::test]
+async fn upgrade_sorts_ended_jobs_by_their_ends_and_lists_say_that_they_are_incomplete() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    appeared.expect("appearing");
+    for n in 0..9 {
+        let verdict = match n % 3 {
+            0 => Verdict::Finished { output: "".into(), exit_code: None },
+            1 => Verdict::Error { error: "stopped".to_owned(), exit_code: None, dead: false },
+            _ => Verdict::Error { error: "no luck".to_owned(), exit_code: None, dead: false },
+        };
+        world.ended(&life, &format!("j{n}"), verdict).await;
+    }
+    let shards = Shards::from(world.store.clone());
+    let query = ListQuery { limit: 20, ..ListQuery::default() };
+    let found = async || {
+        shards.find_jobs(&query, &JobSearch::default(), |_| true).await.expect("searching")
+    };
+    let before = found().await;
+    assert!(before.complete && before.items.len() == 9);
+    // As the version before leaves them; one has an end that it does not have.
+    for end in JobEnd::ALL {
+        world.redis.delete(&world.store.keys().ended(end, &script_type("osis")));
+    }
+    let wrong = world.store.keys().ended(JobEnd::Expired, &script_type("osis"));
+    world.redis.put(&wrong, 1, "j0");
+    let sorting = found().await;
+    assert!(!sorting.complete && sorting.items.len() < 9, "{sorting:?}");
+    assert_eq!(world.store.count_jobs().await.expect("counting").unsorted, 8);
+    let mut sorted = 0;
+    for _ in 0..20 {
+        sorted += world.store.sample(Duration::ZERO).await.expect("sampling").sorted;
+    }
+    assert!(sorted >= 9, "it sorted {sorted}");
+    let after = found().await;
+    assert!(after.complete, "{after:?}");
+    let sorted_names = |found: &FoundJobs| {
+        let mut of: Vec<String> = found.items.iter().map(|job| job.id.to_string()).collect();
+        of.sort();
+        of
+    };
+    assert_eq!(sorted_names(&after), sorted_names(&before));
+    let counts = world.store.count_jobs().await.expect("counting");
+    assert_eq!((counts.unsorted, counts.of_ends(&[JobEnd::Failed])), (0, Some(3)));
+    assert_eq!(counts.of_ends(&[JobEnd::Expired]), Some(0));
+    assert_eq!(world.store.sample(Duration::ZERO).await.expect("sampling").sorted, 0, "it is done");
+}
+
+/// A random walk: jobs end, run again and are deleted between the pages, at times of which many are equal.
+#[tokio::test]
+async fn pages_have_each_job_that_stays_once_though_others_come_and_go() {
+    let seed = seed();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let world = World::new();
+    let index = world.store.keys().ended(JobEnd::Failed, &script_type("osis"));
+    let statuses = vec![JobStatus::Error];
+    for round in 0..20 {
+        world.redis.delete(&index);
+        world.redis.run("SADD hero:meta:type:index osis");
+        let mut next = 0;
+        let mut end = |time: u64| {
+            next += 1;
+            let id = format!("r{round}n{next:03}");
+            world.redis.run(&format!(
+                "HSET {} status error script_type osis error x finished_at 2026-01-01T00:00:00Z",
+                keys::job(&id)
+            ));
+            world.redis.put(&index, time, &id);
+            (time, id)
+        };
+        let mut stay: Vec<(u64, String)> = (0..40).map(|_| end(random.u64(1..12))).collect();
+        let limit = random.usize(1..9);
+        let mut query = ListQuery { statuses: statuses.clone(), limit, ..ListQuery::default() };
+        let mut seen: Vec<String> = Vec::new();
+        loop {
+            let page = world.store.list_jobs(&query).await.expect("listing");
+            seen.extend(page.items.iter().map(|job| job.id.to_string()));
+            let Some(next) = page.next else { break };
+            query.cursor = Some(next.to_string().parse().expect("legible"));
+            // A job ends: later than all others. One is deleted, and one runs again and fails.
+            end(random.u64(20..30));
+            let gone = stay.remove(random.usize(0..stay.len())).1;
+            world.redis.run(&format!("ZREM {index} {gone}"));
+            let again = stay.remove(random.usize(0..stay.len())).1;
+            world.redis.put(&index, 40, &again);
+        }
+        stay.sort_by(|a, b| b.cmp(a));
+        let whole: Vec<&String> = stay.iter().map(|(_, id)| id).collect();
+        let of_those: Vec<&String> = seen.iter().filter(|id| whole.contains(id)).collect();
+        assert_eq!(of_those, whole, "seed {seed}, round {round}, pages of {limit}");
+        let (number, distinct) = (seen.len(), seen.iter().collect::<BTreeSet<_>>().len());
+        assert_eq!(number, distinct, "seed {seed}, round {round}: a job came twice");
+    }
+}
+
+#[tokio::test]
+async fn search_reads_no_jobs_outside_of_its_range_of_times() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;
+    appeared.expect("appearing");
+    let failed = || Verdict::Error { error: "x".to_owned(), exit_code: None, dead: false };
+    for n in 0..30 {
+        world.ended(&life, &format!("old{n}"), failed()).await;
+    }
+    let index = world.store.keys().ended(JobEnd::Failed, &script_type("osis"));
+    let first: Vec<(String, f64)> = world.redis.ask(&format!("ZRANGE {index} 29 29 WITHSCORES"));
+    // Times of hashes have milliseconds.
+    let between = Timestamp::from_microsecond(first[0].1 as i64 + 2000).expect("a time");
+    wait_until("the time of Redis is later", || {
+        let (s, us): (i64, i64) = world.redis.ask("TIME");
+        s * 1_000_000 + us > between.as_microsecond() + 2000
+    });
+    for n in 0..3 {
+        world.ended(&life, &format!("new{n}"), failed()).await;
+    }
+    let of = async |search: JobSearch| {
+        let statuses = vec![JobStatus::Error];
+        let query = ListQuery { statuses, limit: 50, ..ListQuery::default() };
+        let shards = Shards::from(world.store.clone());
+        shards.find_jobs(&query, &search, |_| true).await.expect("searching")
+    };
+    let since = Some(between);
+    for search in [
+        JobSearch { since, ..JobSearch::default() },
+        JobSearch { ended_since: since, ..JobSearch::default() },
+    ] {
+        let found = of(search).await;
+        assert_eq!((found.items.len(), found.searched, found.complete), (3, 3, true));
+    }
+    let found = of(JobSearch { ended_until: since, ..JobSearch::default() }).await;
+    assert_eq!((found.items.len(), found.searched, found.complete), (30, 30, true));
+    let budget = Some(Duration::ZERO);
+    let query = ListQuery { limit: 1, budget, ..ListQuery::default() };
+    let none = JobSearch { name: Some("none".to_owned()), ..JobSearch::default() };
+    let shards = Shards::from(world.store.clone());
+    let found = shards.find_jobs(&query, &none, |_| true).await.expect("searching");
+    assert!(!found.complete && found.searched == 1 && found.next.is_some(), "{found:?}");
 }
 
 #[tokio::test]

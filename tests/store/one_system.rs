@@ -1,6 +1,6 @@
 //! The lists of several shards, as one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hero::client::{Client, ClientError, Graph, JobBuilder, JobChange, ManyChanged};
@@ -66,16 +66,13 @@ async fn sorted(world: &World) -> Vec<String> {
             let page = store.list_jobs(&query).await.expect("listing");
             let Some(next) = page.next else { break };
             let text = next.to_string();
-            let mut parts = text.splitn(3, '.');
-            let mut part = || parts.next().expect("three parts").to_owned();
-            let (status, score, id) = (part(), part(), part());
-            let rank = JobStatus::ALL.iter().position(|of| of.as_str() == status).expect("a state");
-            places.push((rank, std::cmp::Reverse((score.parse::<i64>().expect("a score"), id))));
+            let (score, id) = text.split_once('.').expect("two parts");
+            places.push((score.parse::<i64>().expect("a score"), id.to_owned()));
             query.cursor = Some(next);
         }
     }
-    places.sort();
-    places.into_iter().map(|(_, std::cmp::Reverse((_, id)))| id).collect()
+    places.sort_by(|a, b| b.cmp(a));
+    places.into_iter().map(|(_, id)| id).collect()
 }
 
 fn ids(jobs: &[JobSummary]) -> Vec<String> {
@@ -150,9 +147,9 @@ async fn dead_letters_of_all_shards_are_one_list() {
     let query = ListQuery { dead: true, limit: 100, ..ListQuery::default() };
     let again = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
     let search = JobSearch::default();
-    let found = client.to_change(query.clone(), &search, &again, |_| true).await.expect("found");
+    let found = client.to_change(&query, &search, &again, |_| true).await.expect("found");
     let mut changed = ManyChanged::default();
-    let ids = found.jobs.iter().map(|job| &job.id);
+    let ids = found.items.iter().map(|job| &job.id);
     client.change_many(ids, &again, &mut changed).await.expect("retrying");
     assert_eq!((changed.done.len(), changed.left), (11, 0));
     let page = client.list_jobs(&query).await.expect("listing");
@@ -254,9 +251,9 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
     }
     let queues = client.list_queues().await.expect("listing");
     assert_eq!((queues.len(), queues[0].depth, queues[0].paused), (1, 10, false));
-    let counts: BTreeMap<JobStatus, u64> =
-        client.count_jobs().await.expect("counting").into_iter().collect();
-    assert_eq!((counts[&JobStatus::Started], counts[&JobStatus::Dispatched]), (4, 10));
+    let counts = client.count_jobs().await.expect("counting");
+    let of = |status| counts.of_state(status);
+    assert_eq!((of(JobStatus::Started), of(JobStatus::Dispatched)), (4, 10));
     let osis = queue("type:osis");
     assert!(client.pause_queue(&osis).await.expect("pausing"));
     for store in shards(&world).all() {

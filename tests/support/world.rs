@@ -348,10 +348,11 @@ impl World {
         let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut link = self.redis.link();
         for kind in ["READY", "HELD", "RUNNING", "INDEX"] {
-            // Scheduled jobs whose scripts wait are counted beside their index.
-            let waits = format!("{}waits:", self.prefix("INDEX"));
+            // Scheduled jobs whose scripts wait, and ended jobs, stand in another index beside that of their state.
+            let beside = ["waits:", "ended:"].map(|of| format!("{}{of}", self.prefix("INDEX")));
             let keys = self.redis.keys(&self.prefix(kind));
-            for key in keys.into_iter().filter(|key| !key.starts_with(&waits)) {
+            let is_beside = |key: &String| beside.iter().any(|of| key.starts_with(of));
+            for key in keys.into_iter().filter(|key| !is_beside(key)) {
                 let members: Vec<String> = redis::cmd("ZRANGE")
                     .arg(&key)
                     .arg(0)

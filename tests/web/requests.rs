@@ -9,10 +9,10 @@ use super::visitors::{BOUND, OPERATOR, READER};
 use crate::support::{Hero, Redis, Served, wait_until};
 
 /// The answer to a request.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -28,14 +28,14 @@ impl Answer {
     }
 
     /// The token against forgery of the first form.
-    pub(super) fn forgery(&self) -> String {
+    pub(crate) fn forgery(&self) -> String {
         let after = self.body.split("name=\"csrf\" value=\"").nth(1).expect("a form");
         after.split('"').next().expect("a value").to_owned()
     }
 }
 
 /// Sends a request with these headers and this body, the fields of a form.
-pub(super) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+pub(crate) fn send(site: &Served, method: &str, path: &str, headers: &str, body: &str) -> Answer {
     send_as(site, (method, path), "application/x-www-form-urlencoded", headers, body)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn send_as(
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
-pub(super) fn signed_in(site: &Served, token: &[&str]) -> String {
+pub(crate) fn signed_in(site: &Served, token: &[&str]) -> String {
     let answer = send(site, "POST", "/login", "", &format!("token={}", site.token(token)));
     assert_eq!(answer.status, 303);
     format!("Cookie: {}\r\n", answer.cookie())
@@ -269,7 +269,7 @@ fn visitor_who_is_bound_to_a_type_sees_its_queues_and_jobs_alone() {
     let search = send(&site, "GET", "/jobs?q=nothing", &cookie, "").body;
     assert!(search.contains("0 found among 1 job, "), "{search}");
     let file = send(&site, "GET", "/jobs.json?q=nothing", &cookie, "").body;
-    assert!(file.contains("\"looked_at\":1"), "{file}");
+    assert!(file.contains("\"searched\":1"), "{file}");
     let all = signed_in(&site, READER);
     assert!(send(&site, "GET", "/queues", &all, "").body.contains("type:python"));
 }
@@ -296,4 +296,17 @@ fn page_says_so_while_redis_does_not_answer() {
     redis.start_again();
     wait_until("the page is back", || send(&site, "GET", "/", &cookie, "").status == 200);
     assert_eq!(send(&site, "GET", "/nowhere", &cookie, "").status, 404);
+}
+
+#[test]
+fn unknown_parameter_of_a_page_is_refused_with_the_known_ones() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, READER);
+    for path in ["/jobs?states=failed", "/queues?x=1", "/actors?x=1", "/stats?x=1", "/graphs?x=1"] {
+        let refused = send(&site, "GET", path, &cookie, "");
+        assert_eq!(refused.status, 400, "{path}");
+        assert!(refused.body.contains("Unknown parameter `"), "{path}: {}", refused.body);
+    }
+    assert_eq!(send(&site, "GET", "/jobs?state=failed&limit=10", &cookie, "").status, 200);
 }

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::super::author::open_client;
 use super::finding::{DoctorFinding, FindingArea};
+use super::hung::{RunningUnit, hung};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;
+use crate::store::StoreError;
 use crate::view::{HealthRules, Moment, NamespaceHealth};
 
 const REDIS: FindingArea = FindingArea::Redis;
@@ -18,9 +20,9 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(20);
 const ROUND_TRIPS: usize = 5;
 
 /// Asks Redis.
-pub(super) async fn findings(config: &Config) -> Vec<DoctorFinding> {
+pub(super) async fn findings(config: &Config, units: &[RunningUnit]) -> Vec<DoctorFinding> {
     let address = config.redis.redacted_url();
-    let looked = async { looked(&open_client(config)?, config, &address).await };
+    let looked = async { looked(&open_client(config)?, config, units, &address).await };
     looked.await.unwrap_or_else(|error| vec![unreachable(&error, &address)])
 }
 
@@ -39,6 +41,10 @@ fn unreachable(error: &ClientError, address: &str) -> DoctorFinding {
         };
         return DoctorFinding::error(REDIS, error.to_string(), remedy);
     }
+    if let ClientError::Store(StoreError::NotServing { .. }) = error {
+        let remedy = "redis runs and answers; its log and `redis-cli INFO` tell more, and hero goes on by itself once it serves";
+        return DoctorFinding::error(REDIS, error.to_string(), remedy);
+    }
     let remedy = format!(
         "see that redis runs and listens on {address}: systemctl status redis-server\n\
          another address, user or password: [redis] of hero.toml(5)"
@@ -49,6 +55,7 @@ fn unreachable(error: &ClientError, address: &str) -> DoctorFinding {
 async fn looked(
     client: &Client,
     config: &Config,
+    units: &[RunningUnit],
     address: &str,
 ) -> Result<Vec<DoctorFinding>, ClientError> {
     let answers = round_trip(client, address).await?;
@@ -56,6 +63,7 @@ async fn looked(
     let health = NamespaceHealth::of(&moment, &HealthRules::from(config));
     let mut findings = vec![answers];
     findings.extend(health.problems.into_iter().map(DoctorFinding::from));
+    findings.extend(hung(&moment, units));
     let has = |findings: &[DoctorFinding], area| {
         findings.iter().skip(1).any(|of| of.area == area && of.is_problem())
     };

@@ -13,7 +13,7 @@ use crate::view::has_systemd;
 
 const UNITS: FindingArea = FindingArea::Units;
 /// The list of units.
-const LIST: [&str; 7] =
+pub(super) const LIST: [&str; 7] =
     ["list-units", "--all", "--plain", "--no-legend", "--no-pager", "--full", "hero@*"];
 /// The bytes of systemctl's answer that are read.
 const ANSWER_BYTES_MAX: u64 = 256 * 1024;
@@ -32,7 +32,7 @@ pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
     }
     match asked(&LIST) {
         Ok(answer) => {
-            let mut findings = of_units(&answer);
+            let mut findings = of_units(&answer, restarts);
             findings.extend(folders_of_jobs(&answer));
             findings
         }
@@ -46,15 +46,16 @@ pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
 pub(in crate::cli) fn not_running(global: &Global) -> Vec<String> {
     let is_installed = has_systemd() && stage_of(global.file()).is_none();
     let answer = if is_installed { asked(&LIST).unwrap_or_default() } else { String::new() };
-    units_that_rest(&answer)
+    units_that_rest(&answer, restarts)
 }
 
 /// Returns the units that have failed or are stopped, of an answer of systemctl.
-fn units_that_rest(answer: &str) -> Vec<String> {
+fn units_that_rest(answer: &str, restarts: impl Fn(&str) -> Option<u32>) -> Vec<String> {
     if answer.trim().is_empty() {
         return Vec::new();
     }
-    let told = of_units(answer).into_iter().filter(|found| found.state != FindingState::Ok);
+    let told =
+        of_units(answer, restarts).into_iter().filter(|found| found.state != FindingState::Ok);
     told.map(|found| found.text).collect()
 }
 
@@ -82,7 +83,7 @@ fn folders_of_jobs(answer: &str) -> Vec<DoctorFinding> {
 }
 
 /// Reads lines `UNIT LOAD ACTIVE SUB DESCRIPTION`: the unit, and both of its states.
-fn lines(answer: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+pub(super) fn lines(answer: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     answer.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let (unit, _, active, sub) = (words.next()?, words.next()?, words.next()?, words.next()?);
@@ -90,7 +91,7 @@ fn lines(answer: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-fn asked(args: &[&str]) -> Result<String, String> {
+pub(super) fn asked(args: &[&str]) -> Result<String, String> {
     let program = find_program("systemctl").ok_or("it is not in PATH")?;
     let answer = || -> std::io::Result<String> {
         let mut file = tempfile::tempfile()?;
@@ -110,7 +111,13 @@ fn asked(args: &[&str]) -> Result<String, String> {
     answer().map_err(|error| error.to_string())
 }
 
-fn of_units(answer: &str) -> Vec<DoctorFinding> {
+/// Returns how often systemd has started a unit again since it was started by a person.
+fn restarts(unit: &str) -> Option<u32> {
+    asked(&["show", "--property=NRestarts", "--value", unit]).ok()?.trim().parse().ok()
+}
+
+/// `restarts` tells how often a unit was started again.
+fn of_units(answer: &str, restarts: impl Fn(&str) -> Option<u32>) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let mut running = Vec::new();
     for (unit, active, sub) in lines(answer) {
@@ -126,7 +133,13 @@ fn of_units(answer: &str) -> Vec<DoctorFinding> {
             )),
             "activating" if sub == "auto-restart" => findings.push(DoctorFinding::error(
                 UNITS,
-                format!("{unit} fails and is started again and again"),
+                match restarts(unit) {
+                    Some(0 | 1) => format!("{unit} has ended, and is started again"),
+                    Some(many) => {
+                        format!("{unit} has failed {many} times, and is started again and again")
+                    }
+                    None => format!("{unit} has failed, and is started again"),
+                },
                 &format!("see why: journalctl -u {unit} -n 50"),
             )),
             "inactive" => findings.push(DoctorFinding::note(UNITS, format!("{unit} is stopped"))),
@@ -154,22 +167,24 @@ mod tests {
                       hero@supervisor.service loaded failed failed Hero supervisor\n\
                       hero@v-default-1.service loaded activating auto-restart Hero v\n\
                       hero@sal-io-3.service loaded inactive dead Hero sal\n\n";
-        let found = of_units(answer);
+        let found = of_units(answer, |_| Some(4));
         let states: Vec<FindingState> = found.iter().map(|of| of.state).collect();
         let expected =
             [FindingState::Ok, FindingState::Error, FindingState::Error, FindingState::Note];
         assert_eq!(states, expected);
         assert_eq!(found[0].text, "running: hero@osis-default-1");
         assert!(found[1].remedy.contains("journalctl -u hero@supervisor -n 50"), "{found:?}");
-        assert_eq!(of_units("").len(), 1);
+        assert_eq!(of_units("", |_| None).len(), 1);
+        let once = of_units(answer, |_| Some(1));
+        assert_eq!(once[2].text, "hero@v-default-1 has ended, and is started again");
         assert_eq!(
-            units_that_rest(answer),
+            units_that_rest(answer, |_| Some(4)),
             [
                 "hero@supervisor has failed",
-                "hero@v-default-1 fails and is started again and again",
+                "hero@v-default-1 has failed 4 times, and is started again and again",
                 "hero@sal-io-3 is stopped"
             ]
         );
-        assert!(units_that_rest("").is_empty(), "no unit is configured");
+        assert!(units_that_rest("", |_| None).is_empty(), "no unit is configured");
     }
 }

@@ -12,10 +12,21 @@ use super::filter::JobFilters;
 use super::list::table;
 use crate::cli::correction::check;
 use crate::cli::{Global, output};
-use crate::client::{Client, ClientError, JobChange, ManyChanged, Matching};
+use crate::client::{Client, ClientError, JobChange, ManyChanged};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 use crate::proto::text::counted;
+use crate::store::{Cursor, FoundJobs, JobSearch, ListQuery};
+
+/// The number of jobs that are found and changed in one step.
+const STEP: usize = ListQuery::LIMIT_MAX;
+
+fn parse_limit(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "expected a number from 1 on".to_owned())
+}
 
 /// Jobs by their ids, or by filters.
 #[derive(Debug, Args)]
@@ -25,10 +36,10 @@ pub(in crate::cli) struct JobChoice {
     ids: Vec<String>,
     #[command(flatten)]
     filter: JobFilters,
-    /// The maximum number of jobs that filters choose, the latest
-    #[arg(long, default_value_t = 10_000, value_name = "NUMBER",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    limit: u32,
+    /// The maximum number of jobs that filters choose, the latest; without it, all
+    #[arg(long, value_name = "NUMBER", default_value_t = usize::MAX, hide_default_value = true,
+          value_parser = parse_limit)]
+    limit: usize,
     /// Print the jobs that the filters choose, and change none
     #[arg(long, conflicts_with = "ids")]
     dry_run: bool,
@@ -113,37 +124,31 @@ impl JobChoice {
         global: &Global,
         change: &JobChange,
     ) -> Result<ExitCode, Error> {
-        let found = self.matching(client, change).await?;
-        let jobs = self.filter.counted(found.jobs.len());
-        if found.more {
-            output::note(&format!("hero: more match; these are the latest {jobs}"));
-        }
-        self.filter.sought().tell(global, found.jobs.is_empty());
+        let search = self.filter.search(client.now().await?)?;
         if self.dry_run {
+            let found = self.step(client, &search, change, self.limit, None).await?;
+            let jobs = self.filter.counted(found.items.len());
+            self.say_if_more(&found, &jobs);
+            self.filter.sought().among(&found).tell(global, found.items.is_empty());
             let text =
-                || table(&found.jobs, Timestamp::now(), self.filter.dead).show(global.look());
-            let document = || json!({ "jobs": found.jobs, "more": found.more });
+                || table(&found.items, Timestamp::now(), self.filter.dead).show(global.look());
+            let document = || json!({ "jobs": found.items, "more": found.next.is_some() });
             global.print(document, text)?;
             output::note(&format!("hero: {jobs} would be {}", change.done()));
             return Ok(ExitCode::SUCCESS);
         }
-        if change.destroys() && !self.yes && !found.jobs.is_empty() {
+        let first = self.step(client, &search, change, self.limit.min(STEP), None).await?;
+        if change.destroys() && !self.yes && !first.items.is_empty() {
+            let more = if first.next.is_some() { "at least " } else { "" };
+            let jobs = self.filter.counted(first.items.len());
             let message = format!(
-                "cannot {} {jobs} without confirmation; add --yes, or --dry-run to list them",
+                "cannot {} {more}{jobs} without confirmation; add --yes, or --dry-run to list them",
                 change.word()
             );
             return Err(Error::new(Exit::Usage, message));
         }
-        let config = global.config()?;
-        for job in &found.jobs {
-            check(client, &job.id, change.changes(), config).await?;
-        }
-        let (ids, mut changed) = (found.jobs.iter().map(|job| &job.id), ManyChanged::default());
-        client.change_many(ids, change, &mut changed).await.map_err(|error| {
-            let error = Error::from(error);
-            let before = counted(changed.done.len() as u64, "job was changed", "jobs were changed");
-            Error::new(error.exit, format!("{}; {before} before it", error.message))
-        })?;
+        self.filter.sought().among(&first).tell(global, first.items.is_empty());
+        let changed = self.change_all(client, global, change, (&search, first)).await?;
         let document = || {
             let ManyChanged { done, left, .. } = &changed;
             json!({ change.done(): done.len(), "left": left, "reason": changed.reason() })
@@ -153,11 +158,57 @@ impl JobChoice {
         Ok(if changed.left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
     }
 
-    async fn matching(&self, client: &Client, change: &JobChange) -> Result<Matching, Error> {
-        let query = self.filter.query(self.limit as usize)?;
-        let states = self.filter.states()?;
-        let search = self.filter.search(client.now().await?)?;
-        Ok(client.to_change(query, &search, change, |job| states.wants(job)).await?)
+    /// Changes the jobs of the first step, and of all further ones. A changed job stands in front of those that are left.
+    async fn change_all(
+        &self,
+        client: &Client,
+        global: &Global,
+        change: &JobChange,
+        (search, first): (&JobSearch, FoundJobs),
+    ) -> Result<ManyChanged, Error> {
+        let (mut found, mut changed, mut seen) = (first, ManyChanged::default(), 0);
+        let config = global.config()?;
+        loop {
+            for job in &found.items {
+                check(client, &job.id, change.changes(), config).await?;
+            }
+            seen += found.items.len();
+            let ids = found.items.iter().map(|job| &job.id);
+            client.change_many(ids, change, &mut changed).await.map_err(|error| {
+                let error = Error::from(error);
+                let before =
+                    counted(changed.done.len() as u64, "job was changed", "jobs were changed");
+                Error::new(error.exit, format!("{}; {before} before it", error.message))
+            })?;
+            if found.next.is_none() || seen >= self.limit {
+                let jobs = self.filter.counted(seen);
+                output::passing_note("");
+                self.say_if_more(&found, &jobs);
+                return Ok(changed);
+            }
+            output::passing_note(&format!("hero: {} {}", changed.done.len(), change.done()));
+            let most = (self.limit - seen).min(STEP);
+            found = self.step(client, search, change, most, found.next).await?;
+        }
+    }
+
+    /// Finds the next jobs to change, at most so many.
+    async fn step(
+        &self,
+        client: &Client,
+        search: &JobSearch,
+        change: &JobChange,
+        most: usize,
+        cursor: Option<Cursor>,
+    ) -> Result<FoundJobs, Error> {
+        let query = ListQuery { cursor, ..self.filter.query(most)? };
+        Ok(client.to_change(&query, search, change, |_| true).await?)
+    }
+
+    fn say_if_more(&self, found: &FoundJobs, jobs: &str) {
+        if found.next.is_some() {
+            output::note(&format!("hero: more may match; these are the latest {jobs} (--limit)"));
+        }
     }
 }
 

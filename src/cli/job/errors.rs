@@ -7,20 +7,17 @@ use serde_json::json;
 use super::moment::PastZone;
 use crate::cli::Global;
 use crate::cli::input::parsed;
-use crate::cli::output;
 use crate::cli::sought::Sought;
 use crate::cli::table::TextTable;
 use crate::cli::time::age;
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
-use crate::proto::text::counted;
-use crate::store::{JobSearch, ListQuery};
+use crate::store::{FoundJobs, JobSearch, ListQuery};
 
-/// Group the latest failed jobs by their error, without its numbers, ids, paths and quoted texts
+/// Group the failed jobs by their error, without its numbers, ids, paths and quoted texts
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero job errors\n  hero job errors --type python --since 24h\n\n\
-                        The latest 10000 failed jobs are looked at.\n\
                         To retry all of one kind: hero job retry --kind 'ERROR AS PRINTED'"
 )]
 pub(in crate::cli) struct JobErrors {
@@ -59,16 +56,17 @@ impl JobErrors {
         let search = JobSearch { ended_since: from, ended_until: to, ..JobSearch::default() };
         let limit = self.limit.into();
         let found = client.error_groups(&query, &search, |_| true, limit).await?;
-        let sought = Sought::new(if self.dead { "dead letter" } else { "job is in error" })
+        let sought = Sought::new(if self.dead { "dead letter" } else { "failed job" })
             .by("of type", self.script_type.as_ref())
             .by("since", self.since.as_ref())
             .by("until", self.until.as_ref());
-        global.list(|| json!(found), || table(&found.groups, Timestamp::now()), sought)?;
-        if found.more && !global.json {
-            let looked = counted(found.looked as u64, "failed job", "failed jobs");
-            output::note(&format!("hero: of the latest {looked}"));
-        }
-        Ok(())
+        let searched = FoundJobs {
+            searched: found.searched,
+            complete: found.complete,
+            ..FoundJobs::default()
+        };
+        let sought = sought.among(&searched);
+        global.list(|| json!(found), || table(&found.groups, Timestamp::now()), sought)
     }
 }
 

@@ -10,9 +10,9 @@ use crate::cli::input::parsed;
 use crate::cli::sought::quoted;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::ErrorKindFilter;
-use crate::proto::job::JobStatus;
+use crate::proto::job::{JobEnd, JobStatus};
 use crate::proto::text::{counted, shown};
-use crate::store::{JobSearch, JobSummary, ListQuery};
+use crate::store::{JobSearch, ListQuery};
 
 /// A choice of jobs.
 #[derive(Debug, Clone, Default, Args)]
@@ -23,7 +23,8 @@ pub(super) struct JobFilters {
         value_delimiter = ',',
         value_name = "STATE",
         help = "Only jobs in these states: waiting (not started yet), running, finished, failed, cancelled \
-                (stopped) or replaced (by a later job with their unique key); or created, \
+                (stopped), replaced (by a later job with their unique key) or expired (failed, as they did not \
+                start in time); or created, \
                 waiting_for_prerequisites, scheduled, dispatched, started and error (the last three \
                 together), as JSON has them. Several with commas, or repeated"
     )]
@@ -84,6 +85,12 @@ pub(super) struct JobFilters {
     /// Only jobs that did not end within their --expect-within
     #[arg(long)]
     pub(super) late: bool,
+    /// Only jobs that a limit holds
+    #[arg(long)]
+    pub(super) held: bool,
+    /// Only jobs whose id begins with this text, or whose name, tags or error contain it
+    #[arg(long, value_name = "TEXT")]
+    pub(super) text: Option<String>,
     /// Only dead letters: jobs that used up their attempts
     #[arg(long)]
     pub(super) dead: bool,
@@ -94,13 +101,9 @@ pub(super) struct JobFilters {
 pub(in crate::cli) struct States {
     /// The states of the hash.
     pub(in crate::cli) stored: Vec<JobStatus>,
-    /// Of the jobs in error, only those with one of these words: failed, cancelled or replaced. Empty for all.
-    ends: Vec<&'static str>,
+    /// Of the jobs in error, only those with one of these ends. Empty for all.
+    pub(in crate::cli) ends: Vec<JobEnd>,
 }
-
-/// The words for jobs in error.
-const ENDS: [&str; 3] = [FAILED, "cancelled", "replaced"];
-const FAILED: &str = "failed";
 
 impl States {
     /// Reads words; none means any state.
@@ -109,15 +112,15 @@ impl States {
     ) -> Result<Self, Error> {
         let (mut states, mut any_error) = (Self::default(), false);
         for word in words {
-            let end = ENDS.into_iter().find(|end| *end == word);
+            let ends = ends_of(word);
             let stored = match word {
-                _ if end.is_some() => vec![JobStatus::Error],
+                _ if !ends.is_empty() => vec![JobStatus::Error],
                 "waiting" => JobStatus::ALL.into_iter().filter(|it| it.is_waiting()).collect(),
                 "running" => vec![JobStatus::Started],
                 other => vec![other.parse().map_err(|_| unknown_state(other))?],
             };
-            any_error |= end.is_none() && stored.contains(&JobStatus::Error);
-            states.ends.extend(end);
+            any_error |= ends.is_empty() && stored.contains(&JobStatus::Error);
+            states.ends.extend(ends);
             for state in stored {
                 if !states.stored.contains(&state) {
                     states.stored.push(state);
@@ -129,27 +132,19 @@ impl States {
         }
         Ok(states)
     }
+}
 
-    /// Returns true if not every job in its states is asked for.
-    pub(super) fn is_narrower(&self) -> bool {
-        !self.ends.is_empty()
-    }
-
-    /// Returns true if a job in one of the states of the hash is asked for.
-    pub(in crate::cli) fn wants(&self, job: &JobSummary) -> bool {
-        let end = job.intended_end().unwrap_or(FAILED);
-        self.ends.is_empty() || job.status != JobStatus::Error || self.ends.contains(&end)
-    }
-
-    /// Returns true if jobs that were stopped or replaced are asked for by name.
-    fn names_intended(&self) -> bool {
-        self.ends.iter().any(|end| *end != FAILED)
+/// Returns the ends in error that a word means: a job that expired has failed too.
+fn ends_of(word: &str) -> Vec<JobEnd> {
+    match word {
+        "failed" => JobEnd::FAILURES.to_vec(),
+        _ => JobEnd::IN_ERROR.into_iter().filter(|end| end.as_str() == word).collect(),
     }
 }
 
 fn unknown_state(word: &str) -> Error {
     let message = format!(
-        "--status: unknown state `{}`: expected waiting, running, finished, failed, cancelled or replaced, \
+        "--status: unknown state `{}`: expected waiting, running, finished, failed, cancelled, replaced or expired, \
          or a state as JSON has it: created, waiting_for_prerequisites, scheduled, dispatched, started, error",
         shown(word)
     );
@@ -164,14 +159,16 @@ impl JobFilters {
             || !(self.tags.is_empty() && self.status.is_empty())
             || self.cancelled
             || self.late
+            || self.held
             || self.dead
     }
 
-    fn texts(&self) -> [(&'static str, Option<&String>); 13] {
+    fn texts(&self) -> [(&'static str, Option<&String>); 14] {
         [
             ("--caller", self.caller.as_ref()),
             ("--name", self.name.as_ref()),
             ("--error", self.error.as_ref()),
+            ("--text", self.text.as_ref()),
             ("--kind", self.kind.as_ref()),
             ("--failed-because", self.failed_because.as_ref()),
             ("--since", self.since.as_ref()),
@@ -198,12 +195,14 @@ impl JobFilters {
 
     /// Returns the query by what indexes have.
     pub(super) fn query(&self, limit: usize) -> Result<ListQuery, Error> {
+        let states = self.states()?;
         Ok(ListQuery {
-            statuses: self.states()?.stored,
+            statuses: states.stored,
+            ends: states.ends,
             script_type: self.script_type.as_deref().map(parsed).transpose()?,
             dead: self.dead,
             limit,
-            cursor: None,
+            ..ListQuery::default()
         })
     }
 
@@ -220,7 +219,8 @@ impl JobFilters {
             cause: self.failed_because.as_deref().map(parsed).transpose()?,
             cancelled: self.cancelled.then_some(true),
             late: self.late.then_some(true),
-            any_end: self.states()?.names_intended(),
+            held: self.held.then_some(true),
+            text: self.text.clone(),
             since: time("--since", &self.since)?,
             until: time("--until", &self.until)?,
             ended_since: time("--ended-since", &self.ended_since)?,
@@ -229,7 +229,6 @@ impl JobFilters {
             host: self.host.clone(),
             parent: self.parent.as_deref().map(parsed).transpose()?,
             queue: self.queue.as_deref().map(parsed).transpose()?,
-            ..JobSearch::default()
         })
     }
 
@@ -248,8 +247,12 @@ impl JobFilters {
             let text = if is_plain { text.to_owned() } else { quoted(text) };
             let _ = write!(words, " {option} {text}");
         }
-        let flags =
-            [(self.cancelled, " --cancelled"), (self.late, " --late"), (self.dead, " --dead")];
+        let flags = [
+            (self.cancelled, " --cancelled"),
+            (self.late, " --late"),
+            (self.held, " --held"),
+            (self.dead, " --dead"),
+        ];
         for (given, option) in flags {
             words.push_str(if given { option } else { "" });
         }
@@ -289,27 +292,14 @@ mod tests {
         ] {
             assert_eq!(of(words).expect("legal").stored, stored, "{words:?}");
         }
-        let job = |status, error: &str| JobSummary {
-            id: "a".parse().expect("legal"),
-            status,
-            fields: [("error", error.to_owned())].into(),
-        };
-        let (stopped, failed) = (job(Error, "stopped"), job(Error, "no luck"));
-        let replaced = job(Error, "replaced by job b");
-        let wants = |words: &[&str], job: &JobSummary| of(words).expect("legal").wants(job);
-        assert_eq!(
-            [&stopped, &failed, &replaced].map(JobSummary::state),
-            ["cancelled", "error", "replaced"]
-        );
-        assert!(!wants(&["failed"], &stopped) && !wants(&["failed"], &replaced));
-        assert!(wants(&["replaced"], &replaced) && !wants(&["replaced"], &stopped));
-        assert!(wants(&["error"], &stopped) && wants(&["error", "failed"], &replaced));
-        assert!(wants(&["cancelled"], &stopped) && !wants(&["cancelled"], &failed));
-        assert!(wants(&["cancelled", "finished"], &job(Finished, "")));
-        assert!(wants(&["cancelled", "failed"], &failed) && wants(&[], &failed));
+        let ends = |words: &[&str]| of(words).expect("legal").ends;
+        assert_eq!(ends(&["failed"]), JobEnd::FAILURES);
+        assert_eq!(ends(&["replaced", "cancelled"]), [JobEnd::Replaced, JobEnd::Cancelled]);
+        assert_eq!(ends(&["expired", "finished"]), [JobEnd::Expired]);
+        assert!(ends(&["error", "failed"]).is_empty() && ends(&[]).is_empty());
         let wrong = of(&["done"]).expect_err("no state").message;
         assert!(
-            wrong.contains("waiting, running, finished, failed, cancelled or replaced"),
+            wrong.contains("waiting, running, finished, failed, cancelled, replaced or expired"),
             "{wrong}"
         );
     }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filter::JobFilters;
+use super::search_progress::SearchProgress;
 use crate::cli::input::parsed;
 use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief, local_second, local_zone};
@@ -15,17 +16,18 @@ use crate::cli::{Global, output};
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
-use crate::store::{JobSearch, JobSummary};
+use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
 
-/// List jobs, the newest first; with filters state by state: those that wait, those that run, those that ended
+/// List jobs, the latest change first: those that ended by when they ended, those that run by their start
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
                         hero job list --status waiting --tag nightly\n  \
                         hero job list --type python --json\n  \
                         hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
-                        Without a filter, the latest submitted jobs of each state. With one, and as JSON, state by \
-                        state: --limit 1 is a waiting job, if any waits.\n\
-                        The command for the next page, if there is one, is on standard error.")]
+                        Without a filter, the latest submitted jobs of each state. With one, and as JSON, the latest change \
+                        of all states together: a scheduled job stands at the time when it is due.\n\
+                        A search goes on until the page is full or all jobs were searched. Filters of times and ends read \
+                        no other jobs. The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
     #[command(flatten)]
     filter: JobFilters,
@@ -46,25 +48,20 @@ impl JobList {
     }
 
     pub(in crate::cli) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
+        if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
+            return self.print_latest(client, global).await;
+        }
         let mut query = self.filter.query(self.limit.into())?;
         query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
         let search = self.filter.search(client.now().await?)?;
-        let states = self.filter.states()?;
-        let (items, next) = if search.is_wanted() || states.is_narrower() {
-            let found = client.find_jobs(&query, &search, |job| states.wants(job)).await?;
-            if found.looked >= JobSearch::LOOKED_MAX {
-                output::note(&format!("hero: of the latest {} jobs", found.looked));
-            }
-            (found.items, found.next)
-        } else if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
-            return self.print_latest(client, global).await;
-        } else {
-            let page = client.list_jobs(&query).await?;
-            (page.items, page.next)
+        let found = find(client, &query, &search).await?;
+        let next = found.next.as_ref().map(ToString::to_string);
+        let table = || table(&found.items, Timestamp::now(), self.filter.dead);
+        let document = || {
+            let (jobs, searched, complete) = (&found.items, found.searched, found.complete);
+            json!({ "jobs": jobs, "next": next, "searched": searched, "complete": complete })
         };
-        let next = next.map(|cursor| cursor.to_string());
-        let table = || table(&items, Timestamp::now(), self.filter.dead);
-        global.list(|| json!({ "jobs": items, "next": next }), table, self.filter.sought())?;
+        global.list(document, table, self.filter.sought().among(&found))?;
         global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
@@ -81,7 +78,8 @@ impl JobList {
         let has_more = jobs.len() > usize::from(self.limit);
         jobs.truncate(self.limit.into());
         output::text(&table(&jobs, Timestamp::now(), false).show(global.look()))?;
-        self.filter.sought().tell(global, jobs.is_empty());
+        let none = FoundJobs { complete: true, ..FoundJobs::default() };
+        self.filter.sought().among(&none).tell(global, jobs.is_empty());
         if has_more {
             let more = if self.limit < 1000 { "--limit 1000" } else { "--status finished" };
             output::note(&format!("more: hero job list {more}"));
@@ -91,6 +89,30 @@ impl JobList {
 
     fn command_for(&self, cursor: &str) -> String {
         format!("hero job list{} --limit {} --cursor {cursor}", self.filter.words(), self.limit)
+    }
+}
+
+/// Searches for a page of jobs. At a terminal it shows how far it is.
+pub(super) async fn find(
+    client: &Client,
+    query: &ListQuery,
+    search: &JobSearch,
+) -> Result<FoundJobs, Error> {
+    let mut progress = SearchProgress::default();
+    let mut page = ListQuery { budget: Some(SearchProgress::PERIOD), ..query.clone() };
+    let mut all = FoundJobs::default();
+    loop {
+        page.limit = query.limit - all.items.len();
+        let found = client.find_many(&page, search, |_| true).await?;
+        all.searched += found.searched;
+        all.items.extend(found.items);
+        (all.next, all.complete) = (found.next, found.complete);
+        if all.next.is_none() || all.items.len() >= query.limit {
+            progress.clear();
+            return Ok(all);
+        }
+        progress.show(client, all.searched).await?;
+        page.cursor.clone_from(&all.next);
     }
 }
 
@@ -236,8 +258,8 @@ mod tests {
         let filter = JobFilters { status: vec!["error".to_owned()], ..JobFilters::default() };
         let list = JobList { filter, limit: 2, cursor: None };
         assert_eq!(
-            list.command_for("error.1.j1"),
-            "hero job list --status error --limit 2 --cursor error.1.j1"
+            list.command_for("1.j1"),
+            "hero job list --status error --limit 2 --cursor 1.j1"
         );
     }
 }

@@ -23,6 +23,8 @@ impl JobFilters {
             .by("that failed because of", self.failed_because.as_ref())
             .by("that was", cancelled)
             .by("that is", self.late.then_some("late"))
+            .by("that is", self.held.then_some("held by a limit"))
+            .quoting("with a text that contains", self.text.as_ref())
             .by("on actor", self.actor.as_ref())
             .by("on machine", self.host.as_ref())
             .by("that the script submitted of job", self.parent.as_ref())

@@ -111,8 +111,10 @@ mod tests {
             held: 1,
             oldest_wait: Some(Duration::from_millis(500 * depth)),
             held_wait: None,
+            held_by: None,
             type_throughput_per_s: None,
             paused,
+            paused_by: None,
         };
         let mut states = vec![state("type:osis:prio:0", 3, false), state("type:osis", 5, true)];
         assert_eq!(

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 const JOBS_MAX: usize = 200;
 
 /// The states that keys choose, as `hero job list --status` has them; the first is every state.
-const STATES: [&str; 7] =
-    ["any state", "waiting", "running", "finished", "failed", "cancelled", "replaced"];
+const STATES: [&str; 8] =
+    ["any state", "waiting", "running", "finished", "failed", "cancelled", "replaced", "expired"];
 
 /// The jobs that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,14 +45,16 @@ impl JobsWanted {
         let states = States::of_words(words.into_iter().copied())?;
         let of_queue = self.queue.as_ref().map(|queue| queue.target.script_type().clone());
         let query = ListQuery {
-            statuses: states.stored.clone(),
+            statuses: states.stored,
+            ends: states.ends,
             script_type: of_queue,
             limit: JOBS_MAX,
+            budget: Some(ListQuery::BUDGET),
             ..ListQuery::default()
         };
         let text = Some(self.text.trim().to_owned()).filter(|text| !text.is_empty());
         let search = JobSearch { queue: self.queue.clone(), text, ..JobSearch::default() };
-        Ok(client.find_jobs(&query, &search, |job| states.wants(job)).await?)
+        Ok(client.find_jobs(&query, &search, |_| true).await?)
     }
 }
 
@@ -92,8 +94,8 @@ impl JobsView {
         let Some(found) = &self.found else { return title };
         let more = if found.next.is_some() { "+" } else { "" };
         let _ = write!(title, ": {}{more}", found.items.len());
-        if found.looked >= JobSearch::LOOKED_MAX {
-            let _ = write!(title, " of the latest {}", found.looked);
+        if !found.complete && found.items.len() < JOBS_MAX {
+            let _ = write!(title, " of the latest {}", found.searched);
         }
         title
     }

@@ -419,7 +419,7 @@ mod tests {
         };
         assert_eq!(waiting.queue, "type:osis".parse().ok());
         let one = job("one", JobStatus::Dispatched, &[]);
-        let found = FoundJobs { items: vec![one], next: None, looked: 1, seen: 1 };
+        let found = FoundJobs { items: vec![one], next: None, searched: 1, complete: true };
         screen.show_jobs(&waiting, Ok(found.clone()));
         assert_eq!(press(&mut screen, KeyCode::Enter), Some(Act::Open(id("one"))));
         assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));

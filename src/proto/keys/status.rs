@@ -1,7 +1,7 @@
 //! The keys that only tell of the state of the system.
 
 use super::spell;
-use crate::proto::job::BootId;
+use crate::proto::job::{BootId, JobEnd};
 use crate::proto::target::ScriptType;
 
 spell! {
@@ -16,6 +16,9 @@ spell! {
 
     /// List: the counters of a script type during the last hour, sampled once a minute, oldest first.
     hour(script_type: &ScriptType) = "meta:queue:hour:type:{script_type}";
+
+    /// Sorted set: ended jobs of a script type, by when they ended.
+    ended(end: JobEnd, script_type: &ScriptType) = "meta:job:index:ended:{end}:type:{script_type}";
 
     /// Sorted set: scheduled jobs whose scripts wait, by the time when their wait ends anyway.
     waits(script_type: &ScriptType) = "meta:job:index:waits:type:{script_type}";

@@ -81,6 +81,11 @@ pub(super) struct JobPage {
     jobs: Vec<ListedJob>,
     /// The cursor of the next page, if there may be one.
     next: Option<String>,
+    /// The number of jobs that were searched for this page.
+    searched: usize,
+    /// True if there are no others: the search has reached the end. A search ends after two seconds with what it has
+    /// found; `next` goes on from there.
+    complete: bool,
 }
 
 impl ListJobs {
@@ -102,6 +107,8 @@ impl ListJobs {
             dead: self.dead,
             limit,
             cursor: self.cursor.map(|Spelled(cursor)| cursor),
+            budget: Some(ListQuery::BUDGET),
+            ..ListQuery::default()
         };
         let search = JobSearch {
             caller: self.caller,
@@ -122,7 +129,6 @@ impl ListJobs {
             parent: self.parent.map(|Spelled(parent)| parent),
             error_kind: self.kind.as_deref().map(ErrorKindFilter::new),
             cause: self.failed_because.map(|Spelled(cause)| cause),
-            ..JobSearch::default()
         };
         (query, search)
     }
@@ -135,6 +141,8 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
         jobs: found.items.into_iter().map(ListedJob).collect(),
+        searched: found.searched,
+        complete: found.complete,
         next: found.next.map(|cursor| cursor.to_string()),
     })
 }

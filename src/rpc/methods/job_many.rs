@@ -145,8 +145,8 @@ pub(super) async fn change(
             }
             let limit = page_size(Some(filter.limit.unwrap_or(most)), most)?;
             let (query, search) = filter.into_search(limit);
-            let found = context.client.to_change(query, &search, &change, sees).await?;
-            (found.jobs.into_iter().map(|job| job.id).collect(), found.more)
+            let found = context.client.to_change(&query, &search, &change, sees).await?;
+            (found.items.into_iter().map(|job| job.id).collect(), found.next.is_some())
         }
     };
     let (mut jobs, mut may) = (None, Vec::new());

@@ -271,6 +271,8 @@ struct ListSessions {}
 struct SessionList {
     /// The sessions of the caller that have not ended; of an operator, all within its bounds.
     sessions: Vec<ListedSession>,
+    /// True if these are all: a search ends after two seconds with what it has found.
+    complete: bool,
 }
 
 /// A session in the list.
@@ -297,10 +299,9 @@ struct ListedSession {
 async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcError> {
     let query = ListQuery {
         statuses: JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect(),
-        script_type: None,
-        dead: false,
         limit: ListQuery::LIMIT_MAX,
-        cursor: None,
+        budget: Some(ListQuery::BUDGET),
+        ..ListQuery::default()
     };
     let search = JobSearch { tags: vec![TAG.to_owned()], ..JobSearch::default() };
     let sees = |job: &JobSummary| {
@@ -325,7 +326,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcE
             calls: number("session_calls").unwrap_or_default(),
         }
     });
-    Ok(SessionList { sessions: sessions.collect() })
+    Ok(SessionList { sessions: sessions.collect(), complete: found.complete })
 }
 
 /// A session to end.

@@ -36,6 +36,7 @@ for _, id in ipairs(due) do
   else
     redis.call('ZREM', AWAITED, id)
     redis.call('ZREM', index_of(f[1], script_type), id)
+    leave_ends(f[1], script_type, id)
     expire_job(id, 1)
   end
 end

@@ -1,16 +1,17 @@
--- Samples the throughput of every type and its counters of the last hour, and removes empty queues,
--- unused types and entries of expired jobs.
+-- Samples the throughput of every type and its counters of the last hour, removes empty queues, unused types and
+-- entries of expired jobs, and sorts those that ended under an older version by their ends.
 --
 -- ARGV: 1 least time between samples in ms
--- returns { types that were sampled, 1 if entries of expired jobs are left, types whose jobs have ended
---           since the sample before }
--- needs: wrong_type time sweep index
+-- returns { types that were sampled, 1 if entries of expired or unsorted jobs are left, types whose jobs have ended
+--           since the sample before, jobs that were sorted }
+-- needs: wrong_type time sweep index sort_ends
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400
 local MINUTE_US, HOUR_US = 60000000, 3600000000
 local DEAD_LETTERS_PER_STEP, QUEUES_PER_STEP, SAMPLES_PER_STEP = 500, 500, 200
-local sampled, busy = 0, 0
+local SORTED_PER_STEP = 500
+local sampled, busy, sorted, is_unsorted = 0, 0, 0, false
 -- What this step may still remove, of all types together.
 local entries, letters = TRIMMED_PER_STEP, DEAD_LETTERS_PER_STEP
 despite_full_memory()
@@ -79,6 +80,10 @@ for _, script_type in ipairs(some_types()) do
   end
   entries = entries - trim('finished', script_type, at, entries)
   entries = entries - trim('error', script_type, at, entries)
+  if sorted < SORTED_PER_STEP then
+    local number, left = sort_ends(script_type, at, SORTED_PER_STEP - sorted)
+    sorted, is_unsorted = sorted + number, is_unsorted or left == nil
+  end
   while letters > 0 do
     letters = letters - 1
     local oldest = redis.pcall('LINDEX', DEAD .. script_type, 0)
@@ -95,4 +100,4 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
     redis.pcall('DEL', WAKE .. string.gsub(queue, ':prio:%d$', ''))
   end
 end
-return { sampled, (entries <= 0 or letters <= 0) and 1 or 0, busy }
+return { sampled, (entries <= 0 or letters <= 0 or is_unsorted) and 1 or 0, busy, sorted }

@@ -94,6 +94,8 @@ kinds! {
     RedisReplica = "redis_replica",
     /// Redis refuses every write.
     RedisRefusesWrites = "redis_refuses_writes",
+    /// Redis has lost all keys of the namespace.
+    RedisEmptied = "redis_emptied",
     /// Redis is too old.
     RedisOld = "redis_old",
     /// Redis does not tell its state.

@@ -92,6 +92,7 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
         return;
     }
     let number = counted(state.held, "job", "jobs");
+    let first = state.held_by.as_ref().map(|limit| format!(", the first by limit {limit}"));
     let long = long_wait(state.held_wait, rules);
     let kind = if long.is_some() { ProblemKind::QueueHeldLong } else { ProblemKind::QueueHeld };
     let (severity, threshold) = match reached(state.held, check.held_warning, check.held_critical) {
@@ -101,8 +102,19 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
     found.add(
         (kind, severity),
         Subject::Queue(queue.clone()),
-        format!("limits hold {number} of queue {queue}{threshold}{}", long.unwrap_or_default()),
-        "see which limit: hero limit list; raise it in [limit.NAME] if it is too narrow",
+        format!(
+            "limits hold {number} of queue {queue}{threshold}{}{}",
+            first.as_deref().unwrap_or_default(),
+            // The first is named already.
+            long.map(|long| if first.is_some() { long.replacen(", the first", "", 1) } else { long })
+                .unwrap_or_default()
+        ),
+        match &state.held_by {
+            Some(limit) => format!(
+                "more actors do not help: raise [limit.{limit}] if it is too narrow; all limits: hero limit list"
+            ),
+            None => "see which limit: hero limit list; raise it in [limit.NAME] if it is too narrow".to_owned(),
+        },
     );
 }
 
@@ -123,9 +135,14 @@ fn paused_long(state: &QueueState, rules: &HealthRules, found: &mut Found) {
     found.add(
         (ProblemKind::QueueHeldLong, Severity::Note),
         Subject::Queue(queue.clone()),
-        format!("queue {queue} is paused; {jobs} in it{long}"),
+        format!("queue {queue} is paused{}; {jobs} in it{long}", by(state.paused_by.as_ref())),
         format!("resume it: hero queue resume {queue}"),
     );
+}
+
+/// Returns the words about who paused something.
+fn by(who: Option<&String>) -> String {
+    who.map(|who| format!(" by {who}")).unwrap_or_default()
 }
 
 /// A person has paused a queue, so it is only worth knowing. Many are said together.
@@ -135,8 +152,9 @@ fn paused(moment: &Moment, rules: &HealthRules, found: &mut Found) {
         let waiting = moment.queues.iter().filter(|(state, _)| rule.covers(&state.queue));
         let waiting: u64 = waiting.map(|(state, _)| state.depth).sum();
         let jobs = counted(waiting, "job waits", "jobs wait");
+        let by = by(moment.paused_by.get(&rule.to_string()));
         let text =
-            format!("{} are paused, also those that come later; {jobs} in them", rule.words());
+            format!("{} are paused{by}, also those that come later; {jobs} in them", rule.words());
         found.add(of, Subject::Queues, text, format!("resume them: {}", rule.resume()));
     }
     let by_rule = |queue: &Queue| moment.pauses.iter().any(|rule| rule.covers(queue));
@@ -158,7 +176,11 @@ fn paused(moment: &Moment, rules: &HealthRules, found: &mut Found) {
         found.add(
             of,
             Subject::Queue(state.queue.clone()),
-            format!("queue {} is paused; {jobs} in it", state.queue),
+            format!(
+                "queue {} is paused{}; {jobs} in it",
+                state.queue,
+                by(state.paused_by.as_ref())
+            ),
             format!("resume it: hero queue resume {}", state.queue),
         );
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
+use crate::proto::text::counted;
 use crate::proto::units::brief;
-use crate::store::{RedisState, RiskKind};
+use crate::store::{EmptiedRedis, RedisState, RiskKind};
 use crate::view::Moment;
 
 /// The oldest Redis that Hero works with.
@@ -79,6 +80,24 @@ fn server(subject: &Subject, redis: &RedisState, rules: &HealthRules, found: &mu
 fn is_old(version: &str) -> bool {
     let mut parts = version.split('.').map_while(|part| part.parse::<u32>().ok());
     parts.next().zip(parts.next()).is_some_and(|known| known < OLDEST_REDIS)
+}
+
+/// The loss of all keys.
+pub(super) fn emptied(moment: &Moment, found: &mut Found) {
+    let Some(EmptiedRedis { at, jobs, restarted }) = &moment.emptied else { return };
+    let (how, why) = if *restarted {
+        ("was restarted without its data", "see what it keeps: hero doctor")
+    } else {
+        ("was emptied", "FLUSHALL or FLUSHDB, or its keys were deleted")
+    };
+    let jobs = counted(*jobs, "job was known", "jobs were known");
+    found.add(
+        (ProblemKind::RedisEmptied, Severity::Critical),
+        Subject::Redis(None),
+        format!("redis {how} at {at:.0}, {jobs}: {why}"),
+        "restore a backup: hero restore FILE; programs must submit all later jobs again. This is told for a \
+         day",
+    );
 }
 
 /// Keys that another program uses.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::proto::cron::CronInForce;
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
-use crate::store::{BrokerPresence, CronEnds, FiredCron, LastHour, WriteTrial};
+use crate::store::{BrokerPresence, CronEnds, EmptiedRedis, FiredCron, LastHour, WriteTrial};
 use crate::view::Minute;
 use crate::view::moment::tests::moment;
 
@@ -67,7 +67,7 @@ fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let cases: [(Change<'_>, Severity, &str); 24] = [
+    let cases: [(Change<'_>, Severity, &str); 26] = [
         (
             &|of| of.failing_notifications = vec![failing_notification()],
             Warning,
@@ -120,12 +120,31 @@ fn every_rule_has_its_severity_and_its_sentence() {
         (&|of| of.queues[0].0.held = 2, Note, "limits hold 2 jobs of queue type:osis"),
         (
             &|of| {
+                let state = &mut of.queues[0].0;
+                (state.depth, state.held, state.oldest_wait) = (0, 2, None);
+                state.held_wait = Some(Duration::from_hours(1));
+                state.held_by = Some("gpu".to_owned());
+            },
+            Note,
+            "limits hold 2 jobs of queue type:osis, the first by limit gpu for 1h00m (threshold 5m)",
+        ),
+        (
+            &|of| {
+                let at = "2026-01-31T12:03:00Z".parse().expect("a time");
+                of.emptied = Some(EmptiedRedis { at, jobs: 1200, restarted: false });
+            },
+            Critical,
+            "redis was emptied at 2026-01-31T12:03:00Z, 1200 jobs were known: FLUSHALL or FLUSHDB, or its keys were deleted",
+        ),
+        (
+            &|of| {
                 of.queues[0].0.paused = true;
+                of.queues[0].0.paused_by = Some("ann".to_owned());
                 of.queues[0].0.oldest_wait = Some(Duration::from_hours(1));
                 of.queues[0].1 = 0;
             },
             Note,
-            "queue type:osis is paused; 3 jobs wait in it, the first for 1h00m (threshold 5m)",
+            "queue type:osis is paused by ann; 3 jobs wait in it, the first for 1h00m (threshold 5m)",
         ),
         (
             &|of| {

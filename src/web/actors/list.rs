@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
+use super::super::page_query::PageQuery;
 use super::super::parts::{
     Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, live_table, meter, or_any,
     pick, things, time_of,
@@ -63,7 +63,10 @@ fn state_word(of: &PresenceOf) -> &'static str {
 }
 
 /// Shows the actors.
-pub(in crate::web) async fn list(visit: Visit, Query(filter): Query<ActorFilter>) -> PageResult {
+pub(in crate::web) async fn list(
+    visit: Visit,
+    PageQuery(filter): PageQuery<ActorFilter>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let links = visit.links();
     let main = html! {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage, bar};
 use super::super::links::{SiteLinks, encoded};
 use super::super::live::{LivePart, filters_of};
+use super::super::page_query::PageQuery;
 use super::super::parts::{
     ShownState, data_table, duration, empty, id_link, percent, things, was_at,
 };
@@ -80,7 +81,7 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
 pub(in crate::web) async fn show(
     visit: Visit,
     Path(id): Path<String>,
-    Query(query): Query<WholeQuery>,
+    PageQuery(query): PageQuery<WholeQuery>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let shown = read(&visit, &id, &query).await?;

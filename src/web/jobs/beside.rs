@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
+use super::super::parts::things;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
@@ -67,23 +68,23 @@ async fn of(
     for (title, nothing, states) in sections {
         let ended_since = states.contains(&JobStatus::Finished).then(|| now.moment.at - HISTORY);
         let search = JobSearch { ended_since, ..JobSearch::default() };
-        let mut jobs: Vec<JobDoc> = Vec::new();
-        for status in *states {
-            let (statuses, limit) = (vec![*status], JOBS_MAX);
-            let query = ListQuery {
-                statuses,
-                script_type: Some(script_type.clone()),
-                limit,
-                ..ListQuery::default()
-            };
-            let sees = |job: &JobSummary| own(job) && visit.sees(job);
-            let found = visit.site.client.find_jobs(&query, &search, sees).await?;
-            jobs.extend(found.items.iter().map(JobDoc::from));
-        }
+        let query = ListQuery {
+            statuses: states.to_vec(),
+            script_type: Some(script_type.clone()),
+            limit: JOBS_MAX * states.len(),
+            budget: Some(ListQuery::BUDGET),
+            ..ListQuery::default()
+        };
+        let sees = |job: &JobSummary| own(job) && visit.sees(job);
+        let found = visit.site.client.find_jobs(&query, &search, sees).await?;
+        let jobs: Vec<JobDoc> = found.items.iter().map(JobDoc::from).collect();
         shown.push(html! {
             section {
                 (bar(title, "", None))
-                @if jobs.is_empty() { p.dim { (nothing) } }
+                @if jobs.is_empty() && found.complete { p.dim { (nothing) } }
+                @else if jobs.is_empty() {
+                    p.dim { "None among the latest " (things(found.searched as u64, "job")) "." }
+                }
                 @else { (rows::table(&jobs, visit.links(), now.moment.at, look, None)) }
             }
         });

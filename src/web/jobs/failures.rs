@@ -11,12 +11,12 @@ use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 /// The maximum number of kinds that are shown.
 pub(super) const KINDS_MAX: usize = 50;
 
-/// Returns the number of failures and of those that were looked at.
+/// Returns the number of failures and of those that were searched.
 pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
     let jobs: u64 = found.groups.iter().map(|group| group.jobs).sum();
     html! {
         (count(jobs)) " failed jobs by their errors, without numbers, ids, paths and quoted texts"
-        @if found.more { ", among the latest " (count(found.looked as u64)) }
+        @if !found.complete { ", among the latest " (count(found.searched as u64)) }
     }
 }
 
@@ -28,8 +28,13 @@ pub(super) fn table(
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    if found.groups.is_empty() {
+    if found.groups.is_empty() && found.complete {
         return empty(&html! { "No jobs failed." });
+    }
+    if found.groups.is_empty() {
+        return empty(
+            &html! { "None failed among the latest " (count(found.searched as u64)) "." },
+        );
     }
     let rows = html! { @for group in &found.groups { (row(group, filter, links, now, forgery)) } };
     let heads = &HEADS[..if forgery.is_some() { 6 } else { 5 }];
@@ -108,7 +113,7 @@ mod tests {
             last_error: "<script>1".to_owned(),
             last_at: None,
         };
-        let found = ErrorGroupsDocument { groups: vec![group], looked: 10, more: true };
+        let found = ErrorGroupsDocument { groups: vec![group], searched: 10, complete: false };
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         let filter = JobFilter { state: "error".into(), ..JobFilter::default() };
         let text = table(&found, &filter, &SiteLinks::new("/"), now, Some(&html! {})).into_string();

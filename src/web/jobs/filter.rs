@@ -11,6 +11,7 @@ use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, given};
 use super::super::web_error::{PageError, PageResult};
 use crate::proto::error_kind::ErrorKindFilter;
+use crate::proto::job::JobEnd;
 use crate::proto::spoken_time::parse_past_time;
 use crate::proto::text::shown;
 use crate::store::{JobSearch, ListQuery};
@@ -64,6 +65,16 @@ pub(in crate::web) struct JobFilter {
     pub(super) parent: String,
     /// The kind of the error, as failures are grouped.
     pub(super) kind: String,
+    /// A part of the name.
+    pub(super) name: String,
+    /// A part of the error.
+    pub(super) error: String,
+    /// Why it failed, as `hero job list` has it.
+    pub(super) failed_because: String,
+    /// `true` or `false`: only jobs that were late, or only others; the same for `held` and `cancelled`.
+    pub(super) late: String,
+    pub(super) held: String,
+    pub(super) cancelled: String,
     /// Any text but `0`, `false` and `no`: only dead letters.
     pub(super) dead: String,
     /// `error` groups failures by their errors.
@@ -134,28 +145,8 @@ impl JobFilter {
 
     /// Returns true if the first page of it costs little: most jobs that are read are shown.
     pub(super) fn is_plain(&self) -> bool {
-        let is_rare = self.is_of_dead() || self.state() == Some(ShownState::Cancelled);
-        let is_plain = |(name, _): &(&str, &str)| ["state", "type", "dead"].contains(name);
-        self.fields().iter().all(is_plain) && !is_rare
-    }
-
-    /// Checks the parameters of an address from which a file is made: with a misspelled filter it would have all jobs.
-    ///
-    /// # Errors
-    /// [`PageError`] names the first that is no filter.
-    pub(super) fn check_names(query: Option<&str>) -> PageResult<()> {
-        let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
-        let known = Self::default().all().map(|(name, _)| name);
-        let is_known =
-            |name: &str| known.contains(&name) || ["", "limit", "cursor", "by"].contains(&name);
-        match names.into_iter().find(|name| !is_known(name)) {
-            Some(name) => {
-                let (name, known) = (shown(name), known.join(", "));
-                let message = format!("no filter {name}: there are {known}");
-                Err(PageError::of_parameter(&name, message))
-            }
-            None => Ok(()),
-        }
+        let is_plain = |(name, _): &(&str, &str)| ["state", "type"].contains(name);
+        self.fields().iter().all(is_plain)
     }
 
     /// Returns its filters, without the place in the list.
@@ -167,7 +158,7 @@ impl JobFilter {
             .collect()
     }
 
-    fn all(&self) -> [(&'static str, &str); 15] {
+    fn all(&self) -> [(&'static str, &str); 21] {
         [
             ("state", &self.state),
             ("q", &self.q),
@@ -183,6 +174,12 @@ impl JobFilter {
             ("host", &self.host),
             ("parent", &self.parent),
             ("kind", &self.kind),
+            ("name", &self.name),
+            ("error", &self.error),
+            ("failed_because", &self.failed_because),
+            ("late", &self.late),
+            ("held", &self.held),
+            ("cancelled", &self.cancelled),
             ("dead", &self.dead),
         ]
     }
@@ -211,14 +208,18 @@ impl JobFilter {
         }
         let query = ListQuery {
             statuses: state.map(ShownState::stored).into_iter().collect(),
+            ends: match state {
+                Some(ShownState::Error) => JobEnd::FAILURES.to_vec(),
+                Some(ShownState::Cancelled) => vec![JobEnd::Cancelled, JobEnd::Replaced],
+                _ => Vec::new(),
+            },
             script_type: parsed("type", &self.script_type)?,
             dead: self.is_of_dead(),
             cursor: parsed("cursor", &self.cursor)?,
+            budget: Some(ListQuery::BUDGET),
             ..ListQuery::default()
         };
         let given = |text: &str| given(text.trim()).map(str::to_owned);
-        // Two states are one in the hash.
-        let one_of = |yes, no| state.filter(|of| [yes, no].contains(of)).map(|of| of == yes);
         let created = [("since", &*self.since), ("until", &*self.until)];
         let ended = [("ended_since", &*self.ended_since), ("ended_until", &*self.ended_until)];
         let ([since, until], [ended_since, ended_until]) = (span(created, now)?, span(ended, now)?);
@@ -231,13 +232,21 @@ impl JobFilter {
             host: given(&self.host),
             parent: parsed("parent", &self.parent)?,
             queue: parsed("queue", &self.queue)?,
-            held: one_of(ShownState::Held, ShownState::Queued),
-            cancelled: one_of(ShownState::Cancelled, ShownState::Error),
+            name: given(&self.name),
+            error: given(&self.error),
+            cause: parsed("failed_because", &self.failed_because)?,
+            late: flag("late", &self.late)?,
+            cancelled: flag("cancelled", &self.cancelled)?,
+            // Two states are one in the hash.
+            held: match state {
+                Some(ShownState::Held) => Some(true),
+                Some(ShownState::Queued) => Some(false),
+                _ => flag("held", &self.held)?,
+            },
             since,
             until,
             ended_since,
             ended_until,
-            ..JobSearch::default()
         };
         Ok((query, search))
     }
@@ -252,6 +261,16 @@ fn wrong(name: &str, reason: &impl Display) -> PageError {
 fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PageResult<Option<T>> {
     let parse = |text: &str| text.parse::<T>().map_err(|error| wrong(name, &error));
     given(text.trim()).map(parse).transpose()
+}
+
+/// Parses a filter that is on, off, or not given.
+fn flag(name: &str, text: &str) -> PageResult<Option<bool>> {
+    match text.trim() {
+        "" => Ok(None),
+        "true" | "1" | "yes" => Ok(Some(true)),
+        "false" | "0" | "no" => Ok(Some(false)),
+        other => Err(wrong(name, &format!("`{}` is not legal: true or false", shown(other)))),
+    }
 }
 
 /// Returns the start and the end of two filters with their texts. `yesterday` alone is that whole day.
@@ -276,6 +295,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::proto::error_kind::FailureCause;
     use crate::proto::job::JobStatus;
 
     fn now() -> Timestamp {
@@ -290,8 +310,8 @@ mod tests {
         let of = |name: &str, value: &str| filter(name, value).search(now());
         let (query, search) = of("state", "held").expect("a search");
         assert_eq!((query.statuses, search.held), (vec![JobStatus::Dispatched], Some(true)));
-        let (query, search) = of("state", "error").expect("a search");
-        assert_eq!((query.statuses, search.cancelled), (vec![JobStatus::Error], Some(false)));
+        let (query, _) = of("state", "error").expect("a search");
+        assert_eq!(query.ends, JobEnd::FAILURES);
         let (_, search) = of("since", "1h").expect("a search");
         assert_eq!(search.since, "2026-01-31T12:00:00Z".parse().ok());
         let (_, search) = of("ended_since", "yesterday").expect("a search");
@@ -300,8 +320,8 @@ mod tests {
             (search.ended_since, search.ended_until, search.since),
             (day("2026-01-30T00:00:00Z"), day("2026-01-31T00:00:00Z"), None)
         );
-        let (failed, search) = of("state", "Failed").expect("a search");
-        assert_eq!((failed.statuses, search.cancelled), (vec![JobStatus::Error], Some(false)));
+        let (failed, _) = of("state", "Failed").expect("a search");
+        assert_eq!((failed.statuses, failed.ends), (vec![JobStatus::Error], query.ends));
         for (name, value, reason) in [
             ("state", "nosuch", "state `nosuch` is not legal: created, waiting, "),
             ("since", "banana", "`banana` is not a time: expected a duration ago"),
@@ -313,12 +333,22 @@ mod tests {
             ("parent", "a:b", "`a:b` is not legal"),
             ("cursor", "x", "`x` is not legal"),
             ("by", "name", "`name` is not legal: error"),
+            ("late", "maybe", "`maybe` is not legal: true or false"),
+            ("failed_because", "luck", "`luck` is not legal"),
         ] {
             let error = of(name, value).expect_err("no value of the filter");
             let start = format!("the filter {name} is wrong: ");
             assert!(error.text.starts_with(&start) && error.text.contains(reason), "{error:?}");
         }
         assert!(of("dead", "1").expect("a search").0.dead);
+        let set = |name: &str, value: &str| of(name, value).expect("a search").1;
+        assert_eq!(set("name", "import").name.as_deref(), Some("import"));
+        assert_eq!(set("error", "boom").error.as_deref(), Some("boom"));
+        assert_eq!(set("failed_because", "timeout").cause, Some(FailureCause::Timeout));
+        assert_eq!(
+            (set("late", "true").late, set("held", "false").held),
+            (Some(true), Some(false))
+        );
         assert!(!of("dead", "false").expect("a search").0.dead);
     }
 

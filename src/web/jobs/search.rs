@@ -1,4 +1,4 @@
-//! Finds the jobs of a page or a file: searches of the client, one after the other, up to a bound.
+//! Finds the jobs of a page or a file.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,6 @@ use super::super::doc::JobDoc;
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use super::filter::JobFilter;
-use crate::store::{JobSearch, ListQuery};
 
 /// The jobs of a page.
 #[derive(Debug, Clone, Default)]
@@ -14,19 +13,21 @@ pub(super) struct JobListPage {
     pub(super) jobs: Vec<JobDoc>,
     /// The cursor of the next page, if there may be one.
     pub(super) next: Option<String>,
-    /// The number of jobs that were looked at, without those that the visitor may not see.
-    pub(super) looked_at: usize,
+    /// The number of jobs that were searched, without those that the visitor may not see.
+    pub(super) searched: usize,
+    /// True if there are no others.
+    pub(super) complete: bool,
+    /// The time back to which jobs were searched, unless all were.
+    pub(super) back_to: Option<Timestamp>,
 }
 
 /// Finds all jobs that match, from their place in the list on, up to this number.
 pub(super) async fn all(visit: &Visit, filter: &JobFilter, most: usize) -> PageResult<JobListPage> {
     let now = visit.snapshot().await?.moment.at;
-    let mut found = find(visit, filter, now, most).await?;
-    found.jobs.truncate(most);
-    Ok(found)
+    find(visit, filter, now, most).await
 }
 
-/// Finds `wanted` jobs, or all there are among those that are looked at.
+/// Finds `wanted` jobs, or all that a search finds in its time.
 pub(super) async fn find(
     visit: &Visit,
     filter: &JobFilter,
@@ -34,19 +35,13 @@ pub(super) async fn find(
     wanted: usize,
 ) -> PageResult<JobListPage> {
     let (mut query, search) = filter.search(now)?;
-    let (mut found, mut looked) = (JobListPage::default(), 0);
-    loop {
-        query.limit = (wanted - found.jobs.len()).min(ListQuery::LIMIT_MAX);
-        let sees = |job: &_| visit.sees(job);
-        let part = visit.site.client.find_jobs(&query, &search, sees).await?;
-        looked += part.looked;
-        found.looked_at += part.seen;
-        found.jobs.extend(part.items.iter().map(JobDoc::from));
-        query.cursor = part.next;
-        let is_full = found.jobs.len() >= wanted || looked >= JobSearch::LOOKED_MAX.max(wanted);
-        if is_full || query.cursor.is_none() {
-            found.next = query.cursor.map(|cursor| cursor.to_string());
-            return Ok(found);
-        }
-    }
+    query.limit = wanted;
+    let found = visit.site.client.find_many(&query, &search, |job| visit.sees(job)).await?;
+    Ok(JobListPage {
+        jobs: found.items.iter().map(JobDoc::from).collect(),
+        next: found.next.as_ref().map(ToString::to_string),
+        searched: found.searched,
+        complete: found.complete,
+        back_to: found.back_to(),
+    })
 }

@@ -1,12 +1,12 @@
 //! The list of queues: its filters, its pages and its rows.
 
-use axum::extract::Query;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
+use super::super::page_query::PageQuery;
 use super::super::parts::{Paged, columns, empty_row, filter_choice, live_table, things};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
@@ -61,7 +61,10 @@ impl QueueFilter {
 }
 
 /// Shows the queues.
-pub(in crate::web) async fn list(visit: Visit, Query(filter): Query<QueueFilter>) -> PageResult {
+pub(in crate::web) async fn list(
+    visit: Visit,
+    PageQuery(filter): PageQuery<QueueFilter>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let (links, rows) = (visit.links(), rows(&visit, &now));
     let line = headline(&rows);

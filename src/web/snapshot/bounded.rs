@@ -22,7 +22,7 @@ impl SiteSnapshot {
             (None, _) => true,
         });
         seen.due = due.cloned().collect();
-        (seen.counts, seen.cancelled) = (None, None);
+        seen.counts = None;
         seen.periodic_jobs = self.periodic_jobs.filter(|_| types.is_none() && sees_types);
         seen.is_whole = sees_types;
         seen

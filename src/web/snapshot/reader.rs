@@ -13,7 +13,6 @@ use super::super::web_error::{PageError, PageResult};
 use super::{SiteSnapshot, SlowPart};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
-use crate::store::CancelledJobs;
 
 /// The time between two readings.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -23,9 +22,6 @@ const PAUSE_TIMES: u32 = 4;
 const PAUSE_MAX: Duration = Duration::from_secs(3);
 /// The parts that change slowly are read once in this time.
 const SLOW_PERIOD: Duration = Duration::from_secs(5);
-/// The cancelled jobs are counted once in this time, among so many.
-const CANCELLED_PERIOD: Duration = Duration::from_secs(10);
-const CANCELLED_AMONG: usize = 1_000;
 /// The oldest reading that is served.
 const AGE_MAX: Duration = Duration::from_secs(5);
 /// The longest time that a page waits for a reading.
@@ -132,10 +128,9 @@ impl SnapshotReader {
     /// Reads until pages are visited no more.
     async fn read_on(self) {
         let mut slow = None;
-        let mut cancelled = (None, self.last().and_then(|last| last.cancelled));
         loop {
             let began = Instant::now();
-            let result = self.read(&mut slow, cancelled.1).await.map(Arc::new);
+            let result = self.read(&mut slow).await.map(Arc::new);
             let result = result.map_err(|error| self.away(error));
             if result.is_ok() {
                 *lock(&self.0.away_since) = None;
@@ -143,12 +138,6 @@ impl SnapshotReader {
             // A wait for a Redis that does not answer is no cost of the reading.
             let is_read = result.is_ok();
             self.0.last.send_replace(Some(Reading { began, result }));
-            // No page waits for this number: it costs more than the others.
-            let is_counted = cancelled.0.is_some_and(|at: Instant| at.elapsed() < CANCELLED_PERIOD);
-            if !is_counted {
-                let counted = self.0.client.count_cancelled(CANCELLED_AMONG).await.ok();
-                cancelled = (Some(Instant::now()), counted.or(cancelled.1));
-            }
             let took = if is_read { began.elapsed() } else { Duration::ZERO };
             let pause = (took * PAUSE_TIMES).min(PAUSE_MAX);
             let pause = pause.max(PERIOD.saturating_sub(began.elapsed()));
@@ -162,7 +151,6 @@ impl SnapshotReader {
     async fn read(
         &self,
         slow: &mut Option<(Instant, SlowPart)>,
-        cancelled: Option<CancelledJobs>,
     ) -> Result<SiteSnapshot, ClientError> {
         let ReaderParts { client, address, config, .. } = &*self.0;
         let config = Arc::clone(&config.borrow());
@@ -173,7 +161,7 @@ impl SnapshotReader {
                 slow.insert((Instant::now(), part)).1.clone()
             }
         };
-        SiteSnapshot::read(client, address, &config, &part, cancelled).await
+        SiteSnapshot::read(client, address, &config, &part).await
     }
 
     /// Returns true if pages are visited no more; the task then ends.

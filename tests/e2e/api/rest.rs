@@ -289,7 +289,11 @@ fn list_of_jobs_obeys_its_filters_or_refuses_them() {
         ("/jobs?ended_since=1x", "ended_since", "`1x` is not a time"),
         ("/jobs.csv?state=nosuch", "state", "state `nosuch` is not legal"),
         ("/jobs?limit=0", "limit", "`0` is not legal: a number from 1 to 10000"),
-        ("/jobs?status=failed", "status", "no filter status: there are state, q, type"),
+        (
+            "/jobs?status=failed",
+            "status",
+            "unknown parameter `status` in the address, which takes `state`, `q`, `type`",
+        ),
     ] {
         let refused = document(&get(&[], path));
         let error = &refused["error"];

@@ -1,5 +1,5 @@
 -- Ends jobs.
--- needs: wrong_type time names job counters index events legacy wanted
+-- needs: wrong_type time names job counters index ends events legacy wanted
 -- rarely: rhailib amqp graph_end cron_end notify
 
 -- `ready` is the reply as JSON, where its actor has made it: for a long reply, since to escape a
@@ -71,10 +71,28 @@ local function release_unique(id, unique_key, finished_at)
   end
 end
 
+-- Enters an ended job into the index of its state, and into that of its end: into `entries`, which the caller writes, if
+-- not nil.
+local function enter_ended(id, status, word, script_type, at, expiry, entries)
+  if not entries then
+    enter(status, script_type, id, expiry)
+    redis.call('ZADD', index_of('ended:' .. word, script_type), integer(at), id)
+    return
+  end
+  register(TYPES, script_type)
+  for index, score in pairs({
+    [index_of(status, script_type)] = expiry, [index_of('ended:' .. word, script_type)] = at,
+  }) do
+    local of_index = entries[index] or {}
+    entries[index] = of_index
+    of_index[#of_index + 1] = integer(score)
+    of_index[#of_index + 1] = id
+  end
+end
+
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
 -- ready_reply, has_files, is_dead and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
--- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, which takes its entry of the
--- index, to be written by the caller, if not nil.
+-- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, as `enter_ended` has it.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
 -- `settle` has callbacks of its graph to start.
 local function end_job(id, job, status, text, exit_code, at, retention)
@@ -88,16 +106,7 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   end
   redis.call('HSET', JOB .. id, unpack(fields))
   local for_ms = set_expiry(id, status, job.retention, retention, job.has_files, job.is_apart)
-  if job.entries then
-    register(TYPES, job.script_type)
-    local index = index_of(status, job.script_type)
-    local of_index = job.entries[index] or {}
-    job.entries[index] = of_index
-    of_index[#of_index + 1] = integer(at + for_ms * 1000)
-    of_index[#of_index + 1] = id
-  else
-    enter(status, job.script_type, id, at + for_ms * 1000)
-  end
+  enter_ended(id, status, end_of(status, text), job.script_type, at, at + for_ms * 1000, job.entries)
   count(job.script_type, status == 'finished' and 'finished' or intended_end(text) or 'failed')
   if wanted_kinds(at) then rarely().tell_outcome(id, job.script_type, status, text, job.is_dead, at) end
   if present(job.unique_key) then release_unique(id, job.unique_key, status == 'finished' and at) end

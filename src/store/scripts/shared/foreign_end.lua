@@ -1,5 +1,5 @@
 -- Jobs that foreign actors end by writing their hash.
--- needs: time names job counters index events legacy rhailib amqp graph_end cron_end ending dependents notify
+-- needs: time names job counters index ends events legacy rhailib amqp graph_end cron_end ending dependents notify
 
 -- Does what belongs to an end that a foreign actor wrote.
 local function note_foreign_end(id, script_type, at, retention)
@@ -10,7 +10,7 @@ local function note_foreign_end(id, script_type, at, retention)
   if redis.call('ZSCORE', index_of(f[1], script_type), id) then return end
   log_event(id, f[1], script_type)
   local for_ms = set_expiry(id, f[1], f[4], retention)
-  enter(f[1], script_type, id, at + for_ms * 1000)
+  enter_ended(id, f[1], end_of(f[1], f[6]), script_type, at, at + for_ms * 1000)
   count(script_type, f[1] == 'finished' and 'finished' or intended_end(f[6]) or 'failed')
   tell_outcome(id, script_type, f[1], f[6], false, at)
   release_unique(id, f[2], f[1] == 'finished' and at)

@@ -3,8 +3,13 @@
 --               HELD..queue                   likewise, if a limit holds the job
 --   started     RUNNING..boot                 by start
 --   the others  INDEX..status..':type:'..type by the time that matters to the state
+--               (finished and error: when the job has expired for sure)
 -- Scheduled jobs whose scripts wait stand in INDEX..'waits:type:'..type as well, by the end of their wait: they are counted there.
+-- An ended job stands in INDEX..'ended:'..end..':type:'..type as well, by when it ended: lists and counts read that.
 -- needs: time
+
+-- The ends of the jobs in each terminal state.
+local ENDS = { finished = { 'finished' }, error = { 'failed', 'cancelled', 'replaced', 'expired' } }
 
 -- Entries of expired jobs that one call removes.
 local TRIMMED_PER_STEP = 1000
@@ -31,10 +36,20 @@ local function enter(status, script_type, id, score)
   return redis.call('ZADD', index_of(status, script_type), integer(score), id)
 end
 
+-- Removes ended jobs from the indexes of their ends.
+local function leave_ends(status, script_type, ...)
+  for _, word in ipairs(ENDS[status]) do
+    redis.call('ZREM', index_of('ended:' .. word, script_type), ...)
+  end
+end
+
 -- Removes entries of expired jobs, up to a number. Returns how many.
 local function trim(status, script_type, at, most)
   local index = index_of(status, script_type)
   local past = math.min(redis.call('ZCOUNT', index, '-inf', integer(at)), most)
-  if past > 0 then redis.call('ZREMRANGEBYRANK', index, 0, past - 1) end
+  if past > 0 then
+    leave_ends(status, script_type, unpack(redis.call('ZRANGE', index, 0, past - 1)))
+    redis.call('ZREMRANGEBYRANK', index, 0, past - 1)
+  end
   return past
 end

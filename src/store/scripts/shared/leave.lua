@@ -34,6 +34,7 @@ local function leave_index(id, status, script_type, fields)
     redis.call('ZREM', index_of(status, script_type), id)
     if status == 'scheduled' then redis.call('ZREM', index_of('waits', script_type), id) end
     if status == 'finished' or status == 'error' then
+      leave_ends(status, script_type, id)
       -- A job that a foreign actor ended stays in its index until a sweep has noticed.
       redis.call('ZREM', index_of('started', script_type), id)
       local queue = queue_of(script_type, fields.group, fields.instance, fields.priority)

@@ -38,6 +38,7 @@ local function run_again(id, hash, queue, own_type, at)
   keep_all_for(id, over)
   if key then redis.call('SET', UNIQUE .. key, id) end
   redis.call('ZREM', index_of(status, script_type), id)
+  leave_ends(status, script_type, id)
   redis.call('ZREM', index_of('started', script_type), id)
   redis.call('LREM', DEAD .. script_type, 1, id)
   redis.call('PERSIST', JOB .. id)

@@ -1,0 +1,106 @@
+//! Units whose process is there and does not renew its presence in Redis: they hang.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use super::super::Global;
+use super::super::stage::stage_of;
+use super::finding::{DoctorFinding, FindingArea};
+use super::units::{LIST, asked, lines};
+use crate::proto::units::brief;
+use crate::view::{Moment, has_systemd};
+
+/// A unit that was started so recently need not have a presence.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// A unit that systemd runs.
+pub(super) struct RunningUnit {
+    name: String,
+    pid: u32,
+    /// The time since its start.
+    age: Duration,
+}
+
+/// Returns the running units of actors and supervisors on this machine.
+pub(super) fn running(global: &Global) -> Vec<RunningUnit> {
+    if !has_systemd() || stage_of(global.file()).is_some() {
+        return Vec::new();
+    }
+    let list = asked(&LIST).unwrap_or_default();
+    let is_active = |(unit, active, _): &(&str, &str, &str)| {
+        *active == "active" && !unit.starts_with("hero@broker")
+    };
+    let names: Vec<&str> = lines(&list).filter(is_active).map(|(unit, ..)| unit).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let properties = ["show", "--property=Id,MainPID,ActiveEnterTimestampMonotonic"];
+    let answer = asked(&[&properties[..], &names].concat()).unwrap_or_default();
+    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let uptime = uptime.split(' ').next().and_then(|seconds| seconds.parse().ok());
+    let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    of_properties(&answer, uptime.unwrap_or_default())
+}
+
+/// Reads what systemctl shows of units: a block of lines `NAME=VALUE` for each.
+fn of_properties(answer: &str, uptime: Duration) -> Vec<RunningUnit> {
+    let of_block = |block: &str| {
+        let value =
+            |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        let started = value("ActiveEnterTimestampMonotonic")?.parse().ok()?;
+        Some(RunningUnit {
+            name: value("Id")?.trim_end_matches(".service").to_owned(),
+            pid: value("MainPID")?.parse().ok().filter(|pid| *pid > 0)?,
+            age: uptime.saturating_sub(Duration::from_micros(started)),
+        })
+    };
+    answer.split("\n\n").filter_map(of_block).collect()
+}
+
+/// Finds the units that run without a presence. While Redis refuses writes, nobody can renew one.
+pub(super) fn hung(moment: &Moment, units: &[RunningUnit]) -> Vec<DoctorFinding> {
+    if moment.refuses_writes() {
+        return Vec::new();
+    }
+    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    let supervisors = moment.supervisors.iter().map(|of| (&of.hostname, of.pid));
+    let actors = moment.actors.iter().map(|of| (&of.presence.hostname, of.presence.pid));
+    let here = supervisors.chain(actors).filter(|(name, _)| **name == host);
+    let live: BTreeSet<u32> = here.map(|(_, pid)| pid).collect();
+    let hangs = |of: &&RunningUnit| of.age > START_MAX && !live.contains(&of.pid);
+    units.iter().filter(hangs).map(found).collect()
+}
+
+fn found(unit: &RunningUnit) -> DoctorFinding {
+    let RunningUnit { name, pid, age } = unit;
+    let text = format!(
+        "{name} has run with pid {pid} for {}, and has no heartbeat in redis: it hangs",
+        brief(*age)
+    );
+    let remedy = format!("see where: journalctl -u {name} -n 50\nthen: systemctl restart {name}");
+    DoctorFinding::error(FindingArea::Units, text, &remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::moment::tests::moment;
+
+    #[test]
+    fn process_without_a_heartbeat_hangs_and_one_with_it_or_just_started_does_not() {
+        let answer = "Id=hero@osis-default-1.service\nMainPID=70\nActiveEnterTimestampMonotonic=1000000\n\n\
+                      Id=hero@supervisor.service\nMainPID=7\nActiveEnterTimestampMonotonic=1000000\n\n\
+                      Id=hero@v-default-1.service\nMainPID=71\nActiveEnterTimestampMonotonic=99000000\n";
+        let units = of_properties(answer, Duration::from_secs(100));
+        assert_eq!(units.len(), 3);
+        let mut now = moment();
+        now.supervisors[0].hostname =
+            nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+        let texts: Vec<String> = hung(&now, &units).into_iter().map(|of| of.text).collect();
+        let hangs = "hero@osis-default-1 has run with pid 70 for 1m39s, and has no heartbeat in redis: it hangs";
+        assert_eq!(texts, [hangs]);
+        now.redis.append_failed = true;
+        assert!(hung(&now, &units).is_empty(), "nobody can renew a heartbeat");
+    }
+}

@@ -1,0 +1,66 @@
+-- Sorts ended jobs into the indexes of their ends: those that ended under an older version, which has one index for a state.
+-- needs: time names job index ends
+
+-- The indexes that are walked one after the other: first jobs get an end, then wrong entries of ends leave.
+local WALKED = { 'finished', 'error', 'ended:finished', 'ended:failed', 'ended:cancelled', 'ended:replaced',
+  'ended:expired' }
+
+-- Returns the number of jobs in a terminal state that have no end, or more than one.
+local function unsorted(script_type)
+  local number = 0
+  for status, words in pairs(ENDS) do
+    local of_state = redis.call('ZCARD', index_of(status, script_type))
+    for _, word in ipairs(words) do
+      of_state = of_state - redis.call('ZCARD', index_of('ended:' .. word, script_type))
+    end
+    number = number + math.abs(of_state)
+  end
+  return number
+end
+
+-- Gives an ended job its end. Returns true if the job is gone, and its entry with it.
+local function give_end(id, status, script_type, at)
+  local f = read(id, 'error', 'finished_at')
+  if redis.call('EXISTS', JOB .. id) == 0 then
+    redis.call('ZREM', index_of(status, script_type), id)
+    leave_ends(status, script_type, id)
+    return true
+  end
+  local ended = microseconds(f[2])
+  redis.call('ZADD', index_of('ended:' .. end_of(status, f[1]), script_type), 'NX', integer(ended > 0 and ended or at), id)
+end
+
+-- Removes an end that a job does not have. Returns true if it was one.
+local function check_end(id, word, script_type)
+  local status = word == 'finished' and word or 'error'
+  if redis.call('ZSCORE', index_of(status, script_type), id) and end_of(status, read(id, 'error')[1]) == word then
+    return false
+  end
+  redis.call('ZREM', index_of('ended:' .. word, script_type), id)
+  return true
+end
+
+-- Takes one step: looks at `most` entries of a type. Returns how many jobs it looked at, and the number of those that
+-- are unsorted, nil while it walks.
+local function sort_ends(script_type, at, most)
+  local field = 'ends ' .. script_type
+  local mark = redis.call('HGET', MARKS, field)
+  local place, passed = string.match(mark or '1 0', '^([1-7]) (%d+)$')
+  place, passed = tonumber(place) or 1, tonumber(passed) or 0
+  if not mark and unsorted(script_type) == 0 then return 0, 0 end
+  local name = WALKED[place]
+  local word = string.match(name, '^ended:(.*)$')
+  local ids = redis.call('ZREVRANGE', index_of(name, script_type), integer(passed), integer(passed + most - 1))
+  for _, id in ipairs(ids) do
+    local is_gone
+    if word then is_gone = check_end(id, word, script_type) else is_gone = give_end(id, name, script_type, at) end
+    if not is_gone then passed = passed + 1 end
+  end
+  if #ids < most then place, passed = place + 1, 0 end
+  if place > #WALKED then
+    redis.call('HDEL', MARKS, field)
+    return #ids, unsorted(script_type)
+  end
+  redis.call('HSET', MARKS, field, place .. ' ' .. integer(passed))
+  return #ids, nil
+end

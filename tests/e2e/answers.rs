@@ -1,0 +1,139 @@
+//! An answer is true: nothing says "none" of jobs that it did not search, and no number counts something else.
+
+use serde_json::{Value, json};
+
+use crate::support::{Hero, Redis, Served, wait_until};
+use crate::web::requests::{send, signed_in};
+
+/// More jobs than any list shows or any step reads.
+const MANY: usize = 12_000;
+
+/// A site whose jobs fail at once.
+fn site(redis: &Redis) -> Served {
+    Served::with(Hero::on(redis).set("job.retries", "0"), redis)
+}
+
+/// Submits `MANY` jobs that nobody runs.
+fn submit_many(hero: &Hero) {
+    let line =
+        json!({ "script_type": "osis", "group": "nobody", "script": "1", "caller_id": "shop" });
+    let lines = format!("{line}\n").repeat(MANY);
+    hero.run_with_input(&["submit", "--batch", "-", "--id", "many"], &lines).code(0);
+}
+
+/// One failed job, and then `MANY` that waited and were stopped.
+fn world(redis: &Redis) -> Served {
+    let site = site(redis);
+    let hero = &site.hero;
+    let actor = hero.actor("osis-default-1").start();
+    let failing =
+        ["exec", "-t", "osis", "--caller", "zoe", "--name", "zoes", "-e", "throw \"boom\""];
+    hero.run(&failing);
+    drop(actor);
+    submit_many(hero);
+    let purged = hero.run(&["queue", "purge", "type:osis:group:nobody", "--yes"]).code(0);
+    assert_eq!(purged.stdout, format!("{MANY} jobs purged\n"), "{}", purged.stderr);
+    site
+}
+
+#[test]
+fn one_failed_job_is_found_behind_thousands_of_stopped_ones_on_every_face() {
+    let redis = Redis::start();
+    let site = world(&redis);
+    let hero = &site.hero;
+    for filter in [
+        &["--caller", "zoe"][..],
+        &["--name", "zoes"],
+        &["--error", "boom"],
+        &["--status", "failed"],
+        &["--failed-because", "script"],
+        &["--since", "1h", "--name", "zoes"],
+    ] {
+        let listed = hero.run(&[&["job", "list"][..], filter].concat()).code(0);
+        assert!(listed.stdout.contains("zoes"), "{filter:?}: {}{}", listed.stdout, listed.stderr);
+    }
+    let none = hero.run(&["job", "list", "--caller", "nobody", "--json"]).code(0).stdout;
+    let none: Value = serde_json::from_str(&none).expect("JSON");
+    assert_eq!((&none["complete"], &none["searched"]), (&json!(true), &json!(MANY + 1)));
+    assert!(hero.run(&["job", "errors"]).code(0).stdout.contains("boom"));
+
+    for filter in
+        [json!({ "caller": "zoe" }), json!({ "name": "zoes" }), json!({ "error": "boom" })]
+    {
+        let (mut found, mut params) = (Vec::new(), filter.clone());
+        loop {
+            let page = site.call("job.list", &params);
+            found.extend(page["jobs"].as_array().expect("jobs").iter().cloned());
+            assert!(page["complete"] == json!(page["next"].is_null()), "{filter}: {page}");
+            if page["next"].is_null() {
+                break;
+            }
+            params["cursor"] = page["next"].clone();
+        }
+        assert_eq!(found.len(), 1, "{filter}");
+    }
+    let groups = site.call("job.errors", &json!({}));
+    assert_eq!((&groups["groups"][0]["jobs"], &groups["complete"]), (&json!(1), &json!(true)));
+
+    let cookie = signed_in(&site, &["ann", "--scope", "read"]);
+    let page = send(&site, "GET", "/jobs?state=failed", &cookie, "").body;
+    assert!(page.contains("zoes") && page.contains("1 job"), "{page}");
+    let number = |state: &str| {
+        let after = page.split(&format!("id=\"n-{state}\"")).nth(1)?;
+        Some(after.split('>').nth(1)?.split('<').next()?.to_owned())
+    };
+    assert_eq!(number("error").as_deref(), Some("1"));
+    let cancelled = number("cancelled").unwrap_or_default();
+    let digits: String = cancelled.chars().filter(char::is_ascii_digit).collect();
+    assert_eq!(digits, MANY.to_string(), "{cancelled}");
+    let top = hero.run(&["top", "--once"]).code(0).stdout;
+    assert!(top.contains("boom") && !top.contains("cancelled"), "{top}");
+}
+
+#[test]
+fn bulk_command_works_through_all_that_matches() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    submit_many(&site.hero);
+    let dry = site.hero.run(&["job", "stop", "--caller", "shop"]).code(64);
+    assert!(dry.stderr.contains("at least 1000 jobs without confirmation"), "{}", dry.stderr);
+    let stopping = site.hero.begin(&["job", "stop", "--caller", "shop", "--yes"]);
+    let index = "hero:meta:job:index:ended:cancelled:type:osis";
+    for part in 1..=6 {
+        let number = MANY / 6 * part;
+        wait_until(&format!("{number} jobs are stopped"), || {
+            redis.ask::<usize>(&format!("ZCARD {index}")) >= number
+        });
+    }
+    let stopped = stopping.ends().code(0);
+    assert_eq!(stopped.stdout, format!("{MANY} jobs stopped\n"), "{}", stopped.stderr);
+    let left = site.hero.run(&["job", "list", "--caller", "shop", "--status", "waiting"]).code(0);
+    assert!(left.stderr.contains("no job in state waiting of caller shop"), "{}", left.stderr);
+}
+
+#[test]
+fn flushed_redis_is_told_with_the_jobs_that_were_known() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let hero = &site.hero;
+    for _ in 0..3 {
+        hero.run(&["submit", "-t", "osis", "-g", "nobody", "-e", "1"]).code(0);
+    }
+    // It counts them at a heartbeat.
+    let second = hero.supervisor().start();
+    wait_until("a supervisor has counted the jobs", || {
+        hero.run(&["status"]).stdout.contains("supervisor")
+            && redis.ask::<u64>("ZCARD hero:meta:supervisor:index") == 2
+    });
+    redis.run("FLUSHALL");
+    wait_until("the loss is a problem", || {
+        let health = site.call("system.health", &json!({}));
+        let problems = health["problems"].as_array().cloned().unwrap_or_default();
+        problems.iter().any(|of| {
+            of["kind"] == "redis_emptied"
+                && of["severity"] == "critical"
+                && of["text"].as_str().is_some_and(|text| text.contains("3 jobs were known"))
+        })
+    });
+    drop(second);
+}
