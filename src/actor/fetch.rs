@@ -16,12 +16,14 @@ mod inputs;
 mod jobs;
 mod keeping;
 mod legacy;
+mod outcomes;
 mod pending;
 mod recording;
 mod retry;
 mod sharing;
 mod slots;
 mod timer;
+mod unit_signals;
 mod waiting;
 
 use std::sync::Arc;
@@ -33,11 +35,10 @@ use tokio::time::sleep_until;
 use tracing::{debug, error, info, warn};
 
 use super::boot::Boot;
-use super::heartbeat::check_overload;
 use super::running_job::RunOutcome;
 use super::settings::ActorSettings;
 use super::verdict;
-use crate::engine::{Failure, StopReason};
+use crate::engine::StopReason;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
 use crate::store::{Attempt, GivenBack, START_PATIENCE};
@@ -50,6 +51,7 @@ use jobs::Jobs;
 use legacy::LegacyWatch;
 use recording::Recording;
 use retry::Retry;
+use unit_signals::UnitSignals;
 use waiting::QueueWait;
 
 /// The fetch loop of one boot.
@@ -69,6 +71,7 @@ pub(super) struct Fetch {
     draining: Draining,
     legacy: LegacyWatch,
     retry: Retry,
+    unit_signals: UnitSignals,
     /// When to look again at lists whose jobs may be with an old worker.
     looks_again_at: Option<Instant>,
 }
@@ -91,6 +94,7 @@ impl Fetch {
             draining: Draining::default(),
             legacy: LegacyWatch::start(&boot.store, &jobs.slots),
             retry: Retry::new(boot),
+            unit_signals: UnitSignals::default(),
             looks_again_at: None,
             jobs,
             boot: Arc::clone(boot),
@@ -106,6 +110,8 @@ impl Fetch {
             self.boot.health.loop_turned();
             let asked = *shutdown.borrow_and_update();
             self.advance_shutdown(asked);
+            self.unit_signals.shutdown_asked(asked, Instant::now());
+            self.take_settled();
             if self.is_over() {
                 return;
             }
@@ -242,41 +248,6 @@ impl Fetch {
         }
     }
 
-    fn on_outcomes(&mut self, first: RunOutcome) {
-        let mut next = Some(first);
-        while let Some(outcome) = next.map(RunOutcome::with_latest_reason) {
-            let run = Arc::clone(&outcome.run);
-            let lack = match &outcome.result {
-                Err(Failure::Machine { message }) => Some((message.clone(), false)),
-                Err(Failure::Killed { message, .. }) => Some((message.clone(), true)),
-                Err(Failure::Stopped(StopReason::Shutdown)) if run.job.session == 0 => {
-                    self.errands.give_back_ended(&run);
-                    None
-                }
-                _ => None,
-            };
-            let ended = self.jobs.end(outcome, &self.settings);
-            if let Some((message, has_crashed)) = lack {
-                self.lacks(&message);
-                if ended.is_none() {
-                    let back = GivenBack { has_crashed, ..jobs::given_back(&run, true) };
-                    self.errands.push(Errand::GiveBack(vec![back]));
-                }
-            }
-            if let Some(ended) = ended {
-                let script_type = self.jobs.slots[run.actor].id.script_type.clone();
-                self.recording.add(run.attempt(), script_type, ended, &run.log);
-            }
-            next = self.outcomes.try_recv().ok();
-        }
-    }
-
-    /// Claims no jobs for a while, as the machine lacks something.
-    fn lacks(&self, message: &str) {
-        self.boot.health.set_shortage(message);
-        check_overload(&self.boot);
-    }
-
     fn on_errand(&mut self, end: ErrandEnd) {
         match self.errands.done(end) {
             Ok(done) => {
@@ -379,6 +350,7 @@ impl Fetch {
 
     /// Takes over new settings for the jobs that start from now on.
     fn take_over_settings(&mut self) {
+        self.unit_signals.hung_up(Instant::now());
         let settings = Arc::clone(&self.changes.borrow_and_update());
         match self.jobs.take_over(&settings) {
             Ok(are_new) => {

@@ -202,6 +202,12 @@ impl LogBuffer {
         inner.waiting = entries;
     }
 
+    /// Returns the signal that ended the job's process, unless that was for a limit.
+    pub(super) fn ended_by(&self) -> Option<i32> {
+        let used = self.lines.lock().used;
+        used.filter(|used| used.limit.is_none()).and_then(|used| used.signal)
+    }
+
     /// Counts lines that Redis refused; the next lines follow a mark.
     pub(super) fn refused(&self, lines: u64) {
         let mut inner = self.lines.lock();

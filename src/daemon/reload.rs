@@ -58,6 +58,10 @@ impl Reload {
                 }
                 Err(problem) => {
                     error!("the reload changed nothing: {problem}");
+                    // The actors learn of the signal by their settings.
+                    if let LiveSettings::Actors(settings) = &self.live {
+                        settings.send_modify(|_| ());
+                    }
                     format!("reload rejected: {problem}")
                 }
             };

@@ -26,16 +26,17 @@ pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, v
 pub(crate) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Cancel, Engine, Failure, Log, Script, Success};
+use super::{Cancel, Engine, Failure, Log, Script, StopReason, Success};
 use crate::config::{JobConfig, SandboxConfig, TypeConfig};
 use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
 use end::{Collected, collect, error_of, log_output, missing_module, missing_of_own_folder};
-use end::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
+use end::{above_the_job, asked_failure, missing_for_processes};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -109,6 +110,18 @@ impl CommandEngine {
         let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
         let cwd = self.preparer.cwd().map(Path::to_owned);
         entries.chain(cwd).chain(prepared.compiler.clone()).collect()
+    }
+
+    /// Returns the failure of a child that was not started: of the machine if what the type needs is gone.
+    fn not_started(&self, spec: &Spec<'_>, error: &io::Error) -> Failure {
+        let what = format!("cannot run {}", spec.program.display());
+        let cwd = || self.preparer.cwd().filter(|cwd| !cwd.is_dir());
+        let no_cwd = || Some(format!("there is no folder {} (cwd)", cwd()?.display()));
+        let lacks = error.raw_os_error().and_then(|_| self.unavailable().or_else(no_cwd));
+        match lacks {
+            Some(why) => Failure::Machine { message: format!("{what}: {why}") },
+            None => Failure::before_start(what, error),
+        }
     }
 
     /// Converts the end of a child to the result of its script.
@@ -241,7 +254,7 @@ impl CommandEngine {
         let has_raised = self.preparer.is_python() && exit_code == Some(1);
         let error = has_raised.then(|| error_of(tail, script)).flatten();
         let message = error.unwrap_or_else(|| failed_message(report.status, tail));
-        failure_of_exit(message, exit_code)
+        failure(message)
     }
 }
 
@@ -338,12 +351,13 @@ impl Engine for CommandEngine {
             log_stdout: false,
             channel: true,
         };
-        let report = child::run(&spec, &watch, warmed).map_err(|error| {
-            Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
-        })?;
+        let report =
+            child::run(&spec, &watch, warmed).map_err(|error| self.not_started(&spec, &error))?;
         log.used(&report.usage);
-        let is_kept = !matches!(report.ended, Ended::Stopped(_));
-        let lacks = if is_kept { self.keep_files(home, script, log) } else { Ok(()) };
+        // A job that goes back to its queue makes them again.
+        let goes_back =
+            matches!(report.ended, Ended::Stopped(reason) if reason != StopReason::Requested);
+        let lacks = if goes_back { Ok(()) } else { self.keep_files(home, script, log) };
         let explanations = self.explanations(&spec, &report, script, &prepared.home);
         let outcome = self.outcome(report, &prepared.script, log);
         for line in &explanations {

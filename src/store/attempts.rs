@@ -152,9 +152,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.
-    pub async fn requeue(&self, boot: &BootId, jobs: &[GivenBack]) -> Result<u64, StoreError> {
+    pub async fn requeue(
+        &self,
+        boot: &BootId,
+        retention: impl Into<Retention>,
+        jobs: &[GivenBack],
+    ) -> Result<u64, StoreError> {
         let mut script = self.scripts.requeue.prepare_invoke();
-        script.arg(boot.as_str()).arg(jobs.len());
+        script.arg(boot.as_str()).arg(kept(retention)).arg(jobs.len());
         for GivenBack { id, claimed_at, queue, has_begun, has_crashed } in jobs {
             let queue = queue.as_ref().map(ToString::to_string).unwrap_or_default();
             let began = match (has_begun, has_crashed) {

@@ -28,6 +28,18 @@ fn stopped_job_in_a_queue_never_starts() {
 }
 
 #[test]
+fn job_that_was_told_to_stop_in_an_earlier_attempt_does_not_begin() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", ENDLESS]).code(0);
+    // As a foreign actor leaves it that gives the job back.
+    redis.set_field(&keys::job("a"), "stop_requested", "1");
+    let _osis = hero.actor("osis-default-1").start();
+    until(&redis, "a", "error");
+    assert_eq!(field(&redis, "a", "error").as_deref(), Some("stopped_by_request"));
+}
+
+#[test]
 fn stop_at_the_wrong_actor_is_passed_on_to_the_actor_that_runs_the_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

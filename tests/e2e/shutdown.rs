@@ -1,6 +1,7 @@
 //! Shutdown: drain, second signal, crash; and the identity of an actor.
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::support::{Hero, Process, Redis, keys, wait_until};
 
@@ -200,4 +201,71 @@ fn supervisor_ends_at_the_first_signal() {
     let supervisor = hero.supervisor().start();
     supervisor.signal(Signal::SIGTERM);
     supervisor.ends().code(0);
+}
+
+/// Submits a job that runs until it is killed, and returns the id of its process.
+fn endless_process(redis: &Redis, hero: &Hero, id: &str) -> Pid {
+    let file = redis.folder().join(id);
+    let script = format!("echo $$ > {}.new; mv {0}.new {0}; exec sleep 600", file.display());
+    hero.run(&["submit", "-t", "bash", "--id", id, "-e", &script]).code(0);
+    until_process(&file)
+}
+
+/// Returns the id in a file, which it removes.
+fn until_process(file: &std::path::Path) -> Pid {
+    wait_until("the script runs", || file.exists());
+    let text = std::fs::read_to_string(file).expect("its process");
+    let pid = text.trim().parse().expect("a number");
+    std::fs::remove_file(file).expect("removed");
+    Pid::from_raw(pid)
+}
+
+/// A script may write its file.
+fn writing(redis: &Redis) -> Hero {
+    Hero::on(redis).set("type.bash.sandbox.write", &format!("[{:?}]", redis.folder()))
+}
+
+#[test]
+fn scripts_that_a_signal_for_the_whole_unit_kills_go_back_uncharged() {
+    let redis = Redis::start();
+    let hero = writing(&redis);
+    let bash = hero.actor("bash-default-1").tasks(2).start();
+    let [first, second] = ["a", "b"].map(|id| endless_process(&redis, &hero, id));
+    // The kernel delivers it in any order.
+    kill(first, Signal::SIGTERM).expect("it runs");
+    bash.signal(Signal::SIGTERM);
+    wait_until("it drains", || bash.err().contains("shutting down"));
+    kill(second, Signal::SIGTERM).expect("it runs");
+    bash.ends().code(0);
+    for id in ["a", "b"] {
+        let fields = ["status", "attempt", "crashes", "error"].map(|of| field(&redis, id, of));
+        let expected = [Some("dispatched".to_owned()), Some("0".to_owned()), None, None];
+        assert_eq!(fields, expected, "{id}");
+    }
+    let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
+    assert!(log.contains("killed by signal 15 together with its actor"), "{log}");
+}
+
+#[test]
+fn script_that_a_hangup_for_the_whole_unit_kills_runs_again() {
+    let redis = Redis::start();
+    let hero = writing(&redis);
+    let bash = hero.actor("bash-default-1").start();
+    let first = endless_process(&redis, &hero, "a");
+    kill(first, Signal::SIGHUP).expect("it runs");
+    bash.signal(Signal::SIGHUP);
+    assert_ne!(until_process(&redis.folder().join("a")), first);
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("1"));
+    hero.run(&["job", "stop", "a"]).code(0);
+    until(&redis, "a", "error");
+}
+
+#[test]
+fn script_that_a_signal_kills_alone_fails() {
+    let redis = Redis::start();
+    let hero = writing(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    kill(endless_process(&redis, &hero, "a"), Signal::SIGTERM).expect("it runs");
+    until(&redis, "a", "error");
+    assert_eq!(field(&redis, "a", "error").as_deref(), Some("killed by signal 15 (SIGTERM)"));
 }

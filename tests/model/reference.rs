@@ -64,6 +64,8 @@ pub(super) struct Job {
     pub(super) told: BTreeSet<&'static str>,
     /// The turn in which its wait for jobs was looked at last.
     pub(super) looked: u64,
+    /// It was told to stop while it ran: it does not run again.
+    pub(super) is_to_stop: bool,
 }
 
 impl Job {
@@ -94,6 +96,7 @@ impl Job {
             event: None,
             told: BTreeSet::new(),
             looked: 0,
+            is_to_stop: false,
         }
     }
 
@@ -526,6 +529,9 @@ impl Model {
         }
         self.leave(id);
         match end {
+            End::Retry(_) | End::Wait(..) if self.jobs[id].is_to_stop => {
+                ended.push_back(self.conclude(id, "cancelled"));
+            }
             End::Retry(at) => {
                 let job = self.jobs.get_mut(id).expect("a job that runs");
                 (job.run_at, job.due) = (Some(*at), false);
@@ -549,10 +555,14 @@ impl Model {
 
     /// Returns the number of jobs given back.
     pub(super) fn requeue(&mut self, boot: &str, ids: &[String]) -> u64 {
-        let mut given_back = 0;
+        let (mut given_back, mut ended) = (0, VecDeque::new());
         for id in ids.iter().rev() {
             if self.running.get(boot).is_some_and(|own| own.contains(id)) {
                 self.leave(id);
+                if self.jobs[id].is_to_stop {
+                    ended.push_back(self.conclude(id, "cancelled"));
+                    continue;
+                }
                 let job = self.jobs.get_mut(id).expect("a job that runs");
                 job.attempt -= 1;
                 job.boot = None;
@@ -560,6 +570,7 @@ impl Model {
                 given_back += 1;
             }
         }
+        self.tell_dependents(ended);
         given_back
     }
 
@@ -568,7 +579,10 @@ impl Model {
         let Some(job) = self.jobs.get_mut(id) else { return "missing" };
         match job.status {
             Finished | Error => "ended",
-            Started if job.boot.is_some() => "requested",
+            Started if job.boot.is_some() => {
+                job.is_to_stop = true;
+                "requested"
+            }
             Started => "unowned",
             _ => {
                 self.stop_waiting(id, "cancelled");
@@ -611,7 +625,7 @@ impl Model {
         let job = self.jobs.get_mut(id).expect("it was looked at");
         (job.attempt, job.crashes, job.boot, job.run_at) = (0, 0, None, None);
         (job.retained, job.failed_in_vain) = (false, false);
-        (job.waits, job.event) = (0, None);
+        (job.waits, job.event, job.is_to_stop) = (0, None, false);
         job.told.clear();
         let script_type = job.script_type.clone();
         self.count(&script_type, "submitted");
@@ -671,7 +685,9 @@ impl Model {
             for id in self.running.remove(boot).unwrap_or_default().into_iter().rev() {
                 let job = self.jobs.get_mut(&id).expect("a running set holds jobs");
                 job.crashes += 1;
-                if job.crashes >= CRASH_LIMIT {
+                if job.is_to_stop {
+                    ended.push_back(self.conclude(&id, "cancelled"));
+                } else if job.crashes >= CRASH_LIMIT {
                     ended.push_back(self.conclude(&id, "failed"));
                     self.bury(&id);
                 } else {

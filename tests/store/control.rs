@@ -271,3 +271,14 @@ async fn the_progress_of_an_attempt_goes_with_it() {
     assert_eq!(world.field("a", "progress"), None);
     assert_eq!(world.field("a", "progress_text"), None);
 }
+
+#[tokio::test]
+async fn a_stop_for_a_type_is_written_on_the_running_job_before_its_actors_are_told() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
+    world.started(&life, "a").await;
+    world.redis.push(&keys::control_of_type("osis"), &["a", "nobody"]);
+    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 2);
+    assert_eq!(world.field("a", "stop_requested").as_deref(), Some("1"));
+    assert_eq!(world.field("nobody", "stop_requested"), None);
+}

@@ -101,6 +101,8 @@ async fn stop_ends_a_waiting_job_and_tells_the_actor_of_a_running_one() {
             assert_eq!(world.field(name, "error").as_deref(), Some("stopped"));
             assert_eq!(world.redis.list(&keys::reply(name)).len(), 1);
         }
+        let is_marked = world.field(name, "stop_requested").is_some();
+        assert_eq!(is_marked, expected == StopOutcome::Requested, "{name}");
     }
     let missing = world.store.stop(&id("nobody"), RETENTION, None).await.expect("stopping");
     assert_eq!(missing, StopOutcome::Missing);
@@ -117,6 +119,7 @@ async fn a_boot_that_asks_about_its_own_job_is_told_so_and_no_message_is_sent() 
     let asking = Some(&life.boot);
     let outcome = world.store.stop(&own, RETENTION, asking).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Own);
+    assert_eq!(world.field("a", "stop_requested").as_deref(), Some("1"));
     assert!(world.redis.all("CONTROL").is_empty());
 }
 
@@ -126,6 +129,7 @@ async fn a_running_job_of_an_unknown_actor_is_unowned() {
     world.redis.set_job("a", "id a script 1 status started actor some:where");
     let outcome = world.store.stop(&id("a"), RETENTION, None).await.expect("stopping");
     assert_eq!(outcome, StopOutcome::Unowned);
+    assert_eq!(world.field("a", "stop_requested"), None, "a refusal changes nothing");
 }
 
 #[tokio::test]

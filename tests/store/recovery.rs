@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use hero::client::JobBuilder;
 use hero::proto::job::{BootId, JobStatus};
-use hero::store::{GivenBack, Recorded, Recovered, Verdict};
+use hero::store::{GivenBack, Recorded, Recovered, StopOutcome, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue, wait_until};
 
@@ -219,7 +220,10 @@ async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() 
             has_begun: true,
             has_crashed: true,
         }];
-        assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 1);
+        assert_eq!(
+            world.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back"),
+            1
+        );
         assert_eq!(world.status("a"), JobStatus::Dispatched);
         assert_eq!(world.field("a", "crashes"), Some(crashes.to_string()));
         assert_eq!(
@@ -230,7 +234,35 @@ async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() 
         let attempts = world.field("a", "attempts").unwrap_or_default();
         assert!(attempts.contains("crashed"), "{attempts}");
         // Made again, as its answer was lost, it charges nothing.
-        assert_eq!(world.store.requeue(&life.boot, &back).await.expect("giving back"), 0);
+        assert_eq!(
+            world.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back"),
+            0
+        );
     }
     world.check();
+}
+
+#[tokio::test]
+async fn a_job_that_was_told_to_stop_ends_when_its_actor_dies_or_gives_it_back() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    for name in ["dies", "given-back"] {
+        let id = world.started(&life, name).await;
+        let told = world.store.stop(&id, RETENTION, None).await.expect("stopping");
+        assert_eq!(told, StopOutcome::Requested);
+    }
+    let waits = JobBuilder::new("osis", "1").id("x").after("given-back").build();
+    world.accepts(&[waits.expect("legal")]).await;
+    // Nobody reads the message.
+    world.redis.delete(&keys::control("osis:default:1"));
+    let back = ["given-back".parse().expect("legal")].map(|id| (id, Some(queue("type:osis"))));
+    assert_eq!(world.give_back(&life, &back).await, 0);
+    world.check();
+    world.dies(&life, 3).await;
+    for name in ["dies", "given-back"] {
+        assert_eq!(world.status(name), JobStatus::Error, "{name}");
+        assert_eq!(world.field(name, "error").as_deref(), Some("stopped_by_request"), "{name}");
+        assert_eq!(world.redis.list(&keys::reply(name)).len(), 1, "{name}");
+    }
+    assert_eq!(world.status("x"), JobStatus::Error, "its dependent is told");
+    assert!(world.work("type:osis").is_empty());
 }

@@ -235,7 +235,7 @@ impl World {
             has_crashed: false,
         };
         let back: Vec<GivenBack> = jobs.iter().map(back).collect();
-        self.store.requeue(&life.boot, &back).await.expect("giving back")
+        self.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back")
     }
 
     /// Claims without a look at the whole world: for tests with very many jobs.

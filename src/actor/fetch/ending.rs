@@ -31,6 +31,9 @@ impl Fetch {
             self.jobs.leave_tasks();
         }
         self.jobs.stop_all(StopReason::LeaseLost);
+        for id in self.unit_signals.take() {
+            self.jobs.running.remove(&id);
+        }
         let until = Deadline::now() + PASS_ON_PATIENCE;
         if let Some(woken) = self.waiting.stop(&self.boot.store, until).await {
             match timeout_at(until, self.boot.store.pass_on(&woken)).await {

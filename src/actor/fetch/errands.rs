@@ -188,7 +188,7 @@ async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
         }
         Errand::Keep(keeping) => keeping.keep(boot).await?,
         Errand::GiveBack(jobs) => {
-            let given_back = store.requeue(&boot.id, jobs).await?;
+            let given_back = store.requeue(&boot.id, boot.settings().job.kept(), jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
         }
         Errand::Wake(waker) => store.wake(waker).await?,

@@ -18,7 +18,7 @@ use crate::actor::settings::ActorSettings;
 use crate::actor::traced_attempt::TracedAttempt;
 use crate::actor::{counts, story, verdict};
 use crate::engine::{Cancel, Log, StopReason};
-use crate::proto::job::{InvalidJob, JobId, TraceParent};
+use crate::proto::job::{InvalidJob, Job, JobId, TraceParent};
 use crate::proto::target::ActorId;
 use crate::store::{Attempt, Counts, GivenBack, Verdict};
 
@@ -108,8 +108,8 @@ impl Jobs {
         });
         let (job, JobInputs { outputs, gone, files }, timeout) = checked?;
         let cancel = Cancel::new();
-        if let Some(place) = self.early_stops.iter().position(|early| *early == id) {
-            self.early_stops.swap_remove(place);
+        let early = self.early_stops.iter().position(|early| *early == id);
+        if early.map(|place| self.early_stops.swap_remove(place)).is_some() || is_to_stop(&job) {
             cancel.request(StopReason::Requested);
         }
         let secrets = Secrets::of(&job.spec.env_vars, &settings.redact);
@@ -269,6 +269,11 @@ impl Jobs {
             slots.retry_broken(now);
         }
     }
+}
+
+/// Returns whether a job was told to stop in an earlier attempt, which nobody could act on.
+fn is_to_stop(job: &Job) -> bool {
+    job.extra.get("stop_requested").is_some_and(|mark| !mark.is_empty())
 }
 
 /// Returns what gives an attempt back to its queue.

@@ -24,6 +24,6 @@ impl Fetch {
             ];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };
-        [due, self.draining.deadline(now)].into_iter().flatten().min()
+        [due, self.draining.deadline(now), self.unit_signals.next()].into_iter().flatten().min()
     }
 }

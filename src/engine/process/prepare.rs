@@ -39,7 +39,6 @@ use std::time::{Duration, Instant};
 use crate::artifacts::Contents;
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
-use crate::error::reason;
 use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
@@ -122,7 +121,7 @@ impl Preparer {
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<Prepared, Failure> {
-        let (source, scratch) = (script.source, new_scratch()?);
+        let (source, scratch) = (source::without_mark(script.source), new_scratch()?);
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let home = scratch.split().map_err(|error| cannot_write(&error))?;
@@ -131,8 +130,8 @@ impl Preparer {
         if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
             env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
         }
-        let asked = shebang::asked(source::without_mark(source), &self.command)
-            .map_err(|reason| source::illegal(&reason))?;
+        let asked =
+            shebang::asked(source, &self.command).map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
         given::provide(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
@@ -197,7 +196,8 @@ impl Preparer {
         args.drain(..args.len().min(1));
         let at = self.command.iter().skip(1).position(|word| word == SCRIPT).unwrap_or_default();
         args.splice(at..at, options.iter().cloned());
-        Ok((self.program().map_err(Failure::script)?, args))
+        let program = self.program().map_err(|message| Failure::Machine { message })?;
+        Ok((program, args))
     }
 
     /// Checks a script with the configured command, without running it. Returns the error in it, if
@@ -289,9 +289,9 @@ impl Preparer {
     ) -> Result<CacheEntry, Failure> {
         let compile = &self.options.compile;
         let compiler = resolve(compile.first().map_or("", String::as_str));
-        let compiler = compiler.map_err(Failure::script)?;
+        let compiler = compiler.map_err(|message| Failure::Machine { message })?;
         let data = compiler.metadata().map_err(|error| {
-            Failure::script(format!("cannot read {}: {}", compiler.display(), reason(&error)))
+            Failure::of_machine(format!("cannot read {}", compiler.display()), &error)
         })?;
         let made_of = format!(
             "{} {} {}\n{compile:?} {extension:?} {:?}\n{source}",
@@ -350,8 +350,7 @@ impl Preparer {
 }
 
 fn new_scratch() -> Result<Scratch, Failure> {
-    Scratch::new()
-        .map_err(|error| Failure::before_start("cannot create the script's folder", &error))
+    Scratch::new().map_err(|error| Failure::of_machine("cannot create the script's folder", &error))
 }
 
 fn cannot_write(error: &std::io::Error) -> Failure {

@@ -294,6 +294,7 @@ mod tests {
         "attempt",
         "backoff",
         "retry_if",
+        "discard_if",
         "postponed",
         "crashes",
         "actor",

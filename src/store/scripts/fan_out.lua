@@ -6,7 +6,7 @@
 --       3 'unsupervised' to do nothing while a supervisor is live, or ''  4 retention, for jobs that are stopped
 --       5... the types; none for those that are known
 -- returns { messages that were handed on, lists where messages stay }
--- needs: wrong_type time sweep control foreign_actors
+-- needs: wrong_type time job sweep control foreign_actors
 -- rarely: stop_job
 
 local LEFT_FOR_S = 60
@@ -54,6 +54,14 @@ local function job_to_stop(message)
   return type(order.job_id) == 'string' and string.match(order.job_id, '^[%w_-]+$')
 end
 
+-- Marks the running jobs that messages stop, so that no death of their actor makes them run again.
+local function mark_stops(messages)
+  for _, message in ipairs(messages) do
+    local id = job_to_stop(message)
+    if id and read(id, 'status')[1] == 'started' then redis.call('HSET', JOB .. id, 'stop_requested', '1') end
+  end
+end
+
 -- Stops the jobs that messages without a reader name.
 local function stop_jobs(messages)
   for _, message in ipairs(messages) do
@@ -74,7 +82,10 @@ local function hand_on(name, most)
   local script_type, group = string.match(name, '^([^:]+):group:(.+)$')
   script_type = script_type or name
   local news, told = not_handed_on(messages, mark), 0
-  if #news > 0 then told = tell_actors_of(script_type, group, news, at, tonumber(ARGV[1]) * 1000) end
+  if #news > 0 then
+    mark_stops(news)
+    told = tell_actors_of(script_type, group, news, at, tonumber(ARGV[1]) * 1000)
+  end
   if #foreign_actors_of(script_type, group) == 0 then
     if told == 0 then stop_jobs(news) end
     redis.call('LTRIM', list, #messages, -1)

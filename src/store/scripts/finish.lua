@@ -147,7 +147,7 @@ local function finish(number)
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
     'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format',
-    'durable', 'cron', 'kept_state_at', 'waits')
+    'durable', 'cron', 'kept_state_at', 'waits', 'stop_requested')
   if not f[5] then return 'lost' end
   if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
@@ -158,7 +158,7 @@ local function finish(number)
   local ran_before = f[6] ~= '1' or present(f[9]) or present(f[17])
   if ran_before and not present(exit_code) then redis.call('HDEL', JOB .. id, 'exit_code') end
   if ran_before or used ~= '' then note_usage(id, ran_before, used) end
-  if runs_again and present(read(id, 'stop_requested')[1]) then
+  if runs_again and present(f[18]) then
     kind, text, runs_again = 'error', 'stopped_by_request', false
   end
   if runs_again then

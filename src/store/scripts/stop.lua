@@ -1,4 +1,5 @@
--- Stops a job: a job that does not run ends in `error` at once; the actor of a running job is told.
+-- Stops a job: a job that does not run ends in `error` at once; a running job is marked, and
+-- its actor is told.
 --
 -- ARGV: 1 id  2 retention  3 the message for the actor  4 boot that asks, or ''
 --       5 the error of a job that waits  6 who asks, or ''  7 the rights of the caller

@@ -19,10 +19,12 @@ local function tell_foreign_actors(id, script_type)
     redis.pcall('RPUSH', list, message)
     redis.pcall('EXPIRE', list, STOP_TTL_S)
   end
-  -- Should it run past its timeout, it ends.
-  redis.call('HSET', JOB .. id, 'stop_requested', '1')
   return true
 end
+
+-- Marks a running job that was told to stop: whatever becomes of the message, the next step that could run the job
+-- again ends it.
+local function mark_stop(id) redis.call('HSET', JOB .. id, 'stop_requested', '1') end
 
 local function stop_job(args)
   local id, retention = args[1], args[2]
@@ -44,13 +46,15 @@ local function stop_job(args)
   if present(args[6]) then redis.call('HSET', JOB .. id, 'stopped_by', args[6]) end
   if status == 'started' then
     if args[4] ~= '' then
-      if f[6] == args[4] then return 'yours' end
-      -- If the actor that runs the job no longer holds its name, the stop would only come back:
-      -- the recovery of the job finds it in the hash.
+      if f[6] == args[4] then
+        mark_stop(id)
+        return 'yours'
+      end
+      -- If the actor that runs the job no longer holds its name, the stop would only come back.
       local text = redis.pcall('GET', PRESENCE .. (f[7] or ''))
       local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
       if not ok or type(presence) ~= 'table' or presence.boot_id ~= f[6] then
-        redis.call('HSET', JOB .. id, 'stop_requested', '1')
+        mark_stop(id)
         return 'requested'
       end
     end
@@ -58,8 +62,11 @@ local function stop_job(args)
     local queue = queue_of(script_type, group, instance)
     if not queue then
       -- An actor that asks was told by the list of its type.
-      return args[4] == '' and tell_foreign_actors(id, legal_type(f[2])) and 'requested' or 'unowned'
+      if args[4] ~= '' or not tell_foreign_actors(id, legal_type(f[2])) then return 'unowned' end
+      mark_stop(id)
+      return 'requested'
     end
+    mark_stop(id)
     tell_actor(CONTROL .. string.sub(queue, #'type:' + 1), { args[3] })
     return 'requested'
   end
