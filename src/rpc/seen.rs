@@ -20,6 +20,7 @@ pub(crate) fn moment_within(moment: &Moment, caller: &Caller) -> Moment {
     seen.minutes = [].into();
     // Their messages are of all types.
     seen.brokers.clear();
+    seen.unserved.clear();
     seen.failing_notifications.clear();
     seen.periodic_jobs.clear();
     seen

@@ -86,6 +86,7 @@ impl NamespaceHealth {
         crons::overdue(moment, &mut found);
         servers::all(moment, rules, &mut found);
         servers::keys(moment, &mut found);
+        servers::lists(moment, &mut found);
         servers::clocks(moment, &mut found);
         queues::all(moment, rules, &mut found);
         jobs::last_hour(moment, rules, &mut found);
