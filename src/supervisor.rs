@@ -35,6 +35,7 @@ mod problems;
 mod rhailib_bridge;
 mod script_files;
 mod statistics;
+mod unindexed_jobs;
 mod unused_contents;
 mod whole_crontab;
 mod wrong_types;
@@ -169,6 +170,7 @@ impl RunningSupervisor {
         duties.start("checking limits", held_jobs::round);
         duties.start("finding late and slow jobs", late_jobs::round);
         duties.start("checking for long waits", long_waits::round);
+        duties.start("finding jobs in no index", unindexed_jobs::round);
         duties.start("looking for work", look::round);
         duties.start("recovering foreign pops", foreign_pops::round);
         duties.start("removing orphaned index entries", orphaned_entries::round);

@@ -3,6 +3,7 @@
 
 mod actor;
 mod bounds;
+mod clock_steps;
 mod cluster;
 mod dead;
 mod fencing;

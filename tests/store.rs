@@ -37,4 +37,5 @@ mod samples;
 mod schedule;
 mod statistics;
 mod submit;
+mod unindexed;
 mod waits;

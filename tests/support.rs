@@ -1,6 +1,7 @@
 //! Shared by the tests: a private Redis and its keys, waits for conditions, seeds, and a world of
 //! jobs.
 
+mod access_lists;
 mod authority;
 pub(crate) mod cluster;
 mod files;
@@ -19,6 +20,7 @@ pub(crate) mod rabbitmq;
 mod redis;
 mod seed;
 mod served;
+mod set_clock;
 mod wait;
 pub(crate) mod websocket;
 mod world;
@@ -37,5 +39,6 @@ pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds};
 pub(crate) use served::{Served, request};
+pub(crate) use set_clock::can_set_clock;
 pub(crate) use wait::{until, wait_until};
 pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

@@ -80,9 +80,10 @@ impl Exec {
         client.place(&mut job).map_err(of_option)?;
         let (spec, own) = (job.spec.clone(), job.id.clone());
         job_notes::print(&spec, config);
-        let awaited = client.submit_awaited(job, &files).await.map_err(of_option)?;
-        if awaited.id != own {
-            output::note(&format!("hero: {}", job_notes::duplicate(&spec, &awaited.id)));
+        let submitted = client.submit_awaited_or_same(job, &files).await;
+        let (awaited, is_new) = submitted.map_err(of_option)?;
+        if !is_new {
+            output::note(&format!("hero: {}", job_notes::known(&spec, &own, &awaited.id)));
         }
         // Beside the wait: the receiver delays nobody.
         let told = awaited.id.to_string();

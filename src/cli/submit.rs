@@ -153,13 +153,12 @@ impl Submit {
             let files = self.options.files(&job, config)?;
             client.place(&mut job).map_err(of_option)?;
             let (spec, own) = (job.spec.clone(), job.id.clone());
-            let id = client.submit_with_files(job, &files).await.map_err(of_option)?;
-            let is_new = id == own;
+            let (id, is_new) = client.submit_or_same(job, &files).await.map_err(of_option)?;
             let as_json = || json!({ "id": id, "created": is_new }).to_string();
             let text = if global.json { as_json() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;
             if !is_new {
-                output::note(&format!("hero: {}", job_notes::duplicate(&spec, &id)));
+                output::note(&format!("hero: {}", job_notes::known(&spec, &own, &id)));
             }
             span.end("job", id.as_str()).await;
             global.hint(&format!("wait for its end: hero job wait {id}; look: hero job show {id}"));

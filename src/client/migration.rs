@@ -6,6 +6,7 @@ use super::audit::of_process;
 use super::wait::Waiters;
 use super::{Client, ClientError};
 use crate::config::{JobConfig, format_duration};
+use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 use crate::proto::text::counted;
 use crate::store::{CircleState, LegacyState, Shards, Store};
@@ -49,6 +50,20 @@ impl Client {
     ) -> Result<Vec<CircleState>, ClientError> {
         let circles = self.store.found_circles(circles).await?;
         Ok(self.store.circle_states(&circles).await?)
+    }
+
+    /// Lists the lists of the home shard that programs pushed to, that hold entries and that no queue and no legacy queue
+    /// of the configuration is: their names are illegal, or of a worker that is not configured. Each with its length, if
+    /// the user of Redis may read it.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn unserved_lists(&self) -> Result<Vec<(String, Option<u64>)>, ClientError> {
+        let queues = self.store.found_queues(self.store.legacy_queues()).await?;
+        let mut lists = self.store.other_older_lists(&queues, &[]).await?;
+        // A bridge may serve a circle.
+        lists.retain(|(list, _)| Keys::circle_of(list).is_none());
+        Ok(lists)
     }
 
     /// Reads which lists of older programs have entries and are none of these, each with its length if

@@ -69,6 +69,10 @@ impl Waiters {
         if !replies && let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
             return self.confirmed(id, ended).await;
         }
+        if !replies {
+            // Best effort: the wait looks at the hash anyway.
+            drop(self.store.note_awaited(id).await);
+        }
         let mut place = std::pin::pin!(self.places.acquire());
         let _place = loop {
             tokio::select! {

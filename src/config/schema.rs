@@ -116,6 +116,10 @@ toml_table! {
         /// supervisor finds. A KEY alone is a queue of type osis. No queue may be listed twice.
         #[serde(deserialize_with = "legacy::queues")]
         legacy_queues: Vec<LegacyQueue> = Vec::new() => Form, restart;
+        /// Looks through the hashes of all jobs, some hundred a second, for those that a foreign actor popped from an
+        /// empty queue before Hero knew of them, and puts them where they belong. Where no program speaks the open
+        /// protocol, nothing is lost without it.
+        foreign: bool = true => Flag;
         /// The circles of rhailib whose tasks become jobs, each written `{ circle = "NAME", type = "TYPE" }`. A `*` in
         /// the NAME is any text. They are served in both migration modes.
         rhailib_circles: Vec<RhailibCircle> = Vec::new() => Form, restart;
@@ -166,6 +170,8 @@ toml_table! {
         pub crash_limit: u32 = 3,
         /// Runs an ended job again when a program pushes its id.
         pub requeue_by_push: bool = true,
+        /// A push this soon after the end of its job is a repetition, and runs nothing.
+        pub requeue_after: Duration as "duration" = Duration::from_secs(5),
         /// The time to keep a job after its end, unless it has its own; up to a twentieth longer.
         pub retention: Duration as "duration" = Duration::from_hours(24),
         /// The time to keep a job that ended in `error`, unless it has its own; no less than `retention`.
@@ -231,7 +237,8 @@ toml_table! {
         /// The daemon tells systemd how long stopping may take, so `TimeoutStopSec=` of the unit need not be changed
         /// with it.
         drain_timeout: Duration as "duration" = Duration::from_secs(25) => Duration(0, DAY);
-        /// Every N-th claim of an actor begins with the background queues, so urgent jobs starve no others. 0: never.
+        /// Every N-th claim of an actor begins with the background jobs, and with its type before its group, so that neither
+        /// urgent jobs nor a flood for a group starves others. 0: never.
         fair_every: u32 = 8 => Number(0, 10_000);
         /// An actor claims no jobs while the load average of its machine (one minute) is above this, such as `8.0`. 0:
         /// no limit.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::CertificateError;
 use rustls::pki_types::ServerName;
@@ -62,6 +62,8 @@ pub struct PostError {
     reason: String,
     /// True if nobody whom this machine trusts has signed the certificate of the server.
     pub is_of_unknown_authority: bool,
+    /// True if the server refused this request for good: another attempt would end alike.
+    pub is_permanent: bool,
 }
 
 impl fmt::Display for PostError {
@@ -72,7 +74,7 @@ impl fmt::Display for PostError {
 
 impl From<String> for PostError {
     fn from(reason: String) -> Self {
-        Self { reason, is_of_unknown_authority: false }
+        Self { reason, is_of_unknown_authority: false, is_permanent: false }
     }
 }
 
@@ -164,6 +166,7 @@ impl HttpPoster {
         let stream = connector.connect(name, stream).await;
         let refused = |error: std::io::Error| PostError {
             is_of_unknown_authority: is_of_unknown_authority(&error),
+            is_permanent: false,
             reason: format!("TLS with {host} failed: {error}"),
         };
         let open = open(stream.map_err(refused)?).await;
@@ -191,8 +194,15 @@ impl HttpPoster {
         }
         let text = body.await.map(|body| shown(&text_of(&body.to_bytes()))).unwrap_or_default();
         let hint = if status.is_redirection() { "; redirects are not followed" } else { "" };
-        Err(format!("the answer is {status}{hint} {text}").trim_end().to_owned().into())
+        let reason = format!("the answer is {status}{hint} {text}").trim_end().to_owned();
+        Err(PostError { is_permanent: is_permanent(status), ..reason.into() })
     }
+}
+
+/// Returns whether a status refuses the request itself, not its sender, its time or its rate.
+fn is_permanent(status: StatusCode) -> bool {
+    const PASSES: [u16; 8] = [401, 403, 407, 408, 409, 423, 425, 429];
+    status.is_client_error() && !PASSES.contains(&status.as_u16())
 }
 
 /// Opens a connection over a stream.

@@ -253,8 +253,10 @@ impl Schedule {
     }
 
     /// Returns the firings that are due, in order: after `last`, the latest that was fired or left
-    /// out, up to `now`.
+    /// out, up to `now`. If that is in the future, the clock was set back: the firings of the last minute are due.
     pub fn due(&self, last: Timestamp, now: Timestamp, catch_up: CatchUp) -> Vec<Timestamp> {
+        let minute_ago = now.checked_sub(MISSED_AFTER).unwrap_or(Timestamp::MIN);
+        let last = if last > now { minute_ago } else { last };
         let missed_before = now.checked_sub(MISSED_AFTER).unwrap_or(Timestamp::MIN).max(last);
         let mut due = match catch_up {
             CatchUp::Skip => Vec::new(),
@@ -392,6 +394,14 @@ mod tests {
             ("0 0 0 * *", "not a cron line: `0` is no day of the month: 1 to 31, "),
             ("0 0 * 13 *", "not a cron line: `13` is no month: "),
             ("*/0 * * * * *", "not a cron line: `*/0` is no second: "),
+            (
+                "*/90 * * * *",
+                "not a cron line: `*/90` has a step of 90, but there are 60 values of the minute: ",
+            ),
+            (
+                "0 0,*/36 * * *",
+                "not a cron line: `0,*/36` has a step of 36, but there are 24 values ",
+            ),
             (
                 "* * * * FUNDAY",
                 "not a cron line: `FUNDAY` is no day of the week: 0 to 7 or SUN to SAT, ",

@@ -44,29 +44,25 @@ impl ActorId {
     /// Returns the nine queues of this actor in the order of its claims: for each priority its
     /// own, its group's, its type's.
     pub fn queues(&self) -> Vec<Queue> {
-        self.queues_in(Priority::ALL)
-    }
-
-    /// Returns the same queues with the background priority first, for an occasional claim, so
-    /// that urgent jobs do not starve the others.
-    pub fn queues_from_background(&self) -> Vec<Queue> {
-        let mut priorities = Priority::ALL;
-        priorities.reverse();
-        self.queues_in(priorities)
-    }
-
-    fn queues_in(&self, priorities: [Priority; 3]) -> Vec<Queue> {
         let targets = [
             Target::instance(self.script_type.clone(), self.group.clone(), self.instance),
             Target::group(self.script_type.clone(), self.group.clone()),
             Target::any(self.script_type.clone()),
         ];
-        priorities
+        Priority::ALL
             .into_iter()
             .flat_map(|priority| {
                 targets.iter().map(move |target| Queue { target: target.clone(), priority })
             })
             .collect()
+    }
+
+    /// Returns the same queues from the last on, for an occasional claim: background jobs first, and the jobs of its
+    /// type before jobs of its group, so that neither urgent jobs nor a narrower queue starve the others.
+    pub fn queues_from_last(&self) -> Vec<Queue> {
+        let mut queues = self.queues();
+        queues.reverse();
+        queues
     }
 }
 
@@ -144,14 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn with_background_first_only_the_priorities_change_their_order() {
-        let actor = actor("sal-io-3");
-        let (forwards, backwards) = (actor.queues(), actor.queues_from_background());
-        let thirds = |queues: &[Queue]| queues.chunks(3).map(<[Queue]>::to_vec).collect::<Vec<_>>();
-        let mut expected = thirds(&forwards);
-        expected.reverse();
-        assert_eq!(thirds(&backwards), expected);
-        assert_eq!(backwards[0].to_string(), "type:sal:group:io:inst:3:prio:2");
+    fn occasional_claim_begins_with_the_background_jobs_of_the_type_and_ends_with_its_own_urgent_ones()
+     {
+        let queues = actor("sal-io-3").queues_from_last();
+        let queues: Vec<String> = queues.iter().map(Queue::to_string).collect();
+        assert_eq!(queues[0], "type:sal:prio:2");
+        assert_eq!(queues[3..6], ["type:sal", "type:sal:group:io", "type:sal:group:io:inst:3"]);
+        assert_eq!(queues[8], "type:sal:group:io:inst:3:prio:0");
     }
 
     proptest! {

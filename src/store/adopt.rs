@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::{debug, info};
 
-use super::attempts::kept;
+use super::attempts::{kept, millis};
 use super::{Store, StoreError};
 use crate::config::JobConfig;
 use crate::proto::job::Retention;
@@ -25,11 +25,17 @@ pub struct AdoptionRules {
     pub retention: Retention,
     /// An ended job runs again when a program pushes its id.
     pub requeue_by_push: bool,
+    /// A push within this time of an end is the repetition of one whose answer was lost.
+    pub requeue_after: Duration,
 }
 
 impl From<&JobConfig> for AdoptionRules {
     fn from(job: &JobConfig) -> Self {
-        Self { retention: job.kept(), requeue_by_push: job.requeue_by_push }
+        Self {
+            retention: job.kept(),
+            requeue_by_push: job.requeue_by_push,
+            requeue_after: job.requeue_after,
+        }
     }
 }
 
@@ -68,7 +74,7 @@ impl Store {
     pub async fn adopt(&self, list: &str, rules: AdoptionRules) -> Result<Adopted, StoreError> {
         let mut script = self.scripts.adopt.prepare_invoke();
         script.key(list).arg(WINDOW).arg(kept(rules.retention));
-        script.arg(u8::from(rules.requeue_by_push));
+        script.arg(u8::from(rules.requeue_by_push)).arg(millis(rules.requeue_after));
         let (jobs, removed, next, skipped, again): (u64, u64, u8, Vec<Vec<u8>>, Vec<String>) =
             self.invoke("adopting jobs that programs pushed", &script).await?;
         let next = match next {

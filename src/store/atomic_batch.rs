@@ -61,8 +61,8 @@ impl Store {
     /// The caller checks this, their bounds and script types, and that ids and unique keys differ.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection the jobs may have been submitted, or a supervisor
-    /// submits the rest: submitting them again returns [`Submitted::Exists`] for one of them.
+    /// [`StoreError`], and then none was submitted. Only if the connection was lost they may have been: submitting them
+    /// again returns [`Submitted::Exists`] for one of them.
     pub async fn submit_atomic_batch(
         &self,
         jobs: &[Job],
@@ -99,20 +99,18 @@ impl Store {
         if let Some(refused) = self.stage(&batch, &staged).await? {
             return Ok(refused);
         }
-        let retention = kept(retention);
-        let mut begin = Some((jobs.len(), graph));
-        loop {
-            let id = batch.as_str();
-            match self.commit_step(id, begin.take(), &retention).await? {
-                -2 => {
-                    self.drop_staged(&batch, &staged).await?;
-                    return Ok(BatchOutcome::GraphExists);
-                }
-                ..0 => return Ok(BatchOutcome::TooSlow),
-                0 => return Ok(BatchOutcome::Accepted),
-                _ => {}
+        let (id, retention) = (batch.as_str(), kept(retention));
+        match self.commit_step(id, Some((jobs.len(), graph)), &retention).await? {
+            -2 => {
+                self.drop_staged(&batch, &staged).await?;
+                return Ok(BatchOutcome::GraphExists);
             }
+            ..0 => return Ok(BatchOutcome::TooSlow),
+            _ => {}
         }
+        // All are submitted now. Where a step fails, a supervisor makes the rest.
+        while self.commit_step(id, None, &retention).await.is_ok_and(|left| left > 0) {}
+        Ok(BatchOutcome::Accepted)
     }
 
     /// Makes one step of a commit that was begun, which its client may have left. Returns true if

@@ -96,8 +96,8 @@ pub struct Disabled {
 }
 
 impl Store {
-    /// Fires a periodic job for the time it is due, unless that has been done. With [`Overlap::Skip`] and
-    /// [`CatchUp::All`] a firing that was missed waits for the job of the last one.
+    /// Fires a periodic job for the time it is due, unless that has been done. With [`CatchUp::All`], and
+    /// unless [`Overlap::Allow`], a firing that was missed waits for the job of the last one.
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection it may have fired all the same; firing it again
@@ -133,7 +133,7 @@ impl Store {
         };
         let mut script = self.scripts.fire.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
-        let makes_up = overlap == Overlap::Skip && catch_up == CatchUp::All;
+        let makes_up = overlap != Overlap::Allow && catch_up == CatchUp::All;
         let missed_us = if makes_up { MISSED_AFTER.as_micros() } else { 0 };
         script.arg(kept(retention)).arg(job.id.as_str()).arg(missed_us.to_string()).arg(why);
         submission(&mut script, &[with_fields(job)], true, retention);

@@ -116,7 +116,8 @@ impl Store {
         let mut script = self.scripts.close_batch.prepare_invoke();
         script.arg(id.as_str());
         if self.invoke::<u8>("closing a batch", &script).await? == 1 {
-            self.settle(retention).await?;
+            // The batch is closed, also if this fails: supervisors settle as well.
+            let _ = self.settle(retention).await;
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ words! {
     Control = "control",
     /// Foreign actors run jobs.
     Foreign = "foreign",
+    /// Jobs are noted that stand in no index.
+    Unindexed = "unindexed",
     /// Ended jobs are kept for others.
     Awaited = "awaited",
     /// Jobs must start within a time.
@@ -74,22 +76,23 @@ impl Store {
         })
     }
 
-    /// Returns the time until the first lease of a boot ends, if it is not renewed; `None` without boots.
+    /// Returns the time until the first lease of a boot ends, if it is not renewed, `None` without boots; and the time
+    /// by Redis's clock, `None` if the leases cannot be read.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn next_lease_end(&self) -> Result<Option<Duration>, StoreError> {
+    pub async fn next_lease_end(&self) -> Result<(Option<Duration>, Option<Duration>), StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.boots()).arg(0).arg(0).arg("WITHSCORES");
         pipeline.cmd("TIME");
         let asked = self.link.pipeline("looking for leases that end", &pipeline).await;
         let (first, now): (Vec<(String, f64)>, (u64, u64)) = match asked {
             // A key of a wrong type counts as absent; the sweep for these names it.
-            Err(StoreError::Failed { .. }) => return Ok(None),
+            Err(StoreError::Failed { .. }) => return Ok((None, None)),
             asked => asked?,
         };
         let now = Duration::from_secs(now.0) + Duration::from_micros(now.1);
         let end = first.first().map(|(_, end)| Duration::try_from_secs_f64(end / 1e6));
-        Ok(end.map(|end| end.unwrap_or_default().saturating_sub(now)))
+        Ok((end.map(|end| end.unwrap_or_default().saturating_sub(now)), Some(now)))
     }
 }

@@ -178,8 +178,9 @@ impl Store {
             answers.map(|score| redis::from_redis_value::<Option<f64>>(score).ok().flatten());
         let messages = texts.into_iter().zip(scores).filter_map(|(text, score)| {
             let message = serde_json::from_slice(&text?).ok()?;
-            let due = Duration::try_from_secs_f64(score? / 1e6).ok()?;
-            Some((message, millis(due)))
+            // Whole, as it was written.
+            let due = Duration::try_from_secs_f64((score? / 1e3).round()).ok()?;
+            Some((message, due.as_secs()))
         });
         Ok(messages.collect())
     }

@@ -49,11 +49,36 @@ impl Store {
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
+        self.recover_leases(gone, Duration::ZERO, crash_limit, retention).await
+    }
+
+    /// Recovers the jobs of boots whose lease has run out, as long as the last look was no longer ago than `pause`. Else
+    /// the clock of Redis was set, or nobody looked: then the leases last on for what they had left.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_expired(
+        &self,
+        pause: Duration,
+        crash_limit: u32,
+        retention: impl Into<Retention>,
+    ) -> Result<Recovered, StoreError> {
+        self.recover_leases(None, pause, crash_limit, retention).await
+    }
+
+    async fn recover_leases(
+        &self,
+        gone: Option<&BootId>,
+        pause: Duration,
+        crash_limit: u32,
+        retention: impl Into<Retention>,
+    ) -> Result<Recovered, StoreError> {
         let retention = kept(retention);
         let mut found = Recovered::default();
         loop {
             let mut script = self.scripts.recover_boots.prepare_invoke();
             script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(&retention);
+            script.arg(millis(pause));
             let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
                 self.invoke("recovering jobs of dead actors", &script).await?;
             found.boots += boots;

@@ -83,6 +83,7 @@ mod submission;
 mod tell;
 mod text;
 mod tokens;
+mod unindexed;
 mod way;
 mod write_trial;
 
@@ -144,6 +145,7 @@ pub use store_error::{StoreError, is_about_login};
 pub use submission::Submitted;
 pub use tell::TellOutcome;
 pub use tokens::TokenAdded;
+pub use unindexed::FoundUnindexed;
 pub use way::Reach;
 pub use write_trial::WriteTrial;
 

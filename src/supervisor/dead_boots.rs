@@ -8,15 +8,20 @@ use crate::store::StoreError;
 /// The pause after an outage, in which leases expire. Live actors renew theirs within a second after it.
 pub(super) const AFTER_OUTAGE: Duration = Duration::from_secs(3);
 
+/// A look at the leases is no later than this. A larger distance is a step of Redis's clock.
+const LATE: Duration = Duration::from_secs(2);
+
 /// Recovers the jobs of dead actors.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
-    let recovered = round
-        .store
-        .recover_boots(None, round.settings.job.crash_limit, round.settings.job.kept())
-        .await?;
+    let (limit, kept) = (round.settings.job.crash_limit, round.settings.job.kept());
+    let recovered = round.store.recover_expired(round.long_pause() + LATE, limit, kept).await?;
     round.counts.note(round.name, recovered);
     // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
     let sweep = round.settings.supervisor.sweep_interval;
-    let next = round.store.next_lease_end().await?.unwrap_or(Duration::MAX);
+    let (next, now) = round.store.next_lease_end().await?;
+    if let Some(now) = now {
+        round.counts.note_clock(now);
+    }
+    let next = next.unwrap_or(Duration::MAX);
     Ok(Next::After(next.clamp(sweep, round.long_pause())))
 }

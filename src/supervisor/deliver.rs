@@ -1,41 +1,107 @@
-//! Delivers one message of a notification, by each of its ways.
+//! Delivers one message of a notification, by each of its ways and to each of its addresses.
 
 mod command;
 mod mail;
 mod webhook;
+
+use std::time::Duration;
 
 use tracing::warn;
 
 use crate::config::{NotifyConfig, Password};
 use crate::proto::notification::{NotifyMessage, NotifyName};
 
-/// Delivers a message by all ways of its notification. If one of them fails, all are tried again later, with the
-/// same id.
+/// A way that did not take a message, or an address of it.
+pub(super) struct DeliveryFailure {
+    reason: String,
+    /// Another attempt would end alike.
+    is_permanent: bool,
+}
+
+impl From<String> for DeliveryFailure {
+    fn from(reason: String) -> Self {
+        Self { reason, is_permanent: false }
+    }
+}
+
+/// Delivers a message by those ways of its notification, and to those addresses, that need it still. Notes in the
+/// message which need it no more: they have it, or have refused it for good.
 ///
 /// # Errors
-/// The ways that failed, each with its reason.
-pub(super) async fn deliver(notify: &NotifyConfig, message: &NotifyMessage) -> Result<(), String> {
+/// The ways that failed and are tried again later, with the same id, each with its reason.
+pub(super) async fn deliver(
+    notify: &NotifyConfig,
+    message: &mut NotifyMessage,
+) -> Result<(), String> {
     let mut failures = Vec::new();
-    let mut note = |way: &str, ended: Result<(), String>| {
-        failures.extend(ended.err().map(|reason| {
-            let what_to_do = trust(&reason, notify, &message.to);
-            format!("{way}: {reason}{what_to_do}")
-        }));
-    };
-    if notify.webhook.is_some() {
-        note("webhook", in_time(notify, webhook::post(notify, message)).await);
-    }
-    if !notify.mail.is_empty() {
-        note("mail", in_time(notify, mail::send(notify, message)).await);
-    }
-    if !notify.command.is_empty() {
-        note("command", command::run(notify, message).await);
-    }
-    if failures.is_empty() && notify.journal {
-        let (title, text) = (message.title(), message.text());
-        warn!(target: "hero::notify", notification = %message.to, message_id = %message.id, "{title}\n{text}");
+    for way in ways(notify) {
+        let name = way.name();
+        if message.settled.contains(&name) {
+            continue;
+        }
+        let done = match way {
+            DeliveryWay::Webhook => in_time(notify, webhook::post(notify, message)).await,
+            DeliveryWay::Mail(address) => {
+                in_time(notify, mail::send(notify, message, address)).await
+            }
+            DeliveryWay::Command => {
+                command::run(notify, message).await.map_err(DeliveryFailure::from)
+            }
+            DeliveryWay::Journal => {
+                let (title, text) = (message.title(), message.text());
+                warn!(target: "hero::notify", notification = %message.to, message_id = %message.id, "{title}\n{text}");
+                Ok(())
+            }
+        };
+        match done {
+            Ok(()) => message.settled.push(name),
+            Err(DeliveryFailure { reason, is_permanent }) => {
+                let what_to_do = trust(&reason, notify, &message.to);
+                let failure = format!("{name}: {reason}{what_to_do}");
+                if is_permanent {
+                    message.settled.push(name);
+                    message.refused.push(failure);
+                } else {
+                    failures.push(failure);
+                }
+            }
+        }
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+/// A way of a notification; each address of mail is one.
+enum DeliveryWay<'a> {
+    Webhook,
+    Mail(&'a str),
+    Command,
+    Journal,
+}
+
+impl DeliveryWay<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Webhook => "webhook".to_owned(),
+            Self::Mail(address) => format!("mail to {address}"),
+            Self::Command => "command".to_owned(),
+            Self::Journal => "journal".to_owned(),
+        }
+    }
+}
+
+/// Returns the ways of a notification, in their order.
+fn ways(notify: &NotifyConfig) -> Vec<DeliveryWay<'_>> {
+    let mut ways = Vec::new();
+    ways.extend(notify.webhook.is_some().then_some(DeliveryWay::Webhook));
+    ways.extend(notify.mail.iter().map(|address| DeliveryWay::Mail(address)));
+    ways.extend((!notify.command.is_empty()).then_some(DeliveryWay::Command));
+    ways.extend(notify.journal.then_some(DeliveryWay::Journal));
+    ways
+}
+
+/// Returns the longest time that a delivery takes: the ways are tried one after the other.
+pub(super) fn longest(notify: &NotifyConfig) -> Duration {
+    notify.timeout.saturating_mul(u32::try_from(ways(notify).len()).unwrap_or(u32::MAX))
 }
 
 /// Returns what to do if the certificate of a server is of an authority that is not trusted.
@@ -56,10 +122,10 @@ fn trust(reason: &str, notify: &NotifyConfig, name: &NotifyName) -> String {
 
 async fn in_time(
     notify: &NotifyConfig,
-    way: impl Future<Output = Result<(), String>>,
-) -> Result<(), String> {
+    way: impl Future<Output = Result<(), DeliveryFailure>>,
+) -> Result<(), DeliveryFailure> {
     let slow = || format!("no answer within {}", crate::config::format_duration(notify.timeout));
-    tokio::time::timeout(notify.timeout, way).await.unwrap_or_else(|_| Err(slow()))
+    tokio::time::timeout(notify.timeout, way).await.unwrap_or_else(|_| Err(slow().into()))
 }
 
 /// Reads the secret of a notification, beside the runtime.

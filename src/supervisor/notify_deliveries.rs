@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::deliver::deliver;
+use super::deliver::{deliver, longest};
 use super::duty::{Next, Round};
 use crate::proto::notification::NotifyMessage;
 use crate::store::StoreError;
@@ -19,11 +19,10 @@ const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// Delivers messages.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let notify = &round.settings.notify;
-    let Some(timeout) = notify.values().map(|notify| notify.timeout).max() else {
+    let Some(longest) = notify.values().map(longest).max() else {
         return Ok(Next::After(round.long_pause()));
     };
-    // One message may go several ways, one after the other.
-    let lease = timeout.saturating_mul(4) + LEASE_MARGIN;
+    let lease = longest.saturating_add(LEASE_MARGIN);
     let taken = round.store.notify_take(PER_ROUND, lease).await?;
     let is_full = taken.len() == PER_ROUND;
     let ended = join_all(taken.into_iter().map(|message| attempt(&round, message))).await;
@@ -34,14 +33,25 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
 /// Tries to deliver a message, and records what became of it.
 async fn attempt(round: &Round, mut message: NotifyMessage) -> Result<(), StoreError> {
     let delivered = match round.settings.notify.get(&message.to) {
-        Some(notify) => deliver(notify, &message).await,
+        Some(notify) => deliver(notify, &mut message).await,
         None => {
             Err(format!("[notify.{}] is not in the configuration of this supervisor", message.to))
         }
     };
     let at = format!("{:.3}", Timestamp::now());
     let (name, title) = (message.to.clone(), message.title());
+    let refused = message.refused.join("; ");
     match delivered {
+        Ok(()) if !refused.is_empty() => {
+            message.attempts = message.attempts.saturating_add(1);
+            let record = message.record(at, &refused, false);
+            if round.store.notify_done(&message, &record, None).await? {
+                warn!(
+                    notification = %name, message_id = %message.id,
+                    "{name} refuses a message for good: {}: {title}", record.error
+                );
+            }
+        }
         Ok(()) => {
             let record = message.record(at, "", false);
             if round.store.notify_done(&message, &record, None).await? {
@@ -49,6 +59,8 @@ async fn attempt(round: &Round, mut message: NotifyMessage) -> Result<(), StoreE
             }
         }
         Err(error) => {
+            let reasons = [refused, error].into_iter().filter(|reason| !reason.is_empty());
+            let error = reasons.collect::<Vec<_>>().join("; ");
             let now_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
             let again_ms = message.failed(now_ms);
             let record = message.record(at, &error, again_ms.is_some());

@@ -87,6 +87,7 @@ impl NamespaceHealth {
         servers::all(moment, rules, &mut found);
         servers::emptied(moment, &mut found);
         servers::keys(moment, &mut found);
+        servers::lists(moment, &mut found);
         servers::clocks(moment, &mut found);
         queues::all(moment, rules, &mut found);
         jobs::last_hour(moment, rules, &mut found);

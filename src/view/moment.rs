@@ -43,6 +43,8 @@ pub struct Moment {
     pub emptied: Option<EmptiedRedis>,
     /// The keys of the namespace that other programs use, a sentence each.
     pub wrong_types: Vec<String>,
+    /// The lists that programs pushed to and nobody serves, each with its length, if it may be read.
+    pub unserved: Vec<(String, Option<u64>)>,
     /// The live supervisors.
     pub supervisors: Vec<SupervisorPresence>,
     /// The brokers of RabbitMQ of the last day, if they are configured.
@@ -119,6 +121,7 @@ impl Moment {
         };
         let emptied = client.emptied(at).await.unwrap_or_default();
         let wrong_types = client.wrong_types().await?;
+        let unserved = client.unserved_lists().await.unwrap_or_default();
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
@@ -152,6 +155,7 @@ impl Moment {
             shards,
             emptied,
             wrong_types,
+            unserved,
             supervisors,
             brokers,
             failing_notifications: notifications.failing,
@@ -336,6 +340,7 @@ pub(crate) mod tests {
             shards: Vec::new(),
             emptied: None,
             wrong_types: Vec::new(),
+            unserved: Vec::new(),
             supervisors: vec![SupervisorPresence {
                 unit: "supervisor".to_owned(),
                 pid: 7,

@@ -1,5 +1,11 @@
 //! Queues, bindings and exchanges that are removed while brokers run, and vhosts that two tags want.
 
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use super::steps::{has_pika, steps};
@@ -115,6 +121,83 @@ fn what_is_removed_from_the_topology_is_declared_again_with_a_warning() {
         });
         broker.result("rec.read", "ping", "", "null");
     }
+}
+
+/// A management API that repeats its first answers while `is_stale`, as one that is read just before a change.
+struct StaleApi {
+    port: u16,
+    is_stale: Arc<AtomicBool>,
+    /// The number of bindings that were listed while it was stale.
+    listed: Arc<AtomicUsize>,
+}
+
+impl StaleApi {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let api = Self { port, is_stale: Arc::default(), listed: Arc::default() };
+        let (is_stale, listed) = (Arc::clone(&api.is_stale), Arc::clone(&api.listed));
+        std::thread::spawn(move || {
+            let mut first: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { continue };
+                let head = head_of(&mut stream);
+                let path = head.lines().next().unwrap_or_default().to_owned();
+                let stale = first.get(&path).filter(|_| is_stale.load(Ordering::SeqCst));
+                let answer = stale.cloned().unwrap_or_else(|| ask_rabbitmq(&head));
+                if is_stale.load(Ordering::SeqCst) && path.contains("/bindings/") {
+                    listed.fetch_add(1, Ordering::SeqCst);
+                }
+                first.entry(path).or_insert_with(|| answer.clone());
+                let _ = stream.write_all(&answer);
+            }
+        });
+        api
+    }
+}
+
+fn head_of(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read > 0) {
+        head.push(byte[0]);
+    }
+    String::from_utf8_lossy(&head).into_owned()
+}
+
+/// Asks the management API of the tests the same, and returns its answer.
+fn ask_rabbitmq(head: &str) -> Vec<u8> {
+    let address = shared().management_url().replace("http://", "");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);
+    stream.write_all(head.as_bytes()).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn binding_that_goes_after_the_bindings_were_listed_comes_back_with_a_warning_alone() {
+    if !has_rabbitmq() || !has_pika() {
+        return;
+    }
+    let api = StaleApi::start();
+    let broker = Broker::with("").set("amqp.topology_interval", "\"1s\"");
+    let broker = broker.set("amqp.management_url", &format!("\"http://127.0.0.1:{}\"", api.port));
+    let process = broker.hero.actor("broker").start();
+    wait_until("the bindings are listed", || broker.hero.run(&["amqp", "check"]).code == 0);
+    api.is_stale.store(true, Ordering::SeqCst);
+    let (queue, exchange, key) = ("prod_events.dlq", "beds.dlx", "events.dlq");
+    steps(
+        &broker.url,
+        &json!([{ "do": "unbind", "queue": queue, "exchange": exchange, "key": key }]),
+    );
+    let seen = api.listed.load(Ordering::SeqCst);
+    wait_until("two more looks", || api.listed.load(Ordering::SeqCst) >= seen + 2);
+    api.is_stale.store(false, Ordering::SeqCst);
+    let warning = "prod_events.dlq is not bound to beds.dlx by events.dlq any more";
+    wait_until(warning, || process.err().contains(warning));
+    wait_until("it is bound again", || broker.hero.run(&["amqp", "check"]).code == 0);
 }
 
 #[test]

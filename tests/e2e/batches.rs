@@ -34,6 +34,32 @@ fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
 }
 
 #[test]
+fn batch_without_a_job_is_rejected_and_stores_nothing() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for more in [&["--id", "nightly"][..], &["--all-or-none"]] {
+        let words = [&["submit", "--batch", "-"], more].concat();
+        hero.run_with_input(&words, "\n").code(65).stdout("").says("- has no job");
+    }
+    hero.run(&["graph", "show", "nightly"]).code(66);
+}
+
+#[test]
+fn submission_that_is_repeated_with_its_id_and_content_answers_with_the_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").start();
+    let job = ["submit", "-t", "osis", "--id", "pay", "-e", "6 * 7"];
+    hero.run(&job).code(0).stdout("pay\n");
+    hero.run(&job).code(0).stdout("pay\n").says("was submitted before with the same content");
+    let exec = ["exec", "-t", "osis", "--id", "pay", "-e", "6 * 7"];
+    hero.run(&exec).code(0).stdout("42\n");
+    assert_eq!(redis.field(&keys::job("pay"), "attempt").as_deref(), Some("1"));
+    let other = ["submit", "-t", "osis", "--id", "pay", "-e", "6 * 8"];
+    hero.run(&other).code(65).says("job id pay is taken");
+}
+
+#[test]
 fn large_batch_keeps_the_order_of_its_lines() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

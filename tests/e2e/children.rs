@@ -34,6 +34,22 @@ fn jobs(redis: &Redis) -> Vec<String> {
 }
 
 #[test]
+fn child_takes_a_delay_as_a_line_of_a_batch_does() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    let exec = |id: &str, more: &str| {
+        let script = format!("import hero; hero.submit('1', type='python', name='a', {more})");
+        hero.run(&["exec", "-t", "python", "--id", id, "-e", &script])
+    };
+    exec("p", "delay='1h'").code(0);
+    let child = &children(&redis, "p")[0];
+    assert_eq!(field(&redis, child, "status").as_deref(), Some("scheduled"));
+    exec("q", "delay='soon'").code(1).says("delay");
+    exec("r", "delay='1h', at='2030-01-01T00:00:00Z'").code(1).says("cannot be set beside `at`");
+}
+
+#[test]
 fn script_submits_children_of_its_caller_in_every_language() {
     let redis = Redis::start();
     let hero = hero_on(&redis);

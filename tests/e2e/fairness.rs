@@ -28,6 +28,29 @@ fn urgent_jobs_do_not_starve_a_background_job() {
 }
 
 #[test]
+fn jobs_of_a_group_do_not_starve_a_job_of_their_type() {
+    const OF_GROUP: usize = 48;
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.fair_every", "4");
+    hero.run(&["submit", "-t", "osis", "--id", "any", "-e", "1"]).code(0);
+    let script = "let n = 0; for i in 0..20000 { n += i; } n";
+    let line = |n| {
+        format!(
+            "{{\"id\": \"j{n}\", \"script_type\": \"osis\", \"group\": \"io\", \"script\": \"{script}\"}}\n"
+        )
+    };
+    let lines: String = (0..OF_GROUP).map(line).collect();
+    hero.run_with_input(&["submit", "--batch", "-"], &lines).code(0);
+    let _osis = hero.actor("osis-io-1").tasks(1).start();
+    until(&redis, "any", "finished");
+    let own = field(&redis, "any", "started_at").expect("it ran");
+    let started = |id: &str| field(&redis, id, "started_at").filter(|at| !at.is_empty());
+    let before = (0..OF_GROUP).filter(|n| started(&format!("j{n}")).is_some_and(|at| at < own));
+    let before = before.count();
+    assert!(before < 4, "{before} jobs of the group went first");
+}
+
+#[test]
 fn urgent_jobs_all_go_first_without_fair_every() {
     assert!(urgent_before_background("0") > 20);
 }

@@ -170,6 +170,9 @@ fn supervisor_with_an_older_access_list_says_once_which_key_it_lacks() {
     });
     let log = supervisor.err();
     assert_eq!(log.matches("The user executing the script").count(), 1, "{log}");
+    drop(supervisor);
+    // They were expected.
+    redis.run("ACL LOG RESET");
 }
 
 /// Runs the command of the example that adds the keys of further shards, on the rules for a namespace.

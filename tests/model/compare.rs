@@ -11,8 +11,9 @@ use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 15] = [
+const LASTING: [&str; 16] = [
     "AWAITED",
+    "UNINDEXED",
     "EXPIRING",
     "EXPECTED",
     "QUEUES",

@@ -30,13 +30,47 @@ fn mail_server_gets_a_mail_for_each_address() {
     let _supervisor = hero.supervisor().start();
     wanted(&redis, &["failed"]);
     fail(&hero, &["--id", "bad", "--name", "backup"]);
-    server.awaits(1);
-    let mail = &server.received()[0];
+    server.awaits(2);
+    let mails = server.received();
+    let to = [&mails[0]["to"], &mails[1]["to"]];
+    assert_eq!(
+        to,
+        [&serde_json::json!(["ops@example.org"]), &serde_json::json!(["ann@example.org"])]
+    );
+    let mail = &mails[0];
     assert_eq!(mail["from"], "hero@example.org");
-    assert_eq!(mail["to"], serde_json::json!(["ops@example.org", "ann@example.org"]));
     let text = mail["body"].as_str().expect("text");
     assert!(text.contains("Subject: hero: failed: backup (osis job bad)"), "{text}");
     assert!(text.contains("broken disk") && text.contains("hero job show bad"), "{text}");
+}
+
+#[test]
+fn address_that_the_server_refuses_for_good_silences_no_other_and_is_tried_once() {
+    let redis = Redis::start();
+    let server = Receiver::start(&redis, "mail_server.py");
+    let receiver = Receiver::start(&redis, "receiver.py");
+    receiver.answers("500");
+    let hero = Hero::on(&redis).add(&format!(
+        "[notify.ops]\nmail = [\"gone@example.org\", \"ann@example.org\"]\nfrom = \"hero@example.org\"\n\
+         smtp = \"smtp://127.0.0.1:{}\"\nwebhook = \"http://127.0.0.1:{}/hook\"\n",
+        server.port, receiver.port
+    ));
+    let _osis = hero.actor("osis-default-1").start();
+    let _supervisor = hero.supervisor().start();
+    wanted(&redis, &["failed"]);
+    fail(&hero, &["--id", "bad"]);
+    // The webhook fails for now: it alone is tried again.
+    receiver.awaits(2);
+    receiver.answers("200");
+    let listed = || hero.run(&["notify", "list"]).code(0).stdout;
+    wait_until("it ends", || listed().contains("failed"));
+    let listed = listed();
+    assert!(listed.contains("mail to gone@example.org") && listed.contains("550"), "{listed}");
+    assert_eq!(server.received().len(), 1);
+    assert_eq!(server.received()[0]["to"], serde_json::json!(["ann@example.org"]));
+    let tries = fs::read_to_string(redis.folder().join("mail_server.py/refused")).expect("a file");
+    assert_eq!(tries.lines().count(), 1, "{tries}");
+    wait_until("nothing is left", || redis.all("NOTIFY_DUE").is_empty());
 }
 
 #[test]

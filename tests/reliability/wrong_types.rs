@@ -44,6 +44,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("DEPENDENTS", "0", "list"),
     ("AWAITED", "", "zset"),
     ("AWAITING", "0", "list"),
+    ("UNINDEXED", "", "zset"),
     ("EXPIRING", "", "zset"),
     ("EXPECTED", "", "zset"),
     ("STAGED", "bad", "string"),

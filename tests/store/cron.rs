@@ -218,6 +218,31 @@ async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_
 }
 
 #[tokio::test]
+async fn missed_firings_that_are_all_made_up_for_do_not_replace_each_other() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let name = "tick".parse().expect("legal");
+    let minutes_ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
+    let fire = async |id: &str, at: Timestamp| {
+        let rules = (Overlap::Replace, CatchUp::All);
+        let job = job(id);
+        world.store.fire(&name, at, rules, &job, RETENTION.into()).await.expect("firing")
+    };
+    let id = |text: &str| text.parse::<hero::proto::job::JobId>().expect("legal");
+    let second = minutes_ago(20);
+    assert_eq!(fire("a", minutes_ago(30)).await, Fired::Job(id("a")));
+    assert_eq!(fire("b", second).await, Fired::Waits(id("a")));
+    world.claim(&life, 1).await;
+    world.finish(&life, &id("a"), Verdict::Finished { output: "".into(), exit_code: None }).await;
+    assert_eq!(fire("b", second).await, Fired::Job(id("b")));
+    // One that was not missed replaces the last, as ever.
+    assert_eq!(
+        fire("c", Timestamp::now() + SignedDuration::from_secs(1)).await,
+        Fired::Job(id("c"))
+    );
+    assert_eq!(world.field("b", "error").as_deref(), Some("replaced by job c"));
+}
+
+#[tokio::test]
 async fn firing_whose_id_is_taken_gets_another() {
     let world = World::new();
     let name = "tick".parse().expect("legal");

@@ -69,6 +69,28 @@ async fn no_more_run_than_the_limit_and_each_end_lets_the_next_go_in_order() {
 }
 
 #[tokio::test]
+async fn held_jobs_go_on_by_priority_and_then_in_the_order_of_their_dispatch() {
+    let (world, life) = (world(ONE), Life::of("osis-default-1"));
+    world.accepts(&[job("runs")]).await;
+    world.claim(&life, 9).await;
+    let of = |id: &str, priority: u8| {
+        JobBuilder::new("osis", "1").id(id).priority(priority).build().expect("a legal job")
+    };
+    let (late, soon) = (2, 0);
+    world.accepts(&[of("z", late), job("m"), job("n"), of("a", soon), of("b", soon)]).await;
+    assert!(world.claim(&life, 9).await.attempts.is_empty(), "all are held");
+    let mut ran = vec![id("runs")];
+    for _ in 0..5 {
+        world.finish(&life, ran.last().expect("it runs"), done()).await;
+        let next = world.claim(&life, 9).await.attempts;
+        assert_eq!(next.len(), 1);
+        ran.push(next[0].id.clone());
+    }
+    let ran: Vec<&str> = ran.iter().map(JobId::as_str).collect();
+    assert_eq!(ran, ["runs", "a", "b", "m", "n", "z"]);
+}
+
+#[tokio::test]
 async fn jobs_behind_held_jobs_are_claimed() {
     let (world, life) =
         (world("[limit.api]\nkey = \"api\"\nrunning = 1"), Life::of("osis-default-1"));
@@ -131,23 +153,18 @@ async fn groups_and_types_are_counted_separately_too() {
 }
 
 #[tokio::test]
-async fn no_job_overtakes_one_that_has_waited_longer() {
+async fn no_job_overtakes_one_of_its_priority_that_has_waited_longer() {
     let (world, life) = (world(ONE), Life::of("osis-default-1"));
     world.accepts(&[job("a"), job("b"), job("c")]).await;
     assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["a"]);
     world.finish(&life, &id("a"), done()).await;
-    // Its slot is free; a more urgent job comes.
+    // Its slot is free; a more urgent job comes, and one that is not.
     let urgent = JobBuilder::new("osis", "1").id("urgent").priority(0).build().expect("legal");
-    world.accepts(&[urgent]).await;
-    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["b"]);
-    world.finish(&life, &id("b"), done()).await;
-    assert_eq!(
-        ids(&world.claim(&life, 9).await.attempts),
-        ["c"],
-        "it waited before the urgent one came"
-    );
-    world.finish(&life, &id("c"), done()).await;
-    assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["urgent"]);
+    world.accepts(&[job("d"), urgent]).await;
+    for next in ["urgent", "b", "c", "d"] {
+        assert_eq!(ids(&world.claim(&life, 9).await.attempts), [next]);
+        world.finish(&life, &id(next), done()).await;
+    }
 }
 
 #[tokio::test]

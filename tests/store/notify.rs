@@ -82,7 +82,7 @@ async fn event_joins_no_message_that_may_be_under_way() {
     let (gathers, gathers_until_ms) = (taken[0].id.clone(), look.now_ms + 1000);
     let state = NotifyState { gathers, gathers_until_ms, ..NotifyState::default() };
     let mut late = MessagePlan::new(look.now_ms, BTreeMap::from([(ops(), state)]), 1);
-    late.keeps(taken[0].clone(), look.now_ms);
+    late.keeps(taken[0].clone(), look.now_ms + 1000);
     late.tell(&ops(), NotifyKind::Failed, &event("more"), "2-0", 1000);
     assert_eq!(late.messages["ops-1-0"].message.total(), 2, "it would join");
     assert!(!world.store.notify_plan(&look, &late, &[]).await.expect("answered"));

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::cluster::NAMESPACE;
-use super::{Cluster, Redis, wait_until};
+use super::{Cluster, Redis, access_lists, wait_until};
 
 /// The program with a configuration for a private Redis.
 pub(crate) struct Hero {
@@ -56,6 +56,7 @@ impl Hero {
             .set("type.python.sandbox.write", &format!("[\"{}\"]", folder.display()))
             .set("job.kill_grace", "\"200ms\"")
             .set("job.retry_backoff", "\"20ms\"")
+            .set("job.requeue_after", "\"0s\"")
             .set("supervisor.sweep_interval", "\"20ms\"")
             .set("actor.heartbeat", "\"100ms\"")
             .set("api.listen", "[]")
@@ -66,6 +67,11 @@ impl Hero {
     pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.settings.insert(key.to_owned(), value.to_owned());
         self
+    }
+
+    /// Logs in as Redis's default user, who may do everything, in place of the users of the shipped access lists.
+    pub(crate) fn as_default_user(self) -> Self {
+        self.set("redis.username", "\"\"")
     }
 
     /// Adds tables in TOML.
@@ -127,7 +133,8 @@ impl Hero {
         } else {
             File::options().write(true).open("/dev/full").expect("/dev/full").into()
         };
-        let (config, out, err) = (self.config(&[]), self.new_file("out"), self.new_file("err"));
+        let (config, out, err) =
+            (self.config_for(args), self.new_file("out"), self.new_file("err"));
         let mut command = self.command(&config);
         command.args(args).stdin(Stdio::null());
         Process::start_with(command, &args.join(" "), stdout, out, err).ends()
@@ -149,14 +156,14 @@ impl Hero {
         let mut command = Command::new("script");
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.args(["-qefc", &line, "/dev/null"]).stdin(keyboard);
-        command.env_clear().env("PATH", path).env("HERO_CONFIG", self.config(&[]));
+        command.env_clear().env("PATH", path).env("HERO_CONFIG", self.config_for(args));
         Process::start(command, &args.join(" "), self.new_file("out"), self.new_file("err"))
     }
 
     fn begin_with_input(&self, args: &[&str], input: &str) -> Process {
         let stdin = self.new_file("in");
         fs::write(&stdin, input).expect("writing the input");
-        let config = self.config(&[]);
+        let config = self.config_for(args);
         let mut command = self.command(&config);
         command.args(args).stdin(File::open(stdin).expect("the input was written"));
         Process::start(command, &args.join(" "), self.new_file("out"), self.new_file("err"))
@@ -168,7 +175,7 @@ impl Hero {
 
     /// Returns a command that finds the configuration, as the user of this program.
     pub(crate) fn command_of_user(&self, program: &str) -> Command {
-        self.command_of(program, &self.config(&[]))
+        self.command_of(program, &self.config_for(&[]))
     }
 
     #[expect(clippy::disallowed_methods, reason = "tests start the program they test")]
@@ -199,7 +206,12 @@ impl Hero {
     /// A configuration file with the settings and these.
     /// Writes its configuration into a new file.
     pub(crate) fn config_file(&self) -> PathBuf {
-        self.config(&[])
+        self.config_for(&[])
+    }
+
+    /// The configuration with the login for the arguments of a command.
+    fn config_for(&self, args: &[&str]) -> PathBuf {
+        self.config(&access_lists::login(&self.folder, &self.settings, args))
     }
 
     fn config(&self, more: &[(String, String)]) -> PathBuf {
@@ -270,7 +282,8 @@ impl Unit<'_> {
     pub(crate) fn begin(self) -> Process {
         let Self { hero, name, tasks, args, env, cgroup } = self;
         let tasks = tasks.map(|tasks| (format!("unit.{name}.tasks"), tasks.to_string()));
-        let config = hero.config(&tasks.into_iter().collect::<Vec<_>>());
+        let login = access_lists::login(&hero.folder, &hero.settings, &["run", &name]);
+        let config = hero.config(&login.into_iter().chain(tasks).collect::<Vec<_>>());
         let mut command = match cgroup {
             None => hero.command(&config),
             Some(folder) => hero.command_in(&folder, &config),

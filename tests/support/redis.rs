@@ -1,13 +1,16 @@
 //! A private redis-server on a unix socket in its own folder; dropping the value ends it.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hero::config::RedisConfig;
 use redis::{FromRedisValue, ToRedisArgs};
 use tempfile::TempDir;
 
-use super::{keys, wait_until};
+use super::set_clock::SetClock;
+use super::{access_lists, keys, wait_until};
 
 /// The program `redis-server`, or the program that `REDIS_SERVER` names: another version, or Valkey.
 #[expect(clippy::disallowed_methods, reason = "tests start the servers they test against")]
@@ -20,6 +23,7 @@ pub(crate) struct Redis {
     folder: TempDir,
     server: Option<Child>,
     keeps: bool,
+    clock: Option<SetClock>,
 }
 
 impl Redis {
@@ -33,6 +37,24 @@ impl Redis {
         Self::new(true)
     }
 
+    /// Starts a server whose clock [`Redis::set_clock`] sets.
+    pub(crate) fn with_own_clock() -> Self {
+        let mut redis = Self::absent(false);
+        redis.clock = Some(SetClock::compile(redis.folder()));
+        redis.start_again();
+        redis
+    }
+
+    /// Sets its clock ahead by so many seconds, or back, and waits until its commands have that time.
+    #[track_caller]
+    pub(crate) fn set_clock(&self, seconds: i64) {
+        self.clock.as_ref().expect("it has a clock of its own").set(seconds);
+        wait_until("its clock is set", || {
+            let (now, _): (i64, u64) = self.ask("TIME");
+            (now - jiff::Timestamp::now().as_second() - seconds).abs() <= 2
+        });
+    }
+
     fn new(keeps: bool) -> Self {
         let mut redis = Self::absent(keeps);
         redis.start_again();
@@ -42,7 +64,7 @@ impl Redis {
     /// Returns a server that does not run yet.
     pub(crate) fn absent(keeps: bool) -> Self {
         let folder = tempfile::Builder::new().prefix("hero-test-").tempdir().expect("a folder");
-        Self { folder, server: None, keeps }
+        Self { folder, server: None, keeps, clock: None }
     }
 
     /// Starts or restarts it, and waits until it answers.
@@ -58,6 +80,7 @@ impl Redis {
     pub(crate) fn begin_again(&mut self, settings: &[&str]) {
         let log = std::fs::File::create(self.folder.path().join("redis.log")).expect("a log");
         let server = server()
+            .args(access_lists::write(self.folder.path()))
             .args(["--port", "0", "--save", "", "--daemonize", "no", "--unixsocket"])
             .arg(self.socket())
             .arg("--dir")
@@ -65,6 +88,7 @@ impl Redis {
             .args(["--appendonly", if self.keeps { "yes" } else { "no" }])
             .args(["--appendfsync", "always"])
             .args(settings)
+            .envs(self.clock.iter().flat_map(SetClock::variables))
             .stdin(Stdio::null())
             .stdout(log)
             .spawn()
@@ -287,8 +311,31 @@ impl Redis {
     }
 }
 
+impl Redis {
+    /// The commands and keys that the access lists have refused to a login of the program.
+    fn refused(&self) -> redis::RedisResult<Vec<String>> {
+        let mut link = self.connect()?;
+        // A test may have halted the server.
+        link.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let entries: Vec<HashMap<String, redis::Value>> =
+            redis::cmd("ACL").arg("LOG").query(&mut link)?;
+        let field = |entry: &HashMap<String, redis::Value>, name: &str| {
+            let value = entry.get(name).map(redis::from_redis_value_ref::<String>);
+            value.and_then(Result::ok).unwrap_or_default()
+        };
+        let shown = entries
+            .iter()
+            .map(|entry| ["username", "reason", "object"].map(|name| field(entry, name)).join(" "));
+        Ok(shown.filter(|shown| shown.starts_with("hero-")).collect())
+    }
+}
+
 impl Drop for Redis {
     fn drop(&mut self) {
+        if self.server.is_some() && !std::thread::panicking() {
+            let refused = self.refused().unwrap_or_default();
+            assert!(refused.is_empty(), "the shipped access lists refuse: {refused:#?}");
+        }
         if let Some(mut server) = self.server.take() {
             let _ = server.kill();
             let _ = server.wait();

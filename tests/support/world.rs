@@ -191,7 +191,11 @@ impl World {
 
     /// Takes one step of the adoption of a list.
     pub(crate) async fn adopt(&self, list: &str) -> Adopted {
-        let rules = AdoptionRules { retention: RETENTION.into(), requeue_by_push: true };
+        let rules = AdoptionRules {
+            retention: RETENTION.into(),
+            requeue_by_push: true,
+            requeue_after: Duration::ZERO,
+        };
         self.store.adopt(list, rules).await.expect("adopting")
     }
 

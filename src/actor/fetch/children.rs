@@ -29,10 +29,13 @@ pub(super) async fn submit(
         Ok(new) => new,
         Err(why) => return Ok(Err(why)),
     };
-    let jobs = match to_store((asked, new), run, boot, &settings) {
+    let mut jobs = match to_store((asked, new), run, boot, &settings) {
         Ok(jobs) => jobs,
         Err(why) => return Ok(Err(why)),
     };
+    if let Err(why) = delayed(&mut jobs, boot).await? {
+        return Ok(Err(why));
+    }
     let (id, claimed_at) = run.attempt();
     let (most, kept) = (settings.job.children_max, settings.job.kept());
     for (place, job) in jobs.iter().enumerate() {
@@ -61,6 +64,22 @@ pub(super) async fn submit(
         answers.next().unwrap_or_default()
     };
     Ok(Ok(Some(answer.to_string())))
+}
+
+/// Sets the time of children with a delay, by the clock of the Redis that gets them.
+async fn delayed(jobs: &mut [Job], boot: &Boot) -> Result<Result<(), String>, StoreError> {
+    if jobs.iter().all(|job| job.delay.is_none()) {
+        return Ok(Ok(()));
+    }
+    let now = boot.store.now().await?;
+    for job in jobs {
+        let Some(delay) = job.delay else { continue };
+        match now.checked_add(delay) {
+            Ok(time) => job.spec.run_at = Some(time),
+            Err(_) => return Ok(Err("invalid job: delay is too far in the future".to_owned())),
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Returns the children of a request with the published scripts that they name, each as it is now, or the reason why

@@ -26,7 +26,7 @@ pub(super) struct Slots {
     /// Its work lists, first come first.
     lists: Vec<String>,
     /// The same, the background priority first.
-    from_background: Vec<String>,
+    from_last: Vec<String>,
     /// The number of claims so far.
     claims: u32,
     /// Its wake lists: of its own queues, of its group's, of its type's.
@@ -64,7 +64,7 @@ impl Slots {
             control: keys.control(&id),
             wakes: wake_lists(&id, keys),
             lists: read(&id.queues()),
-            from_background: read(&id.queues_from_background()),
+            from_last: read(&id.queues_from_last()),
             claims: 0,
             broken: Vec::new(),
             id,
@@ -164,12 +164,12 @@ impl Slots {
         self.may_have_work = !self.is_held() && self.running < self.tasks;
     }
 
-    /// Returns the lists for the next claim. Every `fair_every` claims the background priority comes
-    /// first; never with 0.
+    /// Returns the lists for the next claim. Every `fair_every` claims they are in the reverse order;
+    /// never with 0.
     pub(super) fn lists_to_claim(&mut self, fair_every: u32) -> Vec<String> {
         self.claims = self.claims.wrapping_add(1);
         let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
-        let order = if is_fair { &self.from_background } else { &self.lists };
+        let order = if is_fair { &self.from_last } else { &self.lists };
         order.iter().filter(|list| !self.is_broken(list)).cloned().collect()
     }
 

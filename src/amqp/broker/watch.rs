@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tracing::{debug, warn};
 
 use super::shared::Shared;
-use crate::amqp::compare::unbound;
+use crate::amqp::compare::{FoundQueue, unbound};
 use crate::amqp::link::LinkError;
 use crate::amqp::topology::{EXCHANGES, Pool, Work};
 
@@ -51,31 +51,49 @@ async fn count_letters(shared: &Shared, pools: &[Arc<Pool>]) {
     shared.letters.lock().extend(letters);
 }
 
+/// Declares what a look found to be gone, and nothing else: what goes after the look was read would come back without a
+/// warning.
 async fn look(shared: &Shared, pools: &[Arc<Pool>]) -> Result<(), LinkError> {
+    // Before the exchanges: the bindings of one that goes in between are not reported in its place.
+    let found = bindings(shared).await;
+    let mut lacks_exchange = false;
     for (name, _) in EXCHANGES {
         if !shared.link.has_exchange(name).await? {
             warn!("the exchange {name} is gone: declaring it again");
+            lacks_exchange = true;
         }
     }
-    let management = shared.link.management(&shared.settings.amqp);
-    let found = match &management {
-        Some(management) => management.queues().await.ok(),
-        None => None,
-    };
     for pool in pools {
         let work: &Work = &pool.work;
+        // The protocol does not list bindings; to bind leaves an existing one as it is.
+        let mut lacks = lacks_exchange || found.is_none();
         for queue in work.queues() {
             let name = &queue.name;
             if shared.link.counts(name).await?.is_none() {
                 warn!("the queue {name} is gone: declaring it again");
+                lacks = true;
             } else if let Some(found) = found.as_ref().and_then(|found| found.get(name))
                 && let Some((exchange, key)) = unbound(queue, found)
             {
                 warn!("the queue {name} is not bound to {exchange} by {key} any more: binding it");
+                lacks = true;
             }
         }
-        // The protocol does not list bindings; an existing one stays as it is.
-        shared.declare(work).await?;
+        if lacks {
+            shared.declare(work).await?;
+        }
     }
     Ok(())
+}
+
+/// Returns the queues with their bindings; `None` without a management API that lists them.
+async fn bindings(shared: &Shared) -> Option<BTreeMap<String, FoundQueue>> {
+    let management = shared.link.management(&shared.settings.amqp)?;
+    match management.queues().await {
+        Ok(found) => Some(found),
+        Err(error) => {
+            warn!("cannot list bindings: {error}; binding all queues, without a warning for each");
+            None
+        }
+    }
 }

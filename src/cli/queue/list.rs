@@ -14,18 +14,22 @@ use crate::client::{Client, QueueDocument};
 use crate::error::Error;
 use crate::proto::pauses::PauseRule;
 use crate::proto::target::{Priority, Target};
+use crate::proto::text::shown;
 use crate::store::QueueState;
 
 pub(super) async fn run(client: &Client, global: &Global) -> Result<(), Error> {
     let queues = client.list_queues().await?;
     let rules = client.pauses().await?.rules;
+    let unserved = client.unserved_lists().await.unwrap_or_default();
     let documents = || queues.iter().map(QueueDocument::from).collect::<Vec<_>>();
+    let list = |(list, length): &(String, Option<u64>)| json!({ "list": list, "length": length });
+    let lists = || unserved.iter().map(list).collect::<Vec<_>>();
     let pauses = || rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     global.print(
-        || json!({ "queues": documents(), "pauses": pauses() }),
-        || format!("{}{}", table(&queues).show(global.look()), paused(&rules)),
+        || json!({ "queues": documents(), "pauses": pauses(), "unserved": lists() }),
+        || format!("{}{}{}", table(&queues).show(global.look()), paused(&rules), left(&unserved)),
     )?;
-    let is_empty = queues.is_empty() && rules.is_empty();
+    let is_empty = queues.is_empty() && rules.is_empty() && unserved.is_empty();
     Sought::new("queue holds jobs or is paused").tell(global, is_empty);
     Ok(())
 }
@@ -35,6 +39,16 @@ fn paused(rules: &BTreeSet<PauseRule>) -> String {
     let mut text = String::new();
     for rule in rules {
         let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
+    }
+    text
+}
+
+/// Returns the lists that programs pushed to and nobody serves, a line each.
+fn left(unserved: &[(String, Option<u64>)]) -> String {
+    let mut text = String::new();
+    for (list, length) in unserved {
+        let length = length.map_or("some".to_owned(), |length| length.to_string());
+        let _ = writeln!(text, "UNSERVED  {}: {length} ids; no queue has this name", shown(list));
     }
     text
 }

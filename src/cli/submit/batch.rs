@@ -284,10 +284,10 @@ impl Tally {
         }
         if self.refused.is_empty() {
             if self.accepted == 0 {
-                output::note(&format!(
-                    "hero: {} has no jobs: nothing was submitted",
-                    path.display()
-                ));
+                let path = path.display();
+                let message =
+                    format!("{path} has no job: a batch is a JSON object for each, a line each");
+                return Err(Error::new(Exit::Data, message));
             }
             return Ok(());
         }

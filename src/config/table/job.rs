@@ -40,6 +40,10 @@ key_table! {
     /// If false, such an id is skipped. `hero job retry` needs neither.
     requeue_by_push: Flag;
 
+    /// The id of a job that ended less than this ago is skipped when a program pushes it: clients of Redis repeat a
+    /// push whose answer was lost, and the job may have ended meanwhile. `0s`: no such pause.
+    requeue_after: Duration(0, HOUR);
+
     /// The time that an ended job is kept with its output and log, if it does not set one. Each is kept for longer,
     /// by up to a twentieth and an hour at most, so that jobs that ended together do not expire together.
     retention: Duration(SECOND, TEN_YEARS);

@@ -50,6 +50,9 @@ impl CronLine {
             1 => return Err("it has 1 field".to_owned()),
             count => return Err(format!("it has {count} fields")),
         };
+        if let Some(mistake) = fields.iter().zip(legal).find_map(too_large_step) {
+            return Err(mistake);
+        }
         let cron = parser().parse(&fields.join(" ")).map_err(|_| mistake(&fields, legal))?;
         let clock = legal.iter().zip(&fields).filter(|((name, _), _)| CLOCK.contains(name));
         let repeats = clock.map(|(_, field)| *field).any(|field| field.contains(['*', '?']));
@@ -71,6 +74,25 @@ impl CronLine {
 
 fn parser() -> CronParser {
     CronParser::builder().year(Year::Disallowed).build()
+}
+
+/// Returns what is wrong with a field whose step is larger than its values: it would name its first value alone, not a
+/// time every so often.
+fn too_large_step((field, (name, _)): (&&str, &(&str, &str))) -> Option<String> {
+    let values = match *name {
+        "second" | "minute" => 60,
+        "hour" => 24,
+        "day of the month" => 31,
+        "month" => 12,
+        _ => 7,
+    };
+    let steps = field.split(',').filter_map(|part| part.split_once('/')?.1.parse::<u64>().ok());
+    let step = steps.filter(|step| *step > values).max()?;
+    let field = shown(field);
+    Some(format!(
+        "`{field}` has a step of {step}, but there are {values} values of the {name}: it does not mean every {step}; name the \
+         times, or use several periodic jobs"
+    ))
 }
 
 /// Returns the line that a word means.

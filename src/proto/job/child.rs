@@ -13,6 +13,7 @@ use super::spec::Setting;
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::target::{Group, IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
+use crate::proto::units::parse_duration;
 
 /// The most bytes of a request for children.
 pub const CHILDREN_BYTES_MAX: usize = 256 * 1024;
@@ -101,7 +102,16 @@ fn job_of(child: &Map<String, Value>) -> Result<Job, String> {
             return Err(format!("invalid job: {name} {why}"));
         }
     }
-    let mut job = Job::from_json(child).map_err(|error| error.to_string())?;
+    let mut child = child.clone();
+    let delay = child.remove("delay");
+    let mut job = Job::from_json(&child).map_err(|error| error.to_string())?;
+    if let Some(delay) = delay {
+        if job.spec.run_at.is_some() {
+            return Err("invalid job: delay cannot be set beside `at`".to_owned());
+        }
+        let delay = parse_duration(delay.as_str().unwrap_or_default());
+        job.delay = Some(delay.map_err(|error| format!("invalid job: delay {error}"))?);
+    }
     // A published script has its type.
     if job.spec.script_type.is_none() && job.spec.uses.is_none() {
         return Err("invalid job: script_type is missing".to_owned());

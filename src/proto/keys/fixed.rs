@@ -15,6 +15,7 @@ impl Keys {
             ("meta:boot:index", "zset"),
             ("meta:boot:hosts", "hash"),
             ("meta:job:awaited", "zset"),
+            ("meta:job:unindexed", "zset"),
             ("meta:job:expiring", "zset"),
             ("meta:job:expected", "zset"),
             ("meta:job:settling", "list"),

@@ -31,6 +31,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("DEPENDENTS", "meta:job:dependents:"),
     ("AWAITED", "meta:job:awaited"),
     ("AWAITING", "meta:job:awaiting:"),
+    ("UNINDEXED", "meta:job:unindexed"),
     ("EXPIRING", "meta:job:expiring"),
     ("EXPECTED", "meta:job:expected"),
     ("STAGED", "meta:job:staged:"),

@@ -42,6 +42,12 @@ pub struct NotifyMessage {
     /// The time of the first attempt, in ms since 1970; 0 before.
     #[serde(default)]
     pub tried_ms: u64,
+    /// The ways and addresses that need no further attempt: it was delivered there, or refused for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<String>,
+    /// The reasons of those that refused it for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The end of a delivery, or its latest attempt.
@@ -67,8 +73,8 @@ pub struct DeliveryRecord {
 impl NotifyMessage {
     /// Creates a message without events.
     pub fn new(id: String, to: NotifyName, at: String) -> Self {
-        let (counts, events) = (BTreeMap::new(), Vec::new());
-        Self { id, to, at, counts, events, attempts: 0, tried_ms: 0 }
+        let (counts, events, settled, refused) = Default::default();
+        Self { id, to, at, counts, events, attempts: 0, tried_ms: 0, settled, refused }
     }
 
     /// Adds an event.

@@ -62,8 +62,13 @@ impl MessagePlan {
         states.map(|state| state.gathers.clone()).collect()
     }
 
-    /// Adds a message that gathers events, as it is kept.
+    /// Adds a message that gathers events, as it is kept. One that is due at another time than it was written for has
+    /// been taken for its delivery: it gathers no more.
     pub fn keeps(&mut self, message: NotifyMessage, due_ms: u64) {
+        let until = self.states.get(&message.to).filter(|state| state.gathers == message.id);
+        if until.is_none_or(|state| state.gathers_until_ms != due_ms) {
+            return;
+        }
         let planned = PlannedMessage { message, due_ms, is_new: false };
         self.messages.insert(planned.message.id.clone(), planned);
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
+use super::super::rpc_error::{RpcError, code};
 use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
 use super::params::Spelled;
@@ -74,6 +74,10 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     if given.jobs.len() > most {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most };
         return Err(RpcError::from(error).with("field", "jobs"));
+    }
+    if given.jobs.is_empty() {
+        let message = "the batch has no job: give at least one in `jobs`";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
     }
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
     for (place, settings) in given.jobs.iter().enumerate() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
-use crate::client::{AwaitedJob, ClientError};
+use crate::client::{AwaitedJob, ClientError, is_repeated};
 use crate::proto::job::{Job, JobId};
 
 /// The job of a submission.
@@ -47,7 +47,7 @@ pub(super) async fn stored_or_same(
         }
     };
     match context.visible(&id).await {
-        Ok(known) if is_same(&known, given) => Ok(StoredJob { id, is_new: false }),
+        Ok(known) if is_repeated(&known, given) => Ok(StoredJob { id, is_new: false }),
         _ => Err(ClientError::IdTaken(id).into()),
     }
 }
@@ -71,17 +71,4 @@ pub(super) async fn awaited_or_same(
 /// Returns whether a job may get the id of another that holds its unique key.
 pub(super) fn has_key(job: &Job) -> bool {
     job.spec.unique_key.is_some() || job.spec.unique_by.is_some()
-}
-
-/// Returns true if a job has the settings that are given.
-fn is_same(known: &Job, given: Job) -> bool {
-    let mut spec = given.spec;
-    let of_content = spec.key_of_content();
-    spec.unique_key = of_content.or(spec.unique_key.take());
-    spec.id.clone_from(&known.spec.id);
-    // A repeated request is in another span.
-    spec.traceparent = known.spec.traceparent;
-    // It tells only whether a program waits for the end.
-    spec.reply = known.spec.reply;
-    spec == known.spec
 }

@@ -6,15 +6,17 @@
 --
 -- KEYS: 1 the list
 -- ARGV: 1 limit on entries  2 retention  3 '1' if an ended job runs again when its id is pushed
+--       4 time after an end in ms within which a push does not run the job again
 -- returns { adopted, entries removed, next, entries, again }
 --       next     1 if there is more to adopt: call again at once; 2 if an old worker may be about to start
 --                some: call again after a moment; else 0
 --       entries  some that are no jobs: id, reason, …
 --       again    ids of jobs that had ended and run again
--- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake type_times
+-- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake type_times unindexed
 -- rarely: foreign_start pushed_again adopt_legacy
 
 local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
+local repeat_us = tonumber(ARGV[4]) * 1000
 local at = now_us()
 local adopted, removed, is_later, told, again = 0, 0, false, {}, {}
 
@@ -159,6 +161,7 @@ local function may_be_with_old_worker(id, f, queue)
   return false
 end
 
+local NO_SUCH_JOB = 'no such job'
 local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'unique_scope', 'retention', 'reply', 'dependents',
   'boot_id', 'adopt_after' }
 
@@ -167,7 +170,7 @@ local function read_fields(id)
   local values, f = read(id, unpack(READ_FIELDS)), {}
   if #values == 0 then return nil, 'its key is no hash' end
   for number, name in ipairs(READ_FIELDS) do f[name] = present(values[number]) end
-  if not f.status and redis.call('EXISTS', JOB .. id) == 0 then return nil, 'no such job' end
+  if not f.status and redis.call('EXISTS', JOB .. id) == 0 then return nil, NO_SUCH_JOB end
   -- An empty one says that its copy was given up.
   f.legacy = values[6] or nil
   return f
@@ -176,7 +179,7 @@ end
 -- Runs an ended job again, if its id was pushed for that.
 local function push_again(id, status, script_type, queue)
   if not runs_again then return skip(id, script_type, 'its status is ' .. status) end
-  local why_not = rarely().run_again(id, redis.call('HGETALL', JOB .. id), queue, script_type, at)
+  local why_not = rarely().run_again(id, redis.call('HGETALL', JOB .. id), queue, script_type, at, repeat_us)
   if why_not then return skip(id, script_type, why_not) end
   again[#again + 1] = id
   adopted = adopted + 1
@@ -198,7 +201,11 @@ local PARTS = { script_type = legal_type, group = function(value) return queue_o
 local function decide(id, of, queue)
   if not legal_id(id) then return skip(id, of.script_type, 'no legal id') end
   local f, why_not = read_fields(id)
-  if not f then return skip(id, of.script_type, why_not) end
+  if not f then
+    -- A program may write the hash after the push.
+    if why_not == NO_SUCH_JOB then note_unindexed(list .. ' ' .. id, at) end
+    return skip(id, of.script_type, why_not)
+  end
   local status = f.status or 'dispatched'
   if status == 'finished' or status == 'error' then return push_again(id, status, of.script_type, queue) end
   if status == 'started' then

@@ -1,5 +1,5 @@
--- Commits an atomic batch: one step. The first decides that all staged jobs are submitted; from then on
--- anyone may make the next steps, which give jobs their names and send them on their way.
+-- Commits an atomic batch: one step. The first only decides that all staged jobs are submitted: if it fails, none is.
+-- From then on anyone may make the next steps, which give jobs their names and send them on their way.
 --
 -- The jobs stand in such an order that the dependents of each within the batch come before it. So a
 -- job that ends between two steps finds all of them.
@@ -29,6 +29,7 @@ if ARGV[2] ~= '' then
   end
   redis.call('PERSIST', batch)
   redis.call('RPUSH', COMMITTING, id_of_batch)
+  return tonumber(ARGV[2])
 end
 
 -- If it has expired, the job is not submitted.

@@ -1,7 +1,7 @@
 -- Fires a periodic job once for each due time, however many supervisors try.
 --
 -- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
---       firing has not ended  4 retention  5 id of the job, another one if it is taken  6 with 'skip': the age in
+--       firing has not ended  4 retention  5 id of the job, another one if it is taken  6 unless 'allow': the age in
 --       us of a firing that was missed and is made up for, 0 if none is  7 the reason why it has no job, else
 --       empty  then the arguments of `submit`
 -- returns two strings:
@@ -17,7 +17,10 @@ local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
 local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history', 'makes_up_us', 'made_up_us')
 if f[1] == nil then return { 'failed', key .. ' has the wrong type' } end
-if f[3] or (tonumber(f[1] or '') or 0) >= due then return { 'past', '' } end
+-- A firing of the future was noted before the clock was set back: it holds back none.
+local fired_us = tonumber(f[1] or '') or 0
+if fired_us > not_ahead(fired_us, math.max(now_us(), due)) then fired_us = 0 end
+if f[3] or fired_us >= due then return { 'past', '' } end
 
 -- A later job may have the id of the job of the last firing.
 local before = legal_id(f[2])

@@ -22,6 +22,7 @@ local keys_of = {
   { 'unsettled', { SETTLING, COMMITTING, NOTES } },
   { 'objects', { OSIS_CONTEXTS, OSIS_UNDECLARED } },
   { 'wrong_types', { WRONG_TYPES } },
+  { 'unindexed', { UNINDEXED } },
   { 'awaited', { AWAITED } },
   { 'expiring', { EXPIRING } },
   { 'expected', { EXPECTED } },

@@ -7,11 +7,14 @@
 -- needs: wrong_type time
 
 local at = now_us()
+-- The score of a message that has been taken is its lease, or the time of its next attempt.
+local function gathers(id, due_us)
+  return due_us > at and tonumber(redis.call('ZSCORE', NOTIFY_DUE, id) or nil) == due_us
+end
 if (redis.call('HGET', NOTIFY_STATE, 'revision') or '0') ~= ARGV[1] then return 0 end
 local first = 3 + 2 * ARGV[2]
 for place = first, #ARGV, 4 do
-  -- It may be under way.
-  if ARGV[place + 2] == 'join' and tonumber(ARGV[place + 1]) * 1000 <= at then return 0 end
+  if ARGV[place + 2] == 'join' and not gathers(ARGV[place], ARGV[place + 1] * 1000) then return 0 end
 end
 redis.call('HINCRBY', NOTIFY_STATE, 'revision', 1)
 for place = 3, first - 1, 2 do redis.call('HSET', NOTIFY_STATE, ARGV[place], ARGV[place + 1]) end

@@ -1,7 +1,7 @@
 -- Puts the jobs of dead boots back to the front of their queues, or ends them at the crash limit.
 --
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
---       2 crash limit  3 retention
+--       2 crash limit  3 retention  4 the longest pause between two looks at leases in ms, 0 for no check of the clock
 -- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
 -- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending illegal dependents foreign_end limits
 
@@ -68,6 +68,21 @@ local function recover(id, boot, is_ahead)
     .. (has_begun and ' died while it ran the job; crash ' .. crashes .. ' of ' .. crash_limit
       or ' died when it had claimed the job ahead'))
 end
+
+-- A lease is judged by renewals, not by one look. If the clock was set, or nobody looked for long, each lease that was not
+-- renewed since lasts on for as long as it had at the last look: within that time a live boot renews it.
+local function keep_leases(pause_us)
+  local last = tonumber(redis.call('HGET', MARKS, 'leases') or '')
+  redis.call('HSET', MARKS, 'leases', integer(at))
+  if not last or at >= last and at - last <= pause_us then return end
+  local leases = redis.call('ZRANGEBYSCORE', BOOTS, '(0', '+inf', 'WITHSCORES')
+  for place = 1, #leases, 2 do
+    local ends = tonumber(leases[place + 1])
+    local is_of_before = ends > last and (ends <= at or at < last)
+    if is_of_before then redis.call('ZADD', BOOTS, integer(at + ends - last), leases[place]) end
+  end
+end
+if tonumber(ARGV[4]) > 0 then keep_leases(tonumber(ARGV[4]) * 1000) end
 
 local boots = { ARGV[1] }
 if ARGV[1] == '' then

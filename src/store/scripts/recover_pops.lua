@@ -64,7 +64,7 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
     local mark = redis.call('HGET', MARKS, queue)
     local since, before = string.match(mark or '', '^(%d+) (%d+)$')
     -- A mark must not last longer because the clock was set back.
-    if since and tonumber(since) > at then since = nil end
+    if since and not_ahead(since, at) ~= tonumber(since) then since = nil end
     if since and at - tonumber(since) >= grace_us then
       local limit = math.min(tonumber(before), head)
       local lost = redis.call('ZREVRANGEBYSCORE', READY .. queue, '(' .. integer(limit), '-inf',

@@ -5,12 +5,13 @@ use std::io::{Seek as _, Write as _};
 use std::time::{Duration, Instant};
 
 use hyper::Uri;
+use lettre::address::Envelope;
 use lettre::message::{Mailbox, header};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls, TlsParameters};
-use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
-use super::secret;
+use super::{DeliveryFailure, secret};
 use crate::config::NotifyConfig;
 use crate::engine::process::{Service, ServiceSpec};
 use crate::error::reason;
@@ -19,28 +20,45 @@ use crate::proto::notification::NotifyMessage;
 /// The time to end after the deadline, before `sendmail` is killed.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
-/// Sends a mail to all addresses.
+/// The exit codes of `sendmail` (sysexits.h) for a mail or an address that it will never take: `EX_DATAERR`, `EX_NOUSER`
+/// and `EX_NOHOST`.
+const REFUSED_FOR_GOOD: [i32; 3] = [65, 67, 68];
+/// The answers of a server that refuse the login, not the mail.
+const LOGIN_REFUSED: [u16; 4] = [530, 534, 535, 538];
+
+/// Sends a mail to one of the addresses; its head names all.
 ///
 /// # Errors
 /// The reason why it was not taken.
-pub(super) async fn send(notify: &NotifyConfig, message: &NotifyMessage) -> Result<(), String> {
+pub(super) async fn send(
+    notify: &NotifyConfig,
+    message: &NotifyMessage,
+    address: &str,
+) -> Result<(), DeliveryFailure> {
     let mail = mail(notify, message)?;
     match &notify.smtp {
-        Some(server) => by_server(notify, message, server, mail).await,
-        None => by_program(notify, &mail).await,
+        Some(server) => by_server(notify, message, server, &mail, address).await,
+        None => by_program(notify, &mail, address).await,
     }
+}
+
+/// Returns the host of addresses without one.
+fn own_host() -> String {
+    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    if host.is_empty() { "localhost".to_owned() } else { host }
+}
+
+/// Reads an address; without `@` it is of this machine.
+fn parsed(address: &str, host: &str) -> Result<Address, String> {
+    let whole =
+        if address.contains('@') { address.to_owned() } else { format!("{address}@{host}") };
+    whole.parse().map_err(|_| format!("{whole} is no address of mail"))
 }
 
 /// Makes the mail. Its subject is one line without control characters, and the crate encodes all headers.
 fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, String> {
-    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
-    let host = if host.is_empty() { "localhost".to_owned() } else { host };
-    let mailbox = |address: &str| {
-        let whole =
-            if address.contains('@') { address.to_owned() } else { format!("{address}@{host}") };
-        let parsed = whole.parse().map_err(|_| format!("{whole} is no address of mail"));
-        parsed.map(|address| Mailbox::new(None, address))
-    };
+    let host = own_host();
+    let mailbox = |address: &str| Ok::<_, String>(Mailbox::new(None, parsed(address, &host)?));
     let mut mail = Message::builder()
         .from(mailbox(&notify.from)?)
         .subject(format!("hero: {}", message.title()))
@@ -57,10 +75,15 @@ async fn by_server(
     notify: &NotifyConfig,
     message: &NotifyMessage,
     server: &str,
-    mail: Message,
-) -> Result<(), String> {
+    mail: &Message,
+    address: &str,
+) -> Result<(), DeliveryFailure> {
+    let to = vec![parsed(address, &own_host())?];
+    let envelope = Envelope::new(mail.envelope().from().cloned(), to);
+    let envelope = envelope.map_err(|error| format!("the mail cannot be made: {error}"))?;
     let url: Uri = server.parse().map_err(|_| "notify.smtp is no url".to_owned())?;
-    let host = url.host().ok_or("notify.smtp has no host")?.trim_matches(['[', ']']).to_owned();
+    let host = url.host().ok_or_else(|| "notify.smtp has no host".to_owned())?;
+    let host = host.trim_matches(['[', ']']).to_owned();
     let is_tls = url.scheme_str() == Some("smtps");
     let user = url.authority().and_then(|of| of.as_str().rsplit_once('@')).map(|(user, _)| user);
     let password = secret(notify, &message.to).await?;
@@ -95,15 +118,25 @@ async fn by_server(
         let credentials = Credentials::new(user.replace("%40", "@"), password.expose().to_owned());
         transport = transport.credentials(credentials);
     }
-    let sent = transport.build().send(mail).await;
-    sent.map(drop).map_err(|error| format!("the server {host} did not take the mail: {error}"))
+    let sent = transport.build().send_raw(&envelope, &mail.formatted()).await;
+    sent.map(drop).map_err(|error| DeliveryFailure {
+        is_permanent: error.is_permanent()
+            && error.status().is_none_or(|code| !LOGIN_REFUSED.contains(&code.into())),
+        reason: format!("the server {host} did not take the mail: {error}"),
+    })
 }
 
-async fn by_program(notify: &NotifyConfig, mail: &Message) -> Result<(), String> {
-    let (notify, mail) = (notify.clone(), mail.formatted());
+async fn by_program(
+    notify: &NotifyConfig,
+    mail: &Message,
+    address: &str,
+) -> Result<(), DeliveryFailure> {
+    let (notify, mail, address) = (notify.clone(), mail.formatted(), address.to_owned());
     let ran = tokio::task::spawn_blocking(move || {
         let program = notify.sendmail.display().to_string();
-        let failed = |error: std::io::Error| format!("cannot run {program}: {}", reason(&error));
+        let failed = |error: std::io::Error| {
+            DeliveryFailure::from(format!("cannot run {program}: {}", reason(&error)))
+        };
         let input = || -> std::io::Result<File> {
             let mut file = tempfile::tempfile()?;
             // Such a program reads lines as this system ends them.
@@ -111,10 +144,10 @@ async fn by_program(notify: &NotifyConfig, mail: &Message) -> Result<(), String>
             file.rewind()?;
             Ok(file)
         };
-        let args = ["-i", "--"].into_iter().map(Into::into);
+        let args = ["-i", "--", &address].into_iter().map(Into::into);
         let spec = ServiceSpec {
             program: notify.sendmail.clone().into(),
-            args: args.chain(notify.mail.iter().map(Into::into)).collect(),
+            args: args.collect(),
             input: Some(input().map_err(failed)?),
             own_group: true,
             ..ServiceSpec::default()
@@ -123,7 +156,10 @@ async fn by_program(notify: &NotifyConfig, mail: &Message) -> Result<(), String>
         let status = service.wait_for(Instant::now() + notify.timeout, KILL_GRACE);
         match status.map_err(failed)? {
             status if status.success() => Ok(()),
-            status => Err(format!("{program} ended with {status}")),
+            status => Err(DeliveryFailure {
+                is_permanent: status.code().is_some_and(|code| REFUSED_FOR_GOOD.contains(&code)),
+                reason: format!("{program} ended with {status}"),
+            }),
         }
     });
     ran.await.map_err(|error| error.to_string())?

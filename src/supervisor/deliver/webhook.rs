@@ -5,7 +5,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use ring::hmac;
 
-use super::secret;
+use super::{DeliveryFailure, secret};
 use crate::config::NotifyConfig;
 use crate::http::HttpPoster;
 use crate::proto::notification::NotifyMessage;
@@ -22,12 +22,15 @@ const SECRET: &str = "{secret}";
 ///
 /// # Errors
 /// The reason, without the secret.
-pub(super) async fn post(notify: &NotifyConfig, message: &NotifyMessage) -> Result<(), String> {
+pub(super) async fn post(
+    notify: &NotifyConfig,
+    message: &NotifyMessage,
+) -> Result<(), DeliveryFailure> {
     let secret = secret(notify, &message.to).await?;
     let secret = secret.as_ref().map_or("", |secret| secret.expose());
     let url = notify.webhook.as_deref().unwrap_or_default();
     if secret.is_empty() && needs_secret(notify) {
-        return Err(format!("{SECRET} is used, but there is no secret: set secret_file"));
+        return Err(format!("{SECRET} is used, but there is no secret: set secret_file").into());
     }
     let poster = HttpPoster::new(&url.replace(SECRET, secret), notify.timeout)?;
     let body = body(notify, message)?;
@@ -35,7 +38,10 @@ pub(super) async fn post(notify: &NotifyConfig, message: &NotifyMessage) -> Resu
     let done = poster.trusting(notify.tls_ca_file.clone()).post(&headers, body).await;
     let hidden =
         |reason: String| if secret.is_empty() { reason } else { reason.replace(secret, "***") };
-    done.map(drop).map_err(|error| hidden(error.to_string()))
+    done.map(drop).map_err(|error| DeliveryFailure {
+        is_permanent: error.is_permanent,
+        reason: hidden(error.to_string()),
+    })
 }
 
 fn needs_secret(notify: &NotifyConfig) -> bool {

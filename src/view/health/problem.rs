@@ -120,6 +120,8 @@ kinds! {
     QueueWithoutActor = "queue_without_actor",
     /// A queue has jobs of a script type that is not configured, and no actor.
     QueueOfUnknownType = "queue_of_unknown_type",
+    /// Programs pushed ids to a list that nobody serves.
+    ListUnserved = "list_unserved",
     /// The first job of a queue waits for long.
     QueueWait = "queue_wait",
     /// Limits hold jobs of a queue.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
-use crate::proto::text::counted;
+use crate::proto::text::{counted, shown};
 use crate::proto::units::brief;
 use crate::store::{EmptiedRedis, RedisState, RiskKind};
 use crate::view::Moment;
@@ -111,6 +111,28 @@ pub(super) fn keys(moment: &Moment, found: &mut Found) {
              that key",
         );
     }
+}
+
+/// Lists that programs pushed to and nobody serves.
+pub(super) fn lists(moment: &Moment, found: &mut Found) {
+    const SHOWN_MAX: usize = 5;
+    if moment.unserved.is_empty() {
+        return;
+    }
+    let some = moment.unserved.iter().take(SHOWN_MAX).map(|(list, length)| match length {
+        Some(length) => format!("{} ({length})", shown(list)),
+        None => shown(list),
+    });
+    let some = some.collect::<Vec<_>>().join(", ");
+    let lists = counted(moment.unserved.len() as u64, "list", "lists");
+    let more = if moment.unserved.len() > SHOWN_MAX { ", …" } else { "" };
+    found.add(
+        (ProblemKind::ListUnserved, Severity::Warning),
+        Subject::Queues,
+        format!("programs pushed to {lists} that nobody serves: {some}{more}"),
+        "no queue has such a name: see the names in hero(7); for the queue of an older worker set \
+         supervisor.legacy_queues",
+    );
 }
 
 /// The clocks of this machine and of each machine with a daemon, by the times of their heartbeats.

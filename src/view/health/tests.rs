@@ -67,7 +67,12 @@ fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let cases: [(Change<'_>, Severity, &str); 26] = [
+    let cases: [(Change<'_>, Severity, &str); 27] = [
+        (
+            &|of| of.unserved = vec![("hero:work_queue:w1".to_owned(), Some(3))],
+            Warning,
+            "programs pushed to 1 list that nobody serves: hero:work_queue:w1 (3)",
+        ),
         (
             &|of| of.failing_notifications = vec![failing_notification()],
             Warning,

@@ -1,6 +1,6 @@
 -- Adopts jobs that older programs pushed into a legacy queue. The copy there stays the right to run the job:
 -- an old worker may still pop it, and a claim removes it.
--- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue pauses expiring type_times
+-- needs: time names routing job owner index events legacy foreign_start prerequisites waiting queue pauses expiring type_times leftovers unindexed
 
 -- Takes the list, window and at of the call, and its functions skip, push_again and count_adopted. Returns true
 -- if there may be more. Older clients push to the head alone, so the oldest of their jobs stands at the end.
@@ -66,6 +66,7 @@ local function adopt_legacy(call)
     if #values == 0 then return call.skip(id, own_type, 'its key is no hash') end
     for number, name in ipairs({ 'status', 'group', 'instance', 'priority' }) do f[name] = present(values[number]) end
     if not f.status and redis.call('EXISTS', JOB .. id) == 0 then
+      note_unindexed(list .. ' ' .. id, at)
       return call.skip(id, own_type, 'no such job')
     end
     local status, legacy = f.status or 'dispatched', values[5]
@@ -79,6 +80,9 @@ local function adopt_legacy(call)
     if status ~= 'dispatched' or legacy then return call.skip(id, own_type, 'its status is ' .. status) end
     note_seen(list, 'pushed_at', at)
     call.count_adopted()
+    -- A program may push the id to its queue as well, a moment later: that is no second run.
+    local SECOND_PUSH_US = 60000000
+    mark_leftover(id, at, SECOND_PUSH_US)
     local prerequisites = list_of_ids(present(values[6]))
     for _, prerequisite in ipairs(list_of_ids(present(values[7]))) do
       prerequisites[#prerequisites + 1] = prerequisite

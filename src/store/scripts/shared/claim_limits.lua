@@ -46,6 +46,8 @@ local function claim_under_limits(claim)
     if limit.rate then
       local starts = LIMIT_STARTS .. limit.name
       redis.call('ZREMRANGEBYSCORE', starts, '-inf', integer(at - limit.period_us))
+      -- Starts of the future were before the clock was set back.
+      redis.call('ZREMRANGEBYSCORE', starts, '(' .. integer(at), '+inf')
       local left = limit.rate - redis.call('ZCARD', starts)
       if left <= 0 and free > 0 then
         look = tonumber(redis.call('ZRANGE', starts, 0, 0, 'WITHSCORES')[2]) + limit.period_us
@@ -74,7 +76,7 @@ local function claim_under_limits(claim)
   local function hold(id, queue, limit, score, look)
     redis.call('ZREM', READY .. queue, id)
     redis.call('ZADD', HELD .. queue, integer(score), id)
-    redis.call('ZADD', LIMIT_HELD .. limit.name, integer(score), queue .. ' ' .. id)
+    redis.call('ZADD', LIMIT_HELD .. limit.name, integer(held_score(queue, score)), queue .. ' ' .. id)
     redis.call('ZADD', LIMITS, integer(look), limit.name)
     redis.call('HDEL', LIMIT_PROBES, limit.name)
     redis.call('HSET', JOB .. id, 'held_by', limit.name)
@@ -113,8 +115,8 @@ local function claim_under_limits(claim)
     for _, limit in ipairs(of) do
       local free, look = free_slots(limit)
       local first = free > 0 and redis.call('ZRANGE', LIMIT_HELD .. limit.name, 0, 0, 'WITHSCORES')[2]
-      -- No job overtakes a job that has waited for longer.
-      local is_behind = first and tonumber(first) < score
+      -- No job overtakes one of its priority that has waited for longer.
+      local is_behind = first and tonumber(first) < held_score(queue, score)
       if (free <= 0 or is_behind) and can_hold(queue, limit.name) then
         hold(id, queue, limit, score, look)
         if is_behind then release(limit, free) end

@@ -6,7 +6,7 @@
 -- serial lane of an actor. For each limit:
 --   LIMIT_RUNNING..limit  jobs that have a slot, by their start
 --   LIMIT_STARTS..limit   starts within the period of its rate
---   LIMIT_HELD..limit     'QUEUE ID' of held jobs, by dispatch
+--   LIMIT_HELD..limit     'QUEUE ID' of held jobs, by priority, and then by dispatch: see held_score
 -- and for all of them:
 --   LIMITS                those that hold jobs, by when to look at them next
 --   LIMIT_PROBES          how many held jobs the next look releases, if not one
@@ -17,6 +17,21 @@
 local function next_probe(at)
   local PROBE_US, PROBE_SPREAD_US = 2000000, 1000000
   return at + PROBE_US + at % PROBE_SPREAD_US - PROBE_SPREAD_US / 2
+end
+
+-- Twice the time of now, so that urgent jobs come before all others in one sorted set, and background ones behind.
+local PRIORITY_US = 3000000000000000
+
+-- The place of a job among those that its limit holds, by its queue and dispatch.
+local function held_score(queue, dispatched)
+  local priority = string.match(queue, ':prio:(%d)$')
+  return dispatched + (priority == '0' and -PRIORITY_US or priority == '2' and PRIORITY_US or 0)
+end
+
+-- The dispatch of a held job by its place.
+local function dispatch_of(score)
+  if score < 0 then return score + PRIORITY_US end
+  return score > PRIORITY_US and score - PRIORITY_US or score
 end
 
 -- Releases the first held jobs of a limit. Returns the ids of those that went to their queues.
@@ -55,7 +70,7 @@ local function release_held(limit, number, at)
       local f = read(id, 'status', 'boot_id')
       if f[1] then redis.call('HDEL', JOB .. id, 'held_by') end
       if f[1] == 'dispatched' then
-        push_in_order(id, queue, tonumber(entries[place + 1]))
+        push_in_order(id, queue, dispatch_of(tonumber(entries[place + 1])))
         released[#released + 1] = id
       elseif f[1] and not is_ours(id, f[2]) and redis.call('PTTL', JOB .. id) < 0 then
         -- A foreign actor has started or ended it: a sweep tends it.

@@ -14,8 +14,9 @@ local function is_second_copy(id, f, script_type, at)
 end
 
 -- Returns the reason why an ended job does not run again; nil if it does, and is dispatched now.
--- `queue` is the queue of the list that held the id, nil for a legacy queue.
-local function run_again(id, hash, queue, own_type, at)
+-- `queue` is the queue of the list that held the id, nil for a legacy queue. A push within `repeat_us` of the end is the
+-- repetition of one whose answer was lost.
+local function run_again(id, hash, queue, own_type, at, repeat_us)
   local f = {}
   for i = 1, #hash, 2 do f[hash[i]] = hash[i + 1] end
   local status = canonical_status(f.status)
@@ -25,6 +26,10 @@ local function run_again(id, hash, queue, own_type, at)
   if is_leftover(f.leftover, at) or queue and queue ~= own
     or LEGACY and queue and is_second_copy(id, f, script_type, at) or own and redis.call('ZSCORE', READY .. own, id) then
     return 'its status is ' .. status
+  end
+  local since_us = at - math.max(microseconds(f.finished_at), microseconds(f.updated_at))
+  if since_us >= 0 and since_us < repeat_us then
+    return 'its status is ' .. status .. ' since a moment ago: a push that was repeated'
   end
   local key = present(f.unique_key) and unique_name(f.unique_key, f.unique_scope)
   local holder = key and holder_of(key)

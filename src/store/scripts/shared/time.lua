@@ -12,6 +12,14 @@ do
   end
 end
 
+-- Returns a time that was noted by this clock, or now if it is later than that: the clock was set back since, and what
+-- waits for the mark must not wait for as long. A mark may be ahead for a moment, where another script wrote it.
+local function not_ahead(mark, at)
+  local SLACK_US = 1000000
+  mark = tonumber(mark or '') or 0
+  return mark > at + SLACK_US and at or mark
+end
+
 -- Lua writes a number this large in exponential form.
 local function integer(number)
   return string.format('%d', number)

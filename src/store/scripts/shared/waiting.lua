@@ -1,5 +1,5 @@
 -- Makes jobs wait for others.
--- needs: wrong_type time names job prerequisites later_owner
+-- needs: wrong_type time names job prerequisites later_owner unindexed
 
 -- Reads the state of a prerequisite, the time of its creation as it is written, and in microseconds. A job of a
 -- program that wrote none, and that no actor has taken, is created now.
@@ -95,6 +95,7 @@ end
 
 -- Registers a job at a prerequisite, which then tells it of its end.
 local function register_at(prerequisite, id)
+  note_if_unindexed(prerequisite)
   if not has_room_for_dependents(prerequisite) then
     redis.call('RPUSH', DEPENDENTS .. prerequisite, id)
     if not has_wrong_type[DEPENDENTS .. prerequisite] then

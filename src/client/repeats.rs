@@ -1,0 +1,78 @@
+//! A submission that is repeated with the id and the content of the one before, as after a lost answer: its job is the one
+//! that is there.
+
+use super::{AwaitedJob, Client, ClientError};
+use crate::proto::job::{Job, JobFiles, JobId};
+
+/// Returns true if a job is the one that another submission of the same id made.
+pub fn is_repeated(known: &Job, given: Job) -> bool {
+    let mut spec = given.spec;
+    let of_content = spec.key_of_content();
+    spec.unique_key = of_content.or(spec.unique_key.take());
+    spec.id.clone_from(&known.spec.id);
+    // A repeated request is in another span.
+    spec.traceparent = known.spec.traceparent;
+    // It tells only whether a program waits for the end.
+    spec.reply = known.spec.reply;
+    // It is of the same content, until another time.
+    if spec.signature.is_none() {
+        spec.signature.clone_from(&known.spec.signature);
+    }
+    spec == known.spec
+}
+
+impl Client {
+    /// Submits a job as [`Client::submit_with_files`] does, or returns the job of its id if that has the same content, and
+    /// whether it is new. Files are not compared.
+    ///
+    /// # Errors
+    /// As [`Client::submit_with_files`].
+    pub async fn submit_or_same(
+        &self,
+        job: Job,
+        files: &JobFiles,
+    ) -> Result<(JobId, bool), ClientError> {
+        let given = job.clone();
+        match self.submit_with_files(job, files).await {
+            Ok(id) => {
+                let is_new = id == given.id;
+                Ok((id, is_new))
+            }
+            Err(error) => Ok((self.same(given, files, error).await?, false)),
+        }
+    }
+
+    /// The same for a job whose end the caller waits for.
+    ///
+    /// # Errors
+    /// As [`Client::submit_awaited`].
+    pub async fn submit_awaited_or_same(
+        &self,
+        job: Job,
+        files: &JobFiles,
+    ) -> Result<(AwaitedJob, bool), ClientError> {
+        let given = job.clone();
+        match self.submit_awaited(job, files).await {
+            Ok(awaited) => {
+                let is_new = awaited.id == given.id;
+                Ok((awaited, is_new))
+            }
+            Err(error) => Ok((self.same(given, files, error).await?.into(), false)),
+        }
+    }
+
+    async fn same(
+        &self,
+        given: Job,
+        files: &JobFiles,
+        error: ClientError,
+    ) -> Result<JobId, ClientError> {
+        match error {
+            ClientError::IdTaken(id) if files.is_empty() => match self.get_job(&id).await {
+                Ok(known) if is_repeated(&known, given) => Ok(id),
+                _ => Err(ClientError::IdTaken(id)),
+            },
+            error => Err(error),
+        }
+    }
+}

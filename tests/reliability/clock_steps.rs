@@ -1,0 +1,60 @@
+//! Steps of Redis's clock: no live actor is declared dead, and nothing waits for as long as the clock was set back.
+
+use std::fs;
+
+use crate::support::{Hero, Redis, can_set_clock, keys, wait_until};
+
+const HOUR_S: i64 = 3600;
+
+/// Returns the number of firings of a periodic job.
+fn firings(redis: &Redis) -> usize {
+    redis.keys(&keys::job("cron-tick-")).len()
+}
+
+#[test]
+fn running_job_of_a_live_actor_is_not_charged_when_the_clock_of_redis_is_set() {
+    if !can_set_clock() {
+        return;
+    }
+    let redis = Redis::with_own_clock();
+    let folder = redis.folder().display().to_string();
+    let hero = Hero::on(&redis).set("type.bash.sandbox.read", &format!("[{folder:?}]"));
+    let supervisor = hero.supervisor().start();
+    let _bash = hero.actor("bash-default-1").start();
+    let go = redis.folder().join("go");
+    let script = format!("until test -e {}; do sleep 0.05; done; echo done", go.display());
+    hero.run(&["submit", "-t", "bash", "--id", "a", "-e", &script]).code(0);
+    let status = || redis.field(&keys::job("a"), "status").unwrap_or_default();
+    wait_until("it runs", || status() == "started");
+    for (step, told) in [(HOUR_S, "forward by"), (0, "back by")] {
+        redis.set_clock(step);
+        let looked = || redis.field(&keys::prefix("MARKS"), "leases").unwrap_or_default();
+        let before = looked();
+        wait_until("the leases were looked at", || looked() != before);
+        let once = looked();
+        wait_until("the leases were looked at twice", || looked() != once);
+        assert_eq!(status(), "started");
+        assert_eq!(redis.field(&keys::job("a"), "crashes"), None);
+        wait_until("the step is told", || supervisor.err().contains(told));
+    }
+    fs::write(go, "").expect("a file");
+    hero.run(&["job", "wait", "a"]).code(0).stdout("done\n");
+    assert_eq!(redis.field(&keys::job("a"), "attempt").as_deref(), Some("1"));
+}
+
+#[test]
+fn periodic_job_fires_on_after_the_clock_of_redis_was_set_back() {
+    if !can_set_clock() {
+        return;
+    }
+    let redis = Redis::with_own_clock();
+    redis.set_clock(HOUR_S);
+    let hero = Hero::on(&redis);
+    let add = ["cron", "add", "tick", "--schedule", "* * * * * *", "--overlap", "allow"];
+    hero.run(&[&add[..], &["-t", "osis", "-e", "1"]].concat()).code(0);
+    let _supervisor = hero.supervisor().start();
+    wait_until("it fires", || firings(&redis) >= 2);
+    redis.set_clock(0);
+    let before = firings(&redis);
+    wait_until("it fires on", || firings(&redis) >= before + 2);
+}
