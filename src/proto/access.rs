@@ -94,6 +94,22 @@ pub struct Bounds {
     pub contexts: Option<BTreeSet<String>>,
 }
 
+impl Bounds {
+    /// Returns why jobs of a script type and group are beyond them; `None` if they are not.
+    pub fn outside(&self, script_type: Option<&str>, group: Option<&str>) -> Option<String> {
+        let checks = [("types", &self.types, script_type), ("groups", &self.groups, group)];
+        checks.into_iter().find_map(|(bound, allowed, value)| {
+            let allowed = allowed.as_ref()?;
+            if value.is_some_and(|value| allowed.contains(value)) {
+                return None;
+            }
+            let value = value.map_or("none".to_owned(), |value| format!("`{value}`"));
+            let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+            Some(format!("{value} is not among the {bound} {}", allowed.join(", ")))
+        })
+    }
+}
+
 /// A token as it is kept. The secret itself is not: only its SHA-256 is known, as the field that holds
 /// this record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

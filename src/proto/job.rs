@@ -33,6 +33,7 @@ mod signed_job;
 mod signing_key;
 mod spec;
 mod status;
+mod submitter_bounds;
 mod tags;
 mod traceparent;
 mod type_times;

@@ -3,7 +3,7 @@
 use redis::ScriptInvocation;
 use serde_json::json;
 
-use super::submission::{named_target, scope_field};
+use super::submission::{fields_of_submitter, named_target};
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
@@ -48,7 +48,7 @@ impl NewGraph {
         for (callback, job) in &self.callbacks {
             let mut texts = Vec::from(named_target(job));
             let fields = job.submitted_fields().into_iter().filter(|(name, _)| *name != "id");
-            let fields = fields.chain(scope_field(job));
+            let fields = fields.chain(fields_of_submitter(job));
             texts.extend(fields.flat_map(|(name, value)| [name.to_owned(), value]));
             script.arg(callback.as_str()).arg(json!(texts).to_string());
         }

@@ -2,6 +2,7 @@
 //! atomic batches.
 
 use redis::ScriptInvocation;
+use serde_json::json;
 
 use super::attempts::kept;
 use super::portions::JOB_WORK;
@@ -72,7 +73,7 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     // The key has it.
     fields.retain(|(name, _)| *name != "id");
     fields.extend(job.graph_id.iter().map(|id| ("graph_id", id.to_string())));
-    fields.extend(scope_field(job));
+    fields.extend(fields_of_submitter(job));
     fields.extend((job.session > 0).then(|| ("session", job.session.to_string())));
     // `submit_jobs.lua` finds it at the end.
     if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {
@@ -82,10 +83,13 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     (job, fields)
 }
 
-/// The field with the owner of a job's unique key, if the key is not shared by all jobs.
-pub(super) fn scope_field(job: &Job) -> Option<(&'static str, String)> {
+/// The fields with the owner of a job's unique key, if the key is not shared by all jobs, and with the bounds of its
+/// submitter.
+pub(super) fn fields_of_submitter(job: &Job) -> Vec<(&'static str, String)> {
     let has_key = job.spec.unique_key.is_some();
-    job.unique_scope.clone().filter(|_| has_key).map(|scope| ("unique_scope", scope))
+    let scope = job.unique_scope.clone().filter(|_| has_key).map(|scope| ("unique_scope", scope));
+    let bounds = job.bounds.as_ref().map(|bounds| ("bounds", json!(bounds).to_string()));
+    scope.into_iter().chain(bounds).collect()
 }
 
 /// The same for a job that pushes no reply, as nobody waits for it. A job that names the format of its reply

@@ -117,7 +117,7 @@ const TRIES: [(&str, &str, &str); 35] = [
 ];
 
 /// Settings that a script does not have for its children: each is refused, and as a parameter means nothing.
-const NOT_OF_A_CHILD: [&str; 22] = [
+const NOT_OF_A_CHILD: [&str; 23] = [
     "id",
     "caller",
     "caller_id",
@@ -131,6 +131,7 @@ const NOT_OF_A_CHILD: [&str; 22] = [
     "graph_id",
     "graph_callback",
     "unique_scope",
+    "bounds",
     "prerequisites_at",
     "message",
     "amqp_scope",

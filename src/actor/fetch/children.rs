@@ -11,7 +11,7 @@ use crate::proto::job::{
     ChildName, GENERATIONS_MAX, Job, JobId, SubmitRule, child_id, shown_place, unique_scope,
 };
 use crate::proto::report::JOB_COURSE;
-use crate::proto::target::{Priority, ScriptType};
+use crate::proto::target::{Fallback, Group, Priority, ScriptType};
 use crate::store::{ChildSubmitted, StoreError, Submitted};
 
 /// Submits them one after the other. Returns the answer as JSON, or the reason why one was refused; those before
@@ -121,6 +121,7 @@ fn to_store(
     let mut done = Vec::new();
     for (place, (mut job, asked)) in jobs.into_iter().zip(&request.new.jobs).enumerate() {
         let at = |why: String| format!("{}{why}", shown_place(place, request.new.is_list));
+        keep_within_bounds(parent, &mut job).map_err(at)?;
         allowed(parent, &job, settings).map_err(at)?;
         // The name is the one that the script gives, not the one of a published script.
         job.spec.name.clone_from(&asked.spec.name);
@@ -151,6 +152,32 @@ fn to_store(
         done.push(job);
     }
     Ok(done)
+}
+
+/// Keeps a child within the bounds of the token that submitted its parent, or the first job above it. Without a group it
+/// is of the group of its parent, if groups are bound.
+fn keep_within_bounds(parent: &Job, child: &mut Job) -> Result<(), String> {
+    let Some(bounds) = &parent.bounds else { return Ok(()) };
+    child.bounds = Some(bounds.clone());
+    let spec = &mut child.spec;
+    if bounds.groups.is_some() {
+        if spec.group.is_none() && spec.instance.is_none() {
+            spec.group.clone_from(&parent.spec.group);
+        }
+        if spec.fallback == Some(Fallback::Type) {
+            return Err("a child cannot have the fallback `type`: the token that submitted its parent is bound to groups"
+                .to_owned());
+        }
+        spec.fallback = spec.fallback.or(Some(Fallback::None));
+    }
+    let default = spec.instance.map(|_| "default");
+    let group = spec.group.as_ref().map(Group::as_str).or(default);
+    match bounds.outside(spec.script_type.as_ref().map(ScriptType::as_str), group) {
+        Some(why) => Err(format!(
+            "the child is beyond the bounds of the token that submitted its parent: {why}"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the type of a parent may submit a job.

@@ -226,6 +226,7 @@ pub static JOB_FIELDS: &[JobField] = &[
         .time("When its latest slow attempt had run for longer than its slow_after"),
     row("unique_key", "Unique key", Settings),
     row("unique_scope", "Unique within", Settings),
+    row("bounds", "Bounds", Settings),
     row("unique_for", "Unique for", Settings).unit(Seconds),
     row("unique_by", "Unique by", Settings),
     row("on_duplicate", "On a duplicate", Settings),

@@ -279,6 +279,7 @@ mod tests {
         "run_at",
         "unique_key",
         "unique_scope",
+        "bounds",
         "limit_key",
         "shard_key",
         "reply",

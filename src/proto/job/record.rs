@@ -12,6 +12,7 @@ use super::signature::FileDigests;
 use super::spec::JobSpec;
 use super::status::JobStatus;
 use super::value::{FieldKind, HashValue};
+use crate::proto::access::Bounds;
 use crate::proto::target::ActorId;
 
 /// One field that only Hero writes.
@@ -89,6 +90,8 @@ job! {
     graph_id: Option<JobId>,
     /// The caller and the context of its unique key; without them the key is shared by all jobs.
     unique_scope: Option<String>,
+    /// The bounds of the token that submitted it, or the first job above it: its children stay within them.
+    bounds: Option<Bounds>,
     /// Its prerequisites were created before this time: a later job with the same id is not a prerequisite.
     prerequisites_at: Option<Timestamp>,
     /// The time when it was stored.

@@ -104,6 +104,7 @@ impl CallContext {
         if groups.is_some() {
             spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
+        job.bounds = self.is_bound().then(|| self.caller.bounds.clone());
         self.scope_key(job)?;
         self.stays_within(job)?;
         self.reaches_nothing_beyond(job)

@@ -519,6 +519,8 @@ class Job(_JobRequired, total=False):
     """The graph or batch that it belongs to."""
     unique_scope: str
     """The caller and the context of its unique key; without them the key is shared by all jobs."""
+    bounds: Dict[str, Any]
+    """The bounds of the token that submitted it, or the first job above it: its children stay within them."""
     prerequisites_at: str
     """Its prerequisites were created before this time: a later job with the same id is not a prerequisite."""
     created_at: str
