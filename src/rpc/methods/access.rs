@@ -186,9 +186,26 @@ impl CallContext {
             return Ok(());
         }
         let job = self.client.corrected_job(id, changes).await?;
+        self.keeps_variables_masked(&self.visible(id).await?, &job)?;
         self.stays_within(&job)?;
         self.reaches_nothing_beyond(&job)?;
         self.has_type(&job)
+    }
+
+    /// Returns whether a job would give variables of a published script, which the caller may not read, to another script.
+    pub(super) fn tells_variables(&self, published: &Job, of: &Job) -> bool {
+        let (before, after) = (&published.spec, &of.spec);
+        let keeps = |(name, value)| before.env_vars.get(name) == Some(value);
+        let is_another = before.uses.is_some() && before.script != after.script;
+        is_another && !self.operates() && after.env_vars.iter().any(keeps)
+    }
+
+    fn keeps_variables_masked(&self, before: &Job, after: &Job) -> Result<(), RpcError> {
+        if !self.tells_variables(before, after) {
+            return Ok(());
+        }
+        let what = "give another script the variables of a published script: set env_vars too";
+        Err(self.may_not(what).with("field", "env_vars"))
     }
 
     /// Returns whether the caller may read jobs of others.

@@ -243,6 +243,9 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
         changes.entry("env_vars").or_insert(Value::Null);
     }
     let mut job = context.client.clone_of(&id, &changes).await?;
+    if context.tells_variables(&seen, &job) {
+        job.spec.env_vars.clear();
+    }
     context.resolve(&mut job).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;

@@ -55,7 +55,7 @@ impl JobSettings {
 }
 
 impl JobDocument {
-    /// Returns the job as the caller may see it: environment variables of others are masked.
+    /// Returns the job as the caller may see it: environment variables of others, and of published scripts, are masked.
     pub(super) fn new(context: &CallContext, job: &Job) -> Self {
         Self::of(context, job.to_json())
     }
@@ -63,7 +63,8 @@ impl JobDocument {
     /// Returns a document of a job as the caller may see it.
     pub(super) fn of(context: &CallContext, mut document: Value) -> Self {
         let is_own = document["caller_id"] == context.caller.name.as_str();
-        if !is_own && !context.operates() {
+        let is_published = !document["uses"].is_null();
+        if (!is_own || is_published) && !context.operates() {
             mask(&mut document);
         }
         Self(document)
