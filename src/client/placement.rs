@@ -24,6 +24,10 @@ impl Client {
                 "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
             return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
         }
+        if job.id.as_str().starts_with('-') {
+            let why = "begins with `-`, which commands take for an option: choose another";
+            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
+        }
         if job.spec.signature.is_some() && !job.has_fixed_id {
             return Err(InvalidJob::new("signature", "needs an id: it signs the id too"));
         }
