@@ -1,5 +1,6 @@
 //! The layers around all pages: who visits, what browsers may do with a page, and pages for errors.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,18 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     site.is_some_and(|site| !["same-origin", "none"].contains(&site))
 }
 
+/// Returns true if a browser could not have said which site made this request: it says so over TLS and to its own machine
+/// alone, so over plain HTTP a page of another site looks like an address that was typed.
+fn tells_no_site(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let address: Uri = host.parse().unwrap_or_default();
+    let name = address.host().unwrap_or_default();
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    let is_own = bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let is_own = is_own || bare.eq_ignore_ascii_case("localhost");
+    !headers.contains_key("sec-fetch-site") && !is_own
+}
+
 /// Returns the caller: by the listener's word, else by the session.
 async fn caller(site: &Site, request: &Parts) -> PageResult<Option<(Arc<Caller>, Option<String>)>> {
     if let Some(caller) = request.extensions.get::<Arc<Caller>>() {
@@ -187,7 +200,7 @@ pub(super) async fn signed_in_by_link(
         let query = [("refused", refused), ("next", kept)];
         Redirect::to(&site.links.with("/login", &query)).into_response()
     };
-    if is_from_elsewhere(&request.headers) {
+    if is_from_elsewhere(&request.headers) || tells_no_site(&request.headers) {
         return to_form(REFUSED_LINK);
     }
     let failed = |error: PageError| refused(error.status, &error.text, &site.links);
@@ -225,6 +238,24 @@ fn refuse(site: &Site, request: &Parts) -> Response {
 mod tests {
     use super::super::links::SiteLinks;
     use super::*;
+
+    #[test]
+    fn link_over_plain_http_signs_in_only_on_the_own_machine() {
+        let headers = |pairs: &[(&'static str, &'static str)]| -> HeaderMap {
+            let pair = |(name, value): &(&'static str, &'static str)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            };
+            pairs.iter().map(pair).collect()
+        };
+        for host in ["localhost", "localhost:8470", "127.0.0.1:8470", "[::1]:8470", "[::1]"] {
+            assert!(!tells_no_site(&headers(&[("host", host)])), "{host}");
+        }
+        for host in ["hero.example.org", "192.0.2.7:8470", "localhost.example.org", ""] {
+            assert!(tells_no_site(&headers(&[("host", host)])), "{host}");
+            let told = headers(&[("host", host), ("sec-fetch-site", "none")]);
+            assert!(!tells_no_site(&told), "{host}");
+        }
+    }
 
     #[test]
     fn address_goes_on_without_its_token_and_never_to_another_site() {
