@@ -10,6 +10,7 @@ mod methods;
 mod nouns;
 mod older;
 mod published;
+mod rights;
 mod shards;
 mod unique_keys;
 

@@ -1,0 +1,378 @@
+//! Rights are decided on the job that has an id when it is changed or read: ids that are taken, that were used again, and
+//! jobs that are written by another name.
+
+use std::thread;
+
+use hero::rpc::{Bounds, Caller, Scope, code};
+use serde_json::{Value, json};
+
+use super::{Api, admin, caller, words};
+use crate::support::{keys, wait_until};
+
+const FAR: &str = "2999-01-01T00:00:00Z";
+
+fn submitter() -> Caller {
+    caller("sub", &[Scope::Submit])
+}
+
+/// The callers that may not see the job of the victim.
+fn strangers() -> [Caller; 2] {
+    let bounds = Bounds { callers: words(&["sub"]), ..Bounds::default() };
+    [submitter(), Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit]) }]
+}
+
+fn osis(id: &str, script: &str, more: Value) -> Value {
+    let mut job = json!({ "id": id, "script": script, "script_type": "osis" });
+    if let (Some(job), Value::Object(more)) = (job.as_object_mut(), more) {
+        job.extend(more);
+    }
+    job
+}
+
+/// The job of somebody else, whose output is `hush`.
+fn victim(id: &str, more: Value) -> Value {
+    let mut job = osis(id, "\"hush\"", json!({ "caller_id": "victim", "context_id": "home" }));
+    if let (Some(job), Value::Object(more)) = (job.as_object_mut(), more) {
+        job.extend(more);
+    }
+    job
+}
+
+fn fields(api: &Api, id: &str) -> Vec<String> {
+    let mut fields: Vec<String> = api
+        .redis
+        .ask::<Vec<String>>(&format!("HGETALL {}", keys::job(id)))
+        .chunks(2)
+        .map(|pair| pair.join("="))
+        .collect();
+    fields.sort();
+    fields
+}
+
+#[test]
+fn refused_job_of_a_batch_is_no_known_prerequisite_of_the_others() {
+    let api = Api::start(&["osis-default-1"]);
+    api.call("job.run", json!([victim("v", json!({}))]));
+    for (number, who) in strangers().iter().enumerate() {
+        let own = format!("own-{number}");
+        for waits in ["prerequisites", "after_any"] {
+            let dependent = osis(&own, "1", json!({ waits: ["v"] }));
+            let batch = json!([[osis("v", "1", json!({})), dependent]]);
+            let done = api.call_as(who, "batch.submit", batch).expect("a result");
+            assert_eq!(done["ids"], json!([]), "{done}");
+            assert_eq!(done["refused"].as_array().map(Vec::len), Some(2), "{done}");
+            assert_eq!(fields(&api, &own), [""; 0]);
+        }
+        // A job of the batch that was stored is one.
+        let first = format!("first-{number}");
+        let dependent = osis(&own, "1", json!({ "prerequisites": [first] }));
+        let batch = json!([[osis(&first, "1", json!({})), dependent]]);
+        let done = api.call_as(who, "batch.submit", batch).expect("a result");
+        assert_eq!(done["ids"].as_array().map(Vec::len), Some(2), "{done}");
+    }
+}
+
+#[test]
+fn graph_changes_no_later_job_with_the_id_of_a_deleted_member() {
+    let api = Api::start(&["osis-default-1"]);
+    let far = json!({ "run_at": FAR });
+    for (number, who) in [submitter(), admin()].iter().enumerate() {
+        for (method, member, later) in [
+            ("graph.delete", far.clone(), victim("", far.clone())),
+            ("graph.stop", far.clone(), victim("", far.clone())),
+            (
+                "graph.retry",
+                json!({ "script": "throw 1" }),
+                victim("", json!({ "script": "throw 2" })),
+            ),
+        ] {
+            let (id, graph) =
+                (format!("m-{number}-{}", &method[6..]), format!("g-{number}-{}", &method[6..]));
+            let of_b = format!("b-{id}");
+            let other = json!({ "name": "b", "job": osis(&of_b, "1", json!({})) });
+            let jobs = json!([{ "name": "a", "job": osis(&id, "1", member) }, other]);
+            api.call_as(who, "graph.submit", json!({ "id": graph, "jobs": jobs }))
+                .expect("a graph");
+            let is_over = method == "graph.retry";
+            let at_rest = |id: &str, state: &str| {
+                let state = format!("status={state}");
+                wait_until("the job rests", || fields(&api, id).contains(&state));
+            };
+            at_rest(&id, if is_over { "error" } else { "scheduled" });
+            at_rest(&of_b, "finished");
+            api.call_as(who, "job.delete", json!([id])).expect("its own");
+            let mut later = later;
+            later["id"] = json!(id);
+            api.call("job.submit", json!([later]));
+            at_rest(&id, if is_over { "error" } else { "scheduled" });
+            let before = fields(&api, &id);
+            api.call_as(who, method, json!([graph])).expect("its own graph");
+            assert_eq!(fields(&api, &id), before, "{method}");
+        }
+    }
+}
+
+#[test]
+fn graph_names_no_later_job_with_the_id_of_a_deleted_member_as_its_step() {
+    let api = Api::start(&[]);
+    let far = |id: &str| osis(id, "1", json!({ "run_at": FAR }));
+    let jobs = json!([{ "name": "a", "job": far("m") }, { "name": "b", "job": far("n") }]);
+    let who = submitter();
+    api.call_as(&who, "graph.submit", json!({ "id": "g", "jobs": jobs })).expect("a graph");
+    api.call_as(&who, "job.delete", json!(["m"])).expect("its own");
+    api.call("job.submit", json!([victim("m", json!({ "name": "hush", "run_at": FAR }))]));
+    let (_, error) = api.fails(&who, "graph.retry", json!({ "id": "g", "from": "c" }));
+    assert!(error.message.contains("jobs: b") && !error.message.contains("hush"), "{error}");
+}
+
+#[test]
+fn periodic_job_is_judged_by_the_type_that_it_is_read_with() {
+    let api = Api::with(&[], |hero| hero.add("[type.wild]\nengine = \"sal\"\n"));
+    let all = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
+    let other = caller("other", &all);
+    let add = |name: &str, field: &str, kind: &str| json!({ "name": name, "schedule": "@yearly", "job": { "script": "1", field: kind } });
+    for field in ["script_type", "type"] {
+        let (code, error) = api.fails(&other, "cron.add", add("c", field, "wild"));
+        assert_eq!(code, code::NOT_PERMITTED, "{field}: {error}");
+        api.call_as(&other, "cron.add", add(field, field, "osis")).expect("it has a sandbox");
+        // Of a job in Redis.
+        let edit = json!({ "name": field, "job": { field: "wild" } });
+        let (code, error) = api.fails(&other, "cron.edit", edit);
+        assert_eq!(code, code::NOT_PERMITTED, "{field}: {error}");
+    }
+    api.site
+        .hero
+        .run(&["cron", "add", "own", "--schedule", "@yearly", "-t", "wild", "-e", "1"])
+        .code(0);
+    let edit = |job: Value| json!({ "name": "own", "schedule": "@daily", "job": job });
+    let (code, error) = api.fails(&other, "cron.edit", edit(json!({ "script": "2" })));
+    assert_eq!(code, code::NOT_PERMITTED, "{error}");
+    api.call_as(&other, "cron.edit", edit(json!({}))).expect("the schedule alone");
+}
+
+#[test]
+fn wait_returns_no_later_job_that_has_the_id() {
+    let api = Api::start(&["osis-default-1"]);
+    for (number, who) in strangers().iter().enumerate() {
+        for method in ["job.run", "run_job", "run_job_and_await_result", "job.wait"] {
+            if method == "job.wait" && !who.scopes.has(Scope::Read) {
+                continue;
+            }
+            let id = format!("w-{number}-{method}");
+            let id = id.replace('.', "-");
+            let own = osis(&id, "\"own\"", json!({ "run_at": FAR }));
+            let asked = if method == "job.wait" {
+                api.call_as(who, "job.submit", json!([own])).expect("its own");
+                json!({ "id": id, "wait": 20 })
+            } else {
+                json!({ "job": own, "wait": 20 })
+            };
+            let answer = thread::scope(|scope| {
+                let waiting = scope.spawn(|| api.call_as(who, method, asked));
+                wait_until("it is stored", || !fields(&api, &id).is_empty());
+                api.call_as(who, "job.delete", json!([id])).expect("its own");
+                api.call("job.submit", json!([victim(&id, json!({}))]));
+                waiting.join().expect("an answer")
+            });
+            let told = match &answer {
+                Ok(job) => job.to_string(),
+                Err(error) => format!("{error} {:?}", error.data),
+            };
+            assert!(!told.contains("hush"), "{method}: {told}");
+        }
+    }
+}
+
+#[test]
+fn variables_of_a_published_script_are_masked_for_those_who_run_it() {
+    let api = Api::start(&["osis-default-1"]);
+    let settings = json!({ "script_type": "osis", "env_vars": { "TOKEN": "s3cret" } });
+    api.call("script.publish", json!({ "name": "deploy", "script": "1", "settings": settings }));
+    let who = caller("ann", &[Scope::Read, Scope::Submit]);
+    let done = api.call_as(&who, "job.run", json!([{ "uses": "deploy" }])).expect("a job");
+    assert_eq!(done["env_vars"]["TOKEN"], "***", "{done}");
+    let id = &done["id"];
+    let shown = api.call_as(&who, "job.get", json!([id])).expect("its own");
+    assert_eq!(shown["env_vars"]["TOKEN"], "***");
+    assert_eq!(api.call("job.get", json!([id]))["env_vars"]["TOKEN"], "s3cret");
+    // With a script of its own the caller has no variables that it may not read.
+    let retry = |changes: Value| json!({ "id": id, "changes": changes });
+    let (refused, error) = api.fails(&who, "job.retry", retry(json!({ "script": "ENV.TOKEN" })));
+    assert_eq!(refused, code::NOT_PERMITTED, "{error}");
+    let changes = json!({ "script": "ENV.TOKEN", "uses": null, "script_type": "osis" });
+    let copied = api.call_as(&who, "job.clone", json!({ "id": id, "changes": changes }));
+    let copied = copied.expect("without the variables")["id"].clone();
+    assert_eq!(api.call("job.wait", json!([copied]))["env_vars"], Value::Null);
+}
+
+#[test]
+fn child_stays_within_the_bounds_of_the_token_that_submitted_its_parent() {
+    let api = Api::with(&["bash-g-1", "bash-default-1", "osis-g-1"], |hero| {
+        hero.set("type.bash.may_submit", "[\"bash\", \"osis\"]")
+    });
+    let bounds = Bounds { types: words(&["bash"]), groups: words(&["g"]), ..Bounds::default() };
+    let who = Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit]) };
+    let script = |child: &Value| {
+        let asked = json!({ "submit": child }).to_string();
+        format!(
+            "printf '%s\\n' '{asked}' >&$HERO_FD; read -r answer <&$HERO_FD_IN; echo \"$answer\""
+        )
+    };
+    let answer = |who: &Caller, child: Value| {
+        let job = json!({ "script": script(&child), "script_type": "bash", "group": "g" });
+        let ran = api.call_as(who, "job.run", json!({ "job": job, "wait": 30 })).expect("a job");
+        serde_json::from_str::<Value>(ran["output"].as_str().expect("an answer")).expect("JSON")
+    };
+    let child = |more: Value| {
+        let mut child = json!({ "type": "bash", "script": "echo 1", "name": "c" });
+        child
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("an object").clone());
+        child
+    };
+    for beyond in [
+        json!({ "group": "default" }),
+        json!({ "instance": 1 }),
+        json!({ "fallback": "type" }),
+        json!({ "type": "osis" }),
+    ] {
+        let told = answer(&who, child(beyond.clone()));
+        assert!(
+            told["error"].as_str().is_some_and(|why| why.contains("token")),
+            "{beyond}: {told}"
+        );
+        // The operator has allowed it to the type: other callers may.
+        let told = answer(&admin(), child(beyond.clone()));
+        assert!(told["ok"]["id"].is_string(), "{beyond}: {told}");
+    }
+    let told = answer(&who, child(json!({})));
+    let id = &told["ok"]["id"];
+    let done = api.call_as(&who, "job.wait", json!([id])).expect("within its bounds");
+    assert_eq!((&done["group"], &done["fallback"]), (&json!("g"), &json!("none")), "{done}");
+    assert_eq!(done["bounds"], json!({ "types": ["bash"], "groups": ["g"] }), "{done}");
+}
+
+/// The owner of a job: caller, script type, group, context.
+type Owner = [&'static str; 4];
+
+const OWN: Owner = ["ann", "osis", "io", "work"];
+const OWNERS: [Owner; 5] = [
+    OWN,
+    ["bob", "osis", "io", "work"],
+    ["ann", "other", "io", "work"],
+    ["ann", "osis", "far", "work"],
+    ["ann", "osis", "io", "home"],
+];
+/// The state of the id that a call names.
+const LIVES: [&str; 3] = ["first", "used again", "deleted"];
+
+/// The ways to name a job as a prerequisite of another one: the parameters for the job that is named, and the id of the new one.
+const WAYS: [(&str, fn(&str, Value) -> Value); 10] = [
+    ("job.submit", |_, new| json!([new])),
+    ("job.create", |_, new| json!([new])),
+    ("create_job", |_, new| json!([new])),
+    ("job.run", |_, new| json!({ "job": new, "wait": 0 })),
+    ("run_job", |_, new| json!({ "job": new, "wait": 0 })),
+    ("batch.submit", |_, new| json!([[new]])),
+    ("batch.submit", |_, new| json!([[new], true])),
+    // Beside a job that has the id, which is refused.
+    ("batch.submit", |of, new| json!([[own(of), new]])),
+    ("graph.submit", |_, new| json!([[{ "name": "a", "job": new }]])),
+    ("graph.submit", |of, mut new| {
+        new["prerequisites"] = json!([]);
+        json!([[{ "name": "a", "job": new, "after": [of] }]])
+    }),
+];
+
+fn of_owner(id: &str, [caller, script_type, group, context]: Owner) -> Value {
+    json!({
+        "id": id, "script": "1", "script_type": script_type, "group": group, "caller_id": caller,
+        "context_id": context,
+    })
+}
+
+/// A job of the token: without a context, which a token with other bounds may not name.
+fn own(id: &str) -> Value {
+    let [_, script_type, group, _] = OWN;
+    json!({ "id": id, "script": "1", "script_type": script_type, "group": group })
+}
+
+/// The six tokens, all of ann.
+fn tokens() -> [Caller; 6] {
+    let all = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
+    let bound = |bounds| Caller { bounds, ..caller("ann", &all) };
+    let free = Bounds::default;
+    [
+        caller("ann", &all[..2]),
+        caller("ann", &all[1..2]),
+        bound(Bounds { types: words(&["osis"]), ..free() }),
+        bound(Bounds { groups: words(&["io"]), ..free() }),
+        bound(Bounds { callers: words(&["ann"]), ..free() }),
+        bound(Bounds { contexts: words(&["work"]), ..free() }),
+    ]
+}
+
+/// Returns whether a token may wait for a job and get its output.
+fn may_see(token: &Caller, [of, script_type, group, context]: Owner) -> bool {
+    let Bounds { types, groups, callers, contexts } = &token.bounds;
+    let bounds = [(types, script_type), (groups, group), (callers, of), (contexts, context)];
+    let is_within =
+        bounds.iter().all(|(names, name)| names.as_ref().is_none_or(|all| all.contains(*name)));
+    is_within && (token.scopes.has(Scope::Read) || of == token.name)
+}
+
+#[test]
+fn new_job_waits_only_for_jobs_that_its_submitter_may_see() {
+    let api = Api::with(&[], |hero| hero.add("[type.other]\nengine = \"osis\"\n"));
+    let make = |id: &str, owner: Owner| drop(api.call("job.create", json!([of_owner(id, owner)])));
+    let mut wrong = Vec::new();
+    for (place, token) in tokens().iter().enumerate() {
+        for (number, owner) in OWNERS.into_iter().enumerate() {
+            for (at, life) in LIVES.into_iter().enumerate() {
+                let id = format!("j-{place}-{number}-{at}");
+                make(&id, if life == "used again" { OWN } else { owner });
+                if life != "first" {
+                    api.call("job.delete", json!([id]));
+                }
+                if life == "used again" {
+                    make(&id, owner);
+                }
+                for (way, (method, params)) in WAYS.into_iter().enumerate() {
+                    let dependent = format!("{id}-{way}");
+                    let mut new = own(&dependent);
+                    new["prerequisites"] = json!([id]);
+                    // The job beside it takes an id that is free.
+                    let is_free = life == "deleted";
+                    let takes = is_free
+                        && params(&id, new.clone())
+                            .to_string()
+                            .contains(&format!("\"id\":\"{id}\""));
+                    let _ = api.call_as(token, method, params(&id, new));
+                    let expected = if is_free { takes } else { may_see(token, owner) };
+                    if fields(&api, &dependent).is_empty() == expected {
+                        wrong.push(format!(
+                            "{method} {way} for a job of {owner:?}, {life}, by {token:?}"
+                        ));
+                    }
+                    if takes {
+                        api.call("job.delete", json!([id]));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn id_that_a_command_would_take_for_an_option_is_refused() {
+    let api = Api::start(&[]);
+    for id in ["--dead", "-y"] {
+        let (_, error) = api.fails(&submitter(), "job.submit", json!([osis(id, "1", json!({}))]));
+        assert!(error.message.contains("for an option"), "{error}");
+        let batch = json!([[osis(id, "1", json!({}))]]);
+        let done = api.call_as(&submitter(), "batch.submit", batch).expect("a result");
+        assert_eq!(done["ids"], json!([]), "{done}");
+    }
+}
