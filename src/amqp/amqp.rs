@@ -5,6 +5,7 @@ extern crate self as amqp;
 use hero_client as client;
 use hero_config as config;
 use hero_error as error;
+use hero_http as http;
 use hero_proto as proto;
 use hero_store as store;
 use hero_trace as trace;

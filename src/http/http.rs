@@ -1,5 +1,9 @@
 //! Posts to a URL over HTTP, with TLS for `https`. Redirects are not followed: they could lead to an address inside.
 
+mod tls;
+
+pub use tls::client_tls;
+
 use hero_config as config;
 use hero_proto as proto;
 
@@ -13,9 +17,8 @@ use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::CertificateError;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -212,30 +215,16 @@ fn is_of_unknown_authority(error: &std::io::Error) -> bool {
     matches!(inner, Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)))
 }
 
-/// Returns the TLS of a client: by the authorities of a file, else by the machine's, which `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` may replace, as for openssl.
+/// Returns the TLS of posts: by the authorities of a file, else by the machine's.
 async fn connector(authorities: Option<PathBuf>) -> Result<TlsConnector, String> {
     let read = tokio::task::spawn_blocking(move || {
-        let mut roots = RootCertStore::empty();
-        if let Some(file) = authorities {
-            let wrong = |error: String| format!("cannot read {}: {error}", file.display());
-            let certificates = CertificateDer::pem_file_iter(&file);
-            let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
-            for certificate in certificates {
-                let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-                roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-            }
+        let mut config = if let Some(file) = authorities {
+            let wrong = |reason: String| format!("cannot read {}: {reason}", file.display());
+            let pem = std::fs::read(&file).map_err(|error| wrong(error.to_string()))?;
+            client_tls(Some(&pem)).map_err(wrong)?
         } else {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-        if roots.is_empty() {
-            return Err("no certificate authority is known: install ca-certificates".to_owned());
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| error.to_string())?;
-        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+            client_tls(None)?
+        };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(TlsConnector::from(Arc::new(config)))
     });

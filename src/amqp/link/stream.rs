@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,11 @@ use async_rs::traits::Reactor;
 use async_rs::util::RuntimeParts;
 use futures_core::Stream;
 use futures_io::{AsyncRead, AsyncWrite};
-use lapin::AsyncTcpStream;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::mend::FrameMender;
 
@@ -30,9 +35,14 @@ pub(super) fn runtime() -> async_rs::Runtime<MendingRuntime> {
 #[derive(Clone, Debug)]
 pub(super) struct MendingReactor(Tokio);
 
+/// A connection over TCP, or TLS over one.
+trait Transport: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin {}
+
+impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin> Transport for T {}
+
 /// A stream whose frames are mended.
 pub(super) struct MendedStream {
-    inner: AsyncTcpStream<<Tokio as Reactor>::TcpStream>,
+    inner: Box<dyn Transport>,
     mender: FrameMender,
     /// Mended bytes, and how many of them were read.
     ready: Vec<u8>,
@@ -40,8 +50,23 @@ pub(super) struct MendedStream {
 }
 
 impl MendedStream {
-    pub(super) fn new(inner: AsyncTcpStream<<Tokio as Reactor>::TcpStream>) -> Self {
+    fn new(inner: impl Transport + 'static) -> Self {
+        let inner = Box::new(inner);
         Self { inner, mender: FrameMender::default(), ready: Vec::new(), read: 0 }
+    }
+
+    /// Connects to a server, with TLS if there is one.
+    pub(super) async fn open(
+        host: &str,
+        port: u16,
+        tls: Option<Arc<ClientConfig>>,
+    ) -> io::Result<Self> {
+        let host = host.trim_matches(['[', ']']);
+        let stream = TcpStream::connect((host, port)).await?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = tls else { return Ok(Self::new(stream)) };
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        Ok(Self::new(TlsConnector::from(tls).connect(name, stream).await?))
     }
 }
 
@@ -56,14 +81,15 @@ impl AsyncRead for MendedStream {
             this.ready.clear();
             this.read = 0;
             let mut portion = [0; PORTION];
-            let number = ready!(Pin::new(&mut this.inner).poll_read(context, &mut portion))?;
-            if number == 0 {
+            let mut portion = ReadBuf::new(&mut portion);
+            ready!(Pin::new(&mut this.inner).poll_read(context, &mut portion))?;
+            if portion.filled().is_empty() {
                 this.ready = this.mender.rest();
                 if this.ready.is_empty() {
                     return Poll::Ready(Ok(0));
                 }
             }
-            this.mender.take(&portion[..number], &mut this.ready);
+            this.mender.take(portion.filled(), &mut this.ready);
         }
         let left = &this.ready[this.read..];
         let number = left.len().min(buffer.len());
@@ -95,7 +121,7 @@ impl AsyncWrite for MendedStream {
     }
 
     fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_close(context)
+        Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }
 
@@ -123,7 +149,7 @@ impl Reactor for MendingReactor {
         &self,
         address: SocketAddr,
     ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
-        let connecting = self.0.tcp_connect_addr(address);
-        async move { Ok(MendedStream::new(AsyncTcpStream::Plain(connecting.await?))) }
+        let connecting = TcpStream::connect(address);
+        async move { Ok(MendedStream::new(connecting.await?)) }
     }
 }

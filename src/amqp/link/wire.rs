@@ -1,19 +1,20 @@
 //! One connection that is opened when it is needed, and again after it was lost.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_rs::TokioRuntime;
 use lapin::AsyncTcpStream;
-use lapin::tcp::{AMQPUriTcpExt as _, OwnedTLSConfig};
-use lapin::uri::AMQPUri;
+use lapin::uri::{AMQPScheme, AMQPUri};
 use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use tokio_rustls::rustls::ClientConfig;
 
 use super::error::{About, LinkError};
 use super::stream::{self, MendedStream};
 use crate::config::AmqpConfig;
+use crate::http::client_tls;
 
 /// The longest wait for a connection, and for an answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,7 +24,8 @@ const HEARTBEAT_S: u16 = 10;
 /// The way to RabbitMQ.
 pub(super) struct Way {
     uri: AMQPUri,
-    authorities: Option<String>,
+    /// The TLS with the configured authority; without one, the machine's are read for each connection.
+    tls: Option<Arc<ClientConfig>>,
     pub(super) address: String,
     pub(super) vhost: String,
 }
@@ -42,22 +44,33 @@ impl Way {
         if let Some(password) = config.password().map_err(|error| settings(error.to_string()))? {
             password.expose().clone_into(&mut uri.authority.userinfo.password);
         }
-        let tls = config.tls().map_err(|error| settings(error.to_string()))?;
-        let authorities = match tls.and_then(|tls| tls.authorities) {
-            Some(pem) => Some(
-                String::from_utf8(pem)
-                    .map_err(|_| settings("amqp.tls_ca_file is not a file in PEM".to_owned()))?,
-            ),
-            None => None,
-        };
+        let files = config.tls().map_err(|error| settings(error.to_string()))?;
+        let authorities = files.and_then(|files| files.authorities);
+        let tls = authorities.map(|pem| client_tls(Some(&pem)).map(Arc::new)).transpose();
+        let tls =
+            tls.map_err(|reason| settings(format!("cannot use amqp.tls_ca_file: {reason}")))?;
         let (address, vhost) = (config.url.redacted(), config.url.vhost());
-        Ok(Self { uri, authorities, address, vhost })
+        Ok(Self { uri, tls, address, vhost })
     }
 
     /// Returns the user and the password.
     pub(super) fn login(&self) -> (&str, &str) {
         let login = &self.uri.authority.userinfo;
         (&login.username, &login.password)
+    }
+
+    /// Opens the stream of a connection.
+    async fn open(&self) -> io::Result<MendedStream> {
+        let (host, port) = (&self.uri.authority.host, self.uri.authority.port);
+        let tls = match (&self.uri.scheme, &self.tls) {
+            (AMQPScheme::AMQP, _) => None,
+            (AMQPScheme::AMQPS, Some(tls)) => Some(Arc::clone(tls)),
+            (AMQPScheme::AMQPS, None) => {
+                let read = tokio::task::spawn_blocking(|| client_tls(None)).await?;
+                Some(Arc::new(read.map_err(io::Error::other)?))
+            }
+        };
+        MendedStream::open(host, port, tls).await
     }
 
     /// Waits for the answer of RabbitMQ to a call.
@@ -116,12 +129,8 @@ impl Wire {
     async fn connect(&self) -> Result<Connection, LinkError> {
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.clone().into());
-        let tls = OwnedTLSConfig { identity: None, cert_chain: self.way.authorities.clone() };
-        let connect = async move |uri: AMQPUri, _| {
-            let tokio = TokioRuntime::tokio_current();
-            let inner = uri.connect_with_config_async(tls.as_ref(), &tokio).await?;
-            Ok(AsyncTcpStream::Plain(MendedStream::new(inner)))
-        };
+        let way = Arc::clone(&self.way);
+        let connect = async move |_, _| Ok(AsyncTcpStream::Plain(way.open().await?));
         let uri = self.way.uri.clone();
         let connecting = Connection::connector(uri, stream::runtime(), connect, properties);
         self.way.call("the login", connecting).await
