@@ -10,6 +10,7 @@
 mod amqp;
 mod chaos;
 mod clients;
+mod documents;
 pub(crate) mod e2e;
 mod escape;
 mod foreign;
@@ -22,5 +23,4 @@ mod reliability;
 mod rpc;
 mod store;
 mod support;
-mod tidy;
 mod web;

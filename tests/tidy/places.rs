@@ -1,7 +1,5 @@
 //! The rule that each file and folder that a page for developers names exists.
 
-use std::path::Path;
-
 use regex::Regex;
 
 use super::source::numbered;
@@ -34,7 +32,7 @@ pub(super) fn faults(files: &[(String, String)]) -> Vec<String> {
                 let expression = expression(named);
                 // A folder of pictures has no text.
                 let exists = files.iter().any(|(file, _)| expression.is_match(file))
-                    || Path::new(env!("CARGO_MANIFEST_DIR")).join(named).is_dir();
+                    || super::root().join(named).is_dir();
                 if !is_elsewhere && !exists {
                     faults.push(format!("{path}:{number}: names `{named}`, which does not exist"));
                 }

@@ -10,14 +10,14 @@ const READ: &[&str] =
     &["src/", "docs/", "man/", "README.md", "ARCHITECTURE.md", "etc/", "examples/", "systemd/"];
 
 /// A phrase says less than the term that it stands for.
-const PHRASES: &str = r"(?i)there (is|are) none of|none of (its|their)\b|\bshuts? (itself |themselves )?in(to)?\b|how manieth|\bsomebody\b|\bwhoever\b|\bwhatever\b|\banew\b|at the most\b|takes? leave|sign of life";
+const PHRASES: &str = r"(?i-u)there (is|are) none of|none of (its|their)\b|\bshuts? (itself |themselves )?in(to)?\b|how manieth|\bsomebody\b|\bwhoever\b|\bwhatever\b|\banew\b|at the most\b|takes? leave|sign of life";
 /// A pronoun stands for the noun that it should repeat, or a word of another language for the term.
 const RIDDLES: &str =
-    r"\b[Tt](hat|hose) of\b|\bfor want of\b|\b(its|their|the|at) begin\b|\b(way|order) in which\b";
+    r"(?-u)\b[Tt](hat|hose) of\b|\bfor want of\b|\b(its|their|the|at) begin\b|\b(way|order) in which\b";
 /// The starts of files that are made from texts in `src/` or docs/, where the rule reads them.
 const MADE: &[&str] =
     &["etc/hero.toml", "man/hero.", "docs/hero.schema", "docs/open", "docs/sal.", "docs/osis."];
-const DOC_STARTS: &str = r"^\s*//[/!] (What|Whether|How|Those|Who)\b";
+const DOC_STARTS: &str = r"^\s*//[/!] (What|Whether|How|Those|Who)(?-u:\b)";
 
 /// Returns one fault for each line that breaks the rule.
 pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {

@@ -9,12 +9,10 @@ use clap::{CommandFactory, Parser};
 use hero::cli::Cli;
 use regex::Regex;
 
-use super::source::numbered;
-
 /// Returns the lines of blocks of shell in a page, with their numbers; continued lines as one.
 fn shell_lines(page: &str) -> Vec<(usize, String)> {
     let (mut lines, mut is_shell, mut open) = (Vec::new(), false, None::<(usize, String)>);
-    for (number, line) in numbered(page) {
+    for (number, line) in (1..).zip(page.lines()) {
         if let Some(language) = line.trim_start().strip_prefix("```") {
             is_shell = matches!(language, "sh" | "bash" | "ini");
             continue;
