@@ -12,6 +12,17 @@ const PLACES: [&str; 4] = ["tests/foreign", "tests/osis/", "tests/e2e/protocol.r
 /// A key in the default namespace, or a key without its namespace.
 const KEY: &str = r"(?-u:\b)hero:[^\s:]|(?-u:\b)(q|meta):[a-z]";
 
+/// Returns one fault for each place that may spell keys and spells none.
+pub(super) fn unneeded_entries(files: &[(String, String)]) -> Vec<String> {
+    let key = Regex::new(KEY).expect("a valid expression");
+    let spells = |place: &str| {
+        let of = files.iter().filter(|(path, _)| path.starts_with(place));
+        of.flat_map(|(_, text)| literals(text)).any(|(_, literal)| key.is_match(literal))
+    };
+    let unneeded = PLACES.iter().filter(|place| !spells(place));
+    unneeded.map(|place| super::unneeded(place, "no literal of a test spells a key")).collect()
+}
+
 /// Returns one fault for each literal that breaks the rule.
 pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
     let key = Regex::new(KEY).expect("a valid expression");

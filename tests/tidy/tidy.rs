@@ -75,9 +75,8 @@ const RESERVED: [Reserved; 7] = [
     },
     Reserved {
         marks: &["Command::new", "std::process::Command", "tokio::process"],
-        places: &["src/engine/process/", "src/sandbox/"],
-        rule: "only engine/process and sandbox start processes, in groups that they can kill as \
-               one",
+        places: &["src/engine/process/"],
+        rule: "only engine/process starts processes, in groups that it can kill as one",
     },
     Reserved {
         marks: &["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL", "Signal::", "SignalKind", "::signal::"],
@@ -107,9 +106,8 @@ const RESERVED: [Reserved; 7] = [
     },
     Reserved {
         marks: &["\"KEYS\"", "'KEYS'", "\"SCAN\"", "'SCAN'"],
-        places: &["src/store/scripts/adopt_unqueued.lua"],
-        rule: "nothing scans the database: KEYS blocks Redis, and every list has an index. Only \
-               the search for jobs in no queue uses SCAN, in bounded steps",
+        places: &[],
+        rule: "nothing scans the database: KEYS blocks Redis, and every list has an index",
     },
 ];
 
@@ -129,13 +127,16 @@ fn faults(path: &str, text: &str) -> Vec<String> {
              nowhere else"
         ));
     }
-    let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
-    match extension {
-        "rs" => rust_faults(path, text, &mut faults),
-        "lua" => lua_faults(path, text, &mut faults),
-        _ => {}
+    if has_extension(path, "rs") {
+        rust_faults(path, text, &mut faults);
+    } else if has_extension(path, "lua") {
+        lua_faults(path, text, &mut faults);
     }
     faults
+}
+
+fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|of| of == extension)
 }
 
 fn rust_faults(path: &str, text: &str, faults: &mut Vec<String>) {
@@ -148,7 +149,7 @@ fn rust_faults(path: &str, text: &str, faults: &mut Vec<String>) {
             faults.push(format!("{path}:{at}: has `{mark}`: finish it or remove it"));
         }
     }
-    let code = lines_outside_tests(text);
+    let code = code_lines(path, text);
     if code.len() > LINES_MAX && !is_test(path) {
         let lines = code.len();
         faults.push(format!(
@@ -176,6 +177,15 @@ fn rust_faults(path: &str, text: &str, faults: &mut Vec<String>) {
     }
 }
 
+/// Returns the numbered lines of code that the rules read.
+fn code_lines<'a>(path: &str, text: &'a str) -> Vec<(usize, &'a str)> {
+    if has_extension(path, "lua") {
+        let lines = numbered(text);
+        return lines.map(|(at, line)| (at, line.split("--").next().unwrap_or_default())).collect();
+    }
+    lines_outside_tests(text)
+}
+
 fn lua_faults(path: &str, text: &str, faults: &mut Vec<String>) {
     let header: Vec<&str> = text.lines().take_while(|line| line.starts_with("--")).collect();
     let header = header.join("\n");
@@ -187,10 +197,7 @@ fn lua_faults(path: &str, text: &str, faults: &mut Vec<String>) {
              of a call reads"
         ));
     }
-    let code: Vec<(usize, &str)> = numbered(text)
-        .map(|(number, line)| (number, line.split("--").next().unwrap_or_default()))
-        .collect();
-    reserved_faults(path, &code, faults);
+    reserved_faults(path, &code_lines(path, text), faults);
 }
 
 fn reserved_faults(path: &str, code: &[(usize, &str)], faults: &mut Vec<String>) {
@@ -204,6 +211,32 @@ fn reserved_faults(path: &str, code: &[(usize, &str)], faults: &mut Vec<String>)
             }
         }
     }
+}
+
+/// Returns one fault for each module of the order that does not exist, and for each place that may have reserved code
+/// and has none.
+fn unneeded_entries(files: &[(String, String)]) -> Vec<String> {
+    let exists = |module: &str| files.iter().any(|(path, _)| module_of(path) == module);
+    let gone = ORDER.iter().copied().flatten().filter(|module| !exists(module));
+    let mut faults: Vec<String> =
+        gone.map(|module| format!("tests/tidy: the order has `{module}`, which is gone")).collect();
+    for Reserved { marks, places, rule } in RESERVED {
+        let needs_it = |(path, text): &(String, String)| {
+            let mut code = code_lines(path, text).into_iter();
+            code.any(|(_, line)| marks.iter().any(|mark| has_mark(line, mark)))
+        };
+        for place in places {
+            if !files.iter().filter(|(path, _)| path.starts_with(place)).any(needs_it) {
+                faults.push(unneeded(place, rule));
+            }
+        }
+    }
+    faults
+}
+
+/// Returns the fault of an entry in a list of exemptions that nothing needs.
+fn unneeded(place: &str, rule: &str) -> String {
+    format!("tests/tidy: exempts {place} without need: take it off the list of the rule: {rule}")
 }
 
 /// Looks for a mark that is not the end of a longer name.
@@ -322,6 +355,10 @@ fn the_sources_keep_the_rules() {
     faults.extend(promises::faults(&files));
     faults.extend(shipped::faults(&files));
     faults.extend(words::faults(&files));
+    faults.extend(unneeded_entries(&files));
+    faults.extend(keys::unneeded_entries(&files));
+    faults.extend(places::unneeded_entries(&files));
+    faults.extend(words::unneeded_entries(&files));
     assert!(faults.is_empty(), "{} rules broken:\n{}", faults.len(), faults.join("\n"));
 }
 
@@ -340,7 +377,7 @@ fn every_rule_can_be_broken() {
             "//! x\n#[cfg(test)]\nmod tests { fn f() {} }\nuse redis::cmd;",
             "only store names the redis crate",
         ),
-        ("src/cli/a.rs", "//! x\nCommand::new(\"ls\");", "only engine/process and sandbox start"),
+        ("src/cli/a.rs", "//! x\nCommand::new(\"ls\");", "only engine/process starts"),
         ("src/engine/process/a.rs", "//! x\n#![expect(unsafe_code)]", "has `unsafe_code`"),
         ("src/store/a.rs", "//! x\nfn f() { unsafe { g() } }", "has `unsafe {`"),
         ("src/sandbox/a.rs", "//! x\nfn f() { core::arch::asm!(\"nop\") }", "no assembly"),
@@ -369,6 +406,22 @@ fn every_rule_can_be_broken() {
         assert!(faults.contains(said), "{path} `{text}` breaks no rule about: {said}\n{faults}");
         assert!(faults.contains(path), "the message does not name {path}: {faults}");
     }
+}
+
+#[test]
+fn exemption_that_nothing_needs_is_a_fault() {
+    let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+    let files = [
+        file("src/store/a.rs", "//! x\nuse redis::cmd;"),
+        file("src/engine/process/a.rs", "//! x\n// Command::new"),
+    ];
+    let found = unneeded_entries(&files).join("\n");
+    assert!(!found.contains("src/store/ ") && !found.contains("`store`"), "{found}");
+    assert!(found.contains("src/engine/process/ ") && found.contains("`cli`"), "{found}");
+    let free = [("tests/osis/a.rs", "ask(\"hero:job:a\")"), ("ARCHITECTURE.md", "`docs/`")];
+    let free = free.map(|(path, text)| file(path, text));
+    assert_eq!(keys::unneeded_entries(&free).len(), 3);
+    assert_eq!(places::unneeded_entries(&free).len(), 1);
 }
 
 #[test]
