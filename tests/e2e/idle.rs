@@ -28,7 +28,7 @@ fn count(calls: &BTreeMap<String, u64>, name: &str) -> u64 {
 #[test]
 fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).quick_sweeps();
     let _units = [hero.supervisor().start(), hero.actor("osis-default-1").start()];
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0);
     // A sample finds that its queue is empty.
@@ -46,7 +46,7 @@ fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
 #[test]
 fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).quick_sweeps();
     let supervisor = hero.supervisor().start();
     let actor = hero.actor("osis-default-1").tasks(4).start();
     let waiting = || redis.ask::<u64>(&format!("ZCARD {}", keys::index("scheduled", "osis")));
@@ -124,7 +124,7 @@ fn job_costs_no_more_commands_and_no_field_where_its_attempts_are_traced_or_were
 #[test]
 fn job_wakes_one_of_many_idle_actors() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).quick_sweeps();
     let _supervisor = hero.supervisor().start();
     let units: Vec<String> = (1..=6).map(|instance| format!("osis-default-{instance}")).collect();
     let _actors: Vec<_> = units.iter().map(|unit| hero.actor(unit).start()).collect();
