@@ -44,7 +44,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original slow lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
+        test-clients test-fresh test-sal-original slow lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,6 +127,12 @@ test-quick: rust deps ## unit tests and the store tests
 test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
 	@export HERO_SKIPPED_LOG=$$(mktemp); \
 	$(CARGO) test --locked --package hero-engine --lib process -- --nocapture; status=$$?; \
+	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
+
+# The compilers and the generator come from npm and PyPI.
+test-clients: rust deps-test ## the packages of clients/, with mypy, and clients that are made of docs/openrpc.json, with tsc
+	@export HERO_SKIPPED_LOG=$$(mktemp); \
+	$(CARGO) test --locked --workspace --test integration clients::; status=$$?; \
 	tests/skipped "$$HERO_SKIPPED_LOG"; rm -f "$$HERO_SKIPPED_LOG"; exit $$status
 
 fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
