@@ -15,6 +15,8 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 BUILD := $(CARGO) build --locked --workspace
 # The hostile scripts of an unprivileged user, without the package.
 UNPRIVILEGED := escape::hostile_scripts_of_an_unprivileged_user
+# The tests whose sizes FULL=1 raises tenfold.
+SIZED := e2e::graphs::large e2e::idle::jobs_that_wait e2e::load store::atomic_batch::fan_out
 # The prefix of commands that need root.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
@@ -40,7 +42,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help rust deps deps-test build demo test test-quick test-engines fuzz chaos foreign test-system test-cgroups \
-        test-fresh test-sal-original release-check lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
+        test-clients test-fresh test-sal-original release-check lint fmt docs screenshots bench scale soak deb apt-repo container crates deb-twice deny clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,15 +117,22 @@ test-quick: rust deps ## unit tests and the store tests
 test-engines: rust ## scripts as jobs and by hand in Python, bash, node and V: those in PATH, and what their tests need
 	CARGO=$(CARGO) tests/run --package hero-engine process
 
+# The compilers and the generator come from npm and PyPI.
+test-clients: rust deps-test ## the packages of clients/, with mypy, and clients that are made of docs/openrpc.json, with tsc
+	CARGO=$(CARGO) tests/run clients::
+
 fuzz: rust deps ## mutated inputs of all that is parsed: SECONDS=60 each
 	FUZZ_SECONDS=$(or $(SECONDS),60) SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration fuzz:: -- --nocapture
 
+# FULL=1 are the sizes of which other runs take a tenth, and UNSANDBOXED=1 shows that the hostile scripts do harm.
 chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST=3600 (seconds) MESSAGES=20000 KIN_SEEDS=10 SEED=random
 	KILLS=$${KILLS:-1000} JOBS=$${JOBS:-50000} LONGEST=$${LONGEST:-3600} SEED=$${SEED:-random} \
 	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 chaos::storm chaos::cluster chaos::shards
-	KIN_SEEDS=$${KIN_SEEDS:-10} SEED=$${SEED:-random} \
-	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 chaos::kin $(UNPRIVILEGED)
+	UNSANDBOXED=1 KIN_SEEDS=$${KIN_SEEDS:-10} SEED=$${SEED:-random} \
+	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 chaos::kin escape::hostile_scripts
+	FULL=1 SEED=$${SEED:-random} \
+	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 $(SIZED)
 	AMQP_MESSAGES=$${MESSAGES:-20000} \
 	    $(CARGO) test --locked --test integration amqp::storm -- --nocapture
 	FIRINGS=$${FIRINGS:-60} \

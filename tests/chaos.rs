@@ -13,3 +13,6 @@ mod shards;
 mod storm;
 mod units;
 mod work;
+
+/// The seconds after which a storm abates, unless `LONGEST` sets them.
+const LONGEST_S: u64 = 25;

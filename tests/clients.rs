@@ -5,3 +5,4 @@ mod generated;
 mod mcp;
 mod python;
 mod rust;
+mod types;

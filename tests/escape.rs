@@ -1,6 +1,6 @@
-//! Hostile scripts, each run in the sandbox and, if that is harmless, without one: the first run
-//! shows that it is contained, the second that it can do harm. `run` runs them, in Python, because
-//! tests/system has it run them on a booted machine too; `scripts/` has them.
+//! Hostile scripts, each run in the sandbox and, with `UNSANDBOXED=1` and if that is harmless, without
+//! one: the first run shows that it is contained, the second that it can do harm. `run` runs them, in
+//! Python, because tests/system has it run them on a booted machine too; `scripts/` has them.
 
 mod asked_outputs;
 mod builds;
@@ -22,7 +22,7 @@ use std::process::Output;
 use hero::config::Require;
 use hero::sandbox::Support;
 
-use crate::support::{Hero, Redis, needs};
+use crate::support::{Hero, Redis, needs, number};
 
 /// The user `nobody`.
 const UNPRIVILEGED: u32 = 65534;
@@ -45,7 +45,8 @@ fn try_all(user: Option<u32>) {
     let hero = Hero::on(&redis)
         .set("job.output_size_max", "\"64KiB\"")
         .set("job.output_overflow", "\"fail\"");
-    let config = ran(&hero, &["--config", "--open"]).stdout;
+    let open: &[&str] = if number("UNSANDBOXED") == Some(1) { &["--open"] } else { &[] };
+    let config = ran(&hero, &[&["--config"], open].concat()).stdout;
     let mut hero = hero.add(&String::from_utf8_lossy(&config));
     if let Some(user) = user {
         give(redis.folder(), user);
@@ -60,22 +61,19 @@ fn try_all(user: Option<u32>) {
     let configuration = format!("{folder}/hero.toml");
     std::fs::write(&configuration, "its first line").expect("written");
     let program = env!("CARGO_BIN_EXE_hero");
-    let done = ran(
-        &hero,
-        &[
-            "--open",
-            "--hero",
-            program,
-            "--folder",
-            &folder,
-            "--daemon",
-            &daemon,
-            "--redis",
-            &socket,
-            "--configuration",
-            &configuration,
-        ],
-    );
+    let args = [
+        "--hero",
+        program,
+        "--folder",
+        &folder,
+        "--daemon",
+        &daemon,
+        "--redis",
+        &socket,
+        "--configuration",
+        &configuration,
+    ];
+    let done = ran(&hero, &[&args, open].concat());
     let table = String::from_utf8_lossy(&done.stdout);
     println!("{table}{}", String::from_utf8_lossy(&done.stderr));
     let bad =

@@ -37,7 +37,7 @@ pub(crate) use needs::needs;
 pub(crate) use npm::npm;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
-pub(crate) use seed::{number, seed, seeds};
+pub(crate) use seed::{number, seed, seeds, size};
 pub(crate) use served::{Served, request};
 pub(crate) use set_clock::can_set_clock;
 pub(crate) use wait::{until, wait_until};

@@ -14,6 +14,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
 use hero::store::Store;
 
+use super::LONGEST_S;
 use super::work::submit;
 use crate::support::{Cluster, Hero, Process, number, seed, wait_until};
 
@@ -59,7 +60,7 @@ fn every_job_ends_on_a_cluster_whose_slot_moves_and_whose_nodes_die() {
     let faults = number("KILLS").unwrap_or(100).div_ceil(KILLS_PER_FAULT);
     let least = number("JOBS").unwrap_or(0).div_ceil(JOBS_PER_JOB);
     let least = usize::try_from(least).expect("a number of this machine");
-    let until = Instant::now() + Duration::from_secs(number("LONGEST").unwrap_or(100));
+    let until = Instant::now() + Duration::from_secs(number("LONGEST").unwrap_or(LONGEST_S));
     let cluster = Cluster::start();
     let hero = hero(&cluster);
     let (config, folder) = (cluster.config(), cluster.folder().to_owned());

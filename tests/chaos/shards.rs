@@ -17,6 +17,7 @@ use hero::proto::job::{Job, JobId};
 use hero::store::Shards;
 use nix::sys::signal::Signal;
 
+use super::LONGEST_S;
 use super::work::submit;
 use crate::support::{Hero, Process, Redis, number, seed, wait_until};
 
@@ -61,7 +62,7 @@ fn every_job_ends_once_on_four_shards_whose_servers_die() {
     let seed = seed();
     eprintln!("the storm has SEED={seed}");
     let faults = number("KILLS").unwrap_or(100).div_ceil(KILLS_PER_FAULT);
-    let until = Instant::now() + Duration::from_secs(number("LONGEST").unwrap_or(60));
+    let until = Instant::now() + Duration::from_secs(number("LONGEST").unwrap_or(LONGEST_S));
     let servers = [Redis::that_keeps(), Redis::that_keeps()];
     let (home, other) = (servers[0].url(), servers[1].url());
     let hero = hero(&servers[0], &[&other, &home, &other]);

@@ -14,6 +14,7 @@ use fastrand::Rng;
 use hero::client::JobBuilder;
 use hero::store::Store;
 
+use super::LONGEST_S;
 use super::audit;
 use super::faults::Fault;
 use super::observer::{Kind, Observer};
@@ -58,7 +59,7 @@ impl Plan {
             seed: seed(),
             jobs: count("JOBS", 5500),
             kills: count("KILLS", 100),
-            at_most: Duration::from_secs(number("LONGEST").unwrap_or(100)),
+            at_most: Duration::from_secs(number("LONGEST").unwrap_or(LONGEST_S)),
         }
     }
 }

@@ -20,6 +20,7 @@ fn hero(redis: &Redis) -> (Hero, PathBuf) {
 
 fn with(redis: &Redis, dir: &Path) -> Hero {
     Hero::on(redis)
+        .quick_sweeps()
         .set("artifacts.dir", &format!("\"{}\"", dir.display()))
         .set("artifacts.max_size", "\"1MiB\"")
         .set("job.files_size_max", "\"128KiB\"")

@@ -27,7 +27,7 @@ fn log_says_what_redis_keeps_and_what_makes_it_durable() {
 #[test]
 fn change_of_what_redis_keeps_is_logged_and_in_the_status_of_the_supervisor() {
     let redis = Redis::that_keeps();
-    let supervisor = Hero::on(&redis).as_default_user().supervisor().start();
+    let supervisor = Hero::on(&redis).as_default_user().quick_sweeps().supervisor().start();
     let said = |text: &str| wait_until(text, || supervisor.err().contains(text));
     redis.run("CONFIG RESETSTAT");
     let mut asked = 0;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{field, until};
-use crate::support::{Hero, Redis, keys, seed, wait_until};
+use crate::support::{Hero, Redis, keys, seed, size, wait_until};
 
 /// Writes a file in the folder of the test.
 fn file(redis: &Redis, name: &str, text: &str) -> PathBuf {
@@ -187,19 +187,14 @@ fn runs_in_order(jobs: usize, kills: usize) {
     assert_in_order(&redis, &ids, &edges);
 }
 
-/// Returns the number of jobs: `GRAPH=20000` sets it.
-fn graph_size() -> usize {
-    std::env::var("GRAPH").ok().map_or(10_000, |jobs| jobs.parse().expect("a number"))
-}
-
 #[test]
 fn large_random_graph_runs_in_the_order_of_its_edges() {
-    runs_in_order(graph_size(), 0);
+    runs_in_order(size(10_000), 0);
 }
 
 #[test]
 fn large_random_graph_keeps_its_order_while_actors_are_killed() {
-    runs_in_order(graph_size(), 10);
+    runs_in_order(size(10_000), 10);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::notify::Receiver;
-use crate::support::{Hero, Redis, keys, wait_until};
+use crate::support::{Hero, Redis, keys, size, wait_until};
 
 use super::traces::collector::sending;
 use super::until;
@@ -28,7 +28,7 @@ fn count(calls: &BTreeMap<String, u64>, name: &str) -> u64 {
 #[test]
 fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).quick_sweeps();
     let _units = [hero.supervisor().start(), hero.actor("osis-default-1").start()];
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0);
     // A sample finds that its queue is empty.
@@ -44,9 +44,9 @@ fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
 }
 
 #[test]
-fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
+fn jobs_that_wait_cost_no_more_commands_than_one() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).quick_sweeps();
     let supervisor = hero.supervisor().start();
     let actor = hero.actor("osis-default-1").tasks(4).start();
     let waiting = || redis.ask::<u64>(&format!("ZCARD {}", keys::index("scheduled", "osis")));
@@ -80,11 +80,12 @@ fn ten_thousand_jobs_that_wait_cost_no_more_commands_than_one() {
     submit(1);
     let one = per_look();
     let before = memory();
-    submit(9_999);
-    let bytes = memory().saturating_sub(before) / 9_999;
+    let more = size(10_000) - 1;
+    submit(more);
+    let bytes = memory().saturating_sub(before) / more as u64;
     let many = per_look();
     println!(
-        "{none} commands per look with 0 waiting jobs, {one} with 1, {many} with 10 000, of {bytes} bytes each"
+        "{none} commands per look with 0 waiting jobs, {one} with 1, {many} with {more} more, of {bytes} bytes each"
     );
     assert!(many <= one + 3, "{none} {one} {many}");
     drop((supervisor, actor));
@@ -124,7 +125,7 @@ fn job_costs_no_more_commands_and_no_field_where_its_attempts_are_traced_or_were
 #[test]
 fn job_wakes_one_of_many_idle_actors() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let hero = Hero::on(&redis).quick_sweeps();
     let _supervisor = hero.supervisor().start();
     let units: Vec<String> = (1..=6).map(|instance| format!("osis-default-{instance}")).collect();
     let _actors: Vec<_> = units.iter().map(|unit| hero.actor(unit).start()).collect();

@@ -14,7 +14,7 @@ fn example(name: &str) -> String {
 
 /// Returns a Hero whose jobs are retried at once, and whose dead actors lose their jobs soon.
 fn hero_on(redis: &Redis) -> Hero {
-    let hero = Hero::on(redis).set("job.retry_backoff", "\"1ms\"");
+    let hero = Hero::on(redis).quick_sweeps().set("job.retry_backoff", "\"1ms\"");
     hero.set("actor.lease", "\"1s\"").set("job.crash_limit", "1000")
 }
 

@@ -43,7 +43,7 @@ fn log_says_which_prerequisite_is_gone_without_its_output() {
 #[test]
 fn output_and_files_of_a_prerequisite_outlive_its_retention_while_jobs_wait() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).set("type.later.engine", "\"command\"");
+    let hero = Hero::on(&redis).quick_sweeps().set("type.later.engine", "\"command\"");
     let hero = hero.set("type.later.command", "[\"/bin/bash\", \"{script}\"]");
     let _supervisor = hero.supervisor().start();
     let bash = hero.actor("bash-default-1").start();

@@ -157,7 +157,7 @@ fn supervisor_with_an_older_access_list_says_once_which_key_it_lacks() {
     let mut older = rules("hero-supervisor");
     older.retain(|rule| rule != "~hero:meta:job:expiring");
     let hero = with_login(&redis, Hero::on(&redis), "hero-supervisor", &older);
-    let supervisor = hero.set("supervisor.sweep_interval", "\"20ms\"").supervisor().start();
+    let supervisor = hero.quick_sweeps().supervisor().start();
     wait_until("it says what it lacks", || supervisor.err().contains(LACKS));
     redis.run("ACL LOG RESET");
     wait_until("further rounds are refused", || {

@@ -46,7 +46,7 @@ fn hero(redis: &Redis, receiver: &Receiver, notifications: &[(&str, &str)]) -> H
         let url = format!("http://127.0.0.1:{}/hook", receiver.port);
         format!("[notify.{name}]\nwebhook = \"{url}\"\nevery = \"0s\"\n{more}\n")
     };
-    Hero::on(redis).add(&notifications.iter().map(table).collect::<String>())
+    Hero::on(redis).quick_sweeps().add(&notifications.iter().map(table).collect::<String>())
 }
 
 #[test]

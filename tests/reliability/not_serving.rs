@@ -15,7 +15,7 @@ struct Units {
 impl Units {
     /// Starts them, and a job that ends while Redis does not serve.
     fn start(redis: &Redis) -> (Hero, Self) {
-        let hero = Hero::on(redis).set("actor.lease", "\"15s\"");
+        let hero = Hero::on(redis).quick_sweeps().set("actor.lease", "\"15s\"");
         let (supervisor, osis) = (hero.supervisor().start(), hero.actor("osis-default-1").start());
         redis.push_job("osis", "before", "sleep(0.5)");
         wait_until("it runs", || redis.count("osis", "started") == 1);

@@ -1,9 +1,14 @@
-//! Seeds of random tests. They are fixed, so that a failure repeats; `SEED=NUMBER` sets one, and
-//! `SEED=random`, as `make chaos` has it, draws one.
+//! Sizes of tests, and seeds of random ones. A size is a tenth, unless `FULL=1`. Seeds are fixed, so that a failure
+//! repeats; `SEED=NUMBER` sets one, and `SEED=random` draws one. `make chaos` has full sizes and random seeds.
 
 /// Returns a number from the environment.
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Returns the size of a test: the full one with `FULL=1`, else a tenth.
+pub(crate) fn size(full: usize) -> usize {
+    if number("FULL") == Some(1) { full } else { full / 10 }
 }
 
 /// Returns the seed of a test.

@@ -149,6 +149,7 @@ impl Reactor for MendingReactor {
         &self,
         address: SocketAddr,
     ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
-        async move { Ok(MendedStream::new(TcpStream::connect(address).await?)) }
+        let connecting = TcpStream::connect(address);
+        async move { Ok(MendedStream::new(connecting.await?)) }
     }
 }
