@@ -6,9 +6,11 @@
 mod agent;
 mod agent_calls;
 mod agent_http;
+mod answer_blocks;
 mod belongs;
 mod caller;
 mod examples;
+mod file_answer;
 mod follow;
 mod guard;
 mod guesses;

@@ -7,12 +7,15 @@ use hero_proto as proto;
 
 mod aged;
 mod folder;
+mod reader;
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 
 pub use aged::{AgedContents, SetAside};
 pub use folder::ContentFolder;
+pub use reader::ContentReader;
 
 use crate::config::{JobConfig, format_size};
 use crate::error::{Exit, reason};
@@ -139,8 +142,27 @@ impl Contents {
     pub fn give(&self, content: &FileBody, to: &mut dyn Write) -> Result<(), ArtifactError> {
         match content {
             FileBody::Bytes(bytes) => to.write_all(bytes).map_err(ArtifactError::Target),
-            FileBody::Artifact(artifact) => self.folder()?.copy(artifact, to),
+            FileBody::Artifact(artifact) => {
+                let mut reader = self.reader(content.clone(), 0..artifact.size)?;
+                while let Some(block) = reader.next_block(BLOCK_BYTES)? {
+                    to.write_all(&block).map_err(ArtifactError::Target)?;
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Returns the reader of these bytes of a content, which opens nothing yet. Of a whole content the last block
+    /// comes only if all of them have its SHA-256.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NoFolder`].
+    pub fn reader(
+        &self,
+        content: FileBody,
+        range: Range<u64>,
+    ) -> Result<ContentReader, ArtifactError> {
+        ContentReader::new(self.folder.as_ref(), content, range)
     }
 
     /// Returns the bytes of a content.
@@ -153,9 +175,9 @@ impl Contents {
             FileBody::Artifact(artifact) if artifact.size > bytes_max => {
                 Err(ArtifactError::TooLarge { bytes_max, key: "hero job fetch has no such limit" })
             }
-            FileBody::Artifact(artifact) => {
+            content @ FileBody::Artifact(_) => {
                 let mut bytes = Vec::new();
-                self.folder()?.copy(&artifact, &mut bytes)?;
+                self.give(&content, &mut bytes)?;
                 Ok(bytes)
             }
         }
