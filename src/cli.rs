@@ -40,6 +40,7 @@ mod migrate;
 mod notify;
 mod osis;
 mod output;
+mod plain_command;
 mod progress;
 mod published;
 mod queue;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::given::Given;
 use super::given_files::GivenFiles;
 use super::input::bad;
+use super::plain_command;
 use super::script::ScriptSource;
 use super::script_doc;
 use super::sections::{self, WHAT, WHEN, section};
@@ -160,7 +161,11 @@ impl JobOptions {
     }
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
-        self.source.fill(spec, config)?;
+        if self.source.is_absent() {
+            plain_command::fill(spec, config)?;
+        } else {
+            self.source.fill(spec, config)?;
+        }
         if spec.script.is_empty() {
             let message = format!("{}: it is empty: there is nothing to run", self.source.name());
             return Err(Error::new(Exit::Data, message));
