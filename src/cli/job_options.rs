@@ -43,6 +43,7 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
                                type names, hero.toml(5); in Rhai hero_submit
   hero.inputs(\"a\")            the output of such a job, or of one of its graph;
                                in Rhai hero_inputs
+  hero.job(\"a\")               such a job with its state; in Rhai hero_job
   hero.retry_in(\"5m\", \"busy\")  ends it, and runs it again later
   hero.wait(\"approved\", \"3d\")  ends it, and runs it again once it is told this event
   hero.event                   the event that it was told; in Rhai event()
