@@ -31,6 +31,24 @@ pub(super) async fn send(notify: &NotifyConfig, message: &NotifyMessage) -> Resu
     }
 }
 
+/// The header that keeps programs from answering the mail, of RFC 3834.
+#[derive(Debug, Clone)]
+struct AutoSubmitted;
+
+impl header::Header for AutoSubmitted {
+    fn name() -> header::HeaderName {
+        header::HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> header::HeaderValue {
+        header::HeaderValue::new(Self::name(), "auto-generated".to_owned())
+    }
+}
+
 /// Makes the mail. Its subject is one line without control characters, and the crate encodes all headers.
 fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, String> {
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
@@ -45,6 +63,8 @@ fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, Strin
         .from(mailbox(&notify.from)?)
         .subject(format!("hero: {}", message.title()))
         .message_id(Some(format!("<{}@{host}>", message.id)))
+        .header(header::MIME_VERSION_1_0)
+        .header(AutoSubmitted)
         .header(header::ContentType::TEXT_PLAIN)
         .date_now();
     for address in &notify.mail {
@@ -152,6 +172,9 @@ mod tests {
         let text = String::from_utf8(mail.formatted()).expect("text");
         let (head, body) = text.split_once("\r\n\r\n").expect("a head");
         assert!(!head.to_lowercase().contains("\r\nbcc"), "{head}");
+        for line in ["\r\nMIME-Version: 1.0\r\n", "\r\nAuto-Submitted: auto-generated\r\n"] {
+            assert_eq!(head.matches(line).count(), 1, "{line}: {head}");
+        }
         assert_eq!(mail.envelope().to().len(), 1);
         assert!(!body.contains("\r\n.\r\n"), "{body}");
     }
