@@ -198,6 +198,11 @@ impl SettingOptions {
         self.0.extend(SETTINGS.iter().find(|setting| setting.word == word).map(|of| (of, text)));
     }
 
+    /// The settings that were given, each with its text.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static Setting, &str)> {
+        self.0.iter().map(|(setting, text)| (*setting, text.as_str()))
+    }
+
     pub(super) fn given(&self, word: &str) -> Option<&str> {
         self.0.iter().find(|(setting, _)| setting.word == word).map(|(_, text)| text.as_str())
     }

@@ -108,7 +108,6 @@ mod tests {
             ("hero submit a.sh --wait 5s", "hero job wait ID"),
             ("hero submit a.sh --retries -1", "--retries takes no value below zero, such as -1"),
             ("hero submit a.sh --timeout -5s", "--timeout takes no value below zero, such as -5s"),
-            ("hero job clone a --env A=3", "--set env=VALUE"),
             ("hero job edit a --limit-key A", "--set limit_key=VALUE"),
             ("hero graph retry a --timeout 3s", "--set JOB.timeout=VALUE"),
         ] {

@@ -222,6 +222,23 @@ fn graphs_and_copies_of_jobs_have_arguments_and_parameters() {
     let clone = hero.run(&["job", "clone", "one"]).code(0).stdout;
     until(&redis, clone.trim(), "finished");
     assert_eq!(output(clone.trim()), expected);
+    // Options add to variables and parameters, and replace all else.
+    let more = ["--env", "EXTRA=1", "--param", "extra:=[2]", "--timeout", "9s"];
+    let shown = hero.run(&[&["job", "clone", "one", "--dry-run"][..], &more].concat()).code(0);
+    let copy: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    let own: Value =
+        serde_json::from_str(&hero.run(&["job", "show", "one", "--json"]).code(0).stdout)
+            .expect("JSON");
+    let with = |of: &Value, name: &str, value: Value| {
+        let mut all = of.as_object().cloned().unwrap_or_default();
+        all.insert(name.to_owned(), value);
+        Value::Object(all)
+    };
+    assert_eq!(copy["env_vars"], with(&own["env_vars"], "EXTRA", json!("1")), "{copy}");
+    assert_eq!(copy["params"], with(&own["params"], "extra", json!([2])), "{copy}");
+    assert_eq!((&copy["timeout"], &copy["script"]), (&json!(9), &own["script"]), "{copy}");
+    let id = copy["id"].as_str().expect("an id");
+    hero.run(&["job", "show", id]).code(66);
     let shown = hero.run(&["--json", "job", "show", "one"]).code(0).stdout;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert_eq!((&shown["args"], &shown["params"]["a"]), (&json!(["x", "y z"]), &json!(1)));
