@@ -23,12 +23,17 @@ use crate::proto::job::{Artifact, ContentHash, FileBody};
 
 /// A content of up to this size is kept in Redis, also if there is a folder.
 const REDIS_BYTES_MAX: u64 = 64 << 10;
+/// The part of a content that is in memory while it is copied.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// The key of the limit of files in Redis.
+const OF_REDIS: &str = "job.files_size_max";
 
 /// The reason why a content cannot be kept or had.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// It has too many bytes.
-    #[error("larger than the limit of {} ({key})", format_size(*.bytes_max))]
+    #[error("larger than the limit of {} ({key}){}", format_size(*.bytes_max), remedy(.key))]
     TooLarge {
         /// The limit.
         bytes_max: u64,
@@ -86,6 +91,11 @@ impl ArtifactError {
     }
 }
 
+/// Returns what to do about the limit of a key.
+fn remedy(key: &str) -> &'static str {
+    if key == OF_REDIS { "; for larger files set artifacts.dir, see hero.toml(5)" } else { "" }
+}
+
 /// The way to the contents of files: memory, and the folder if one is configured.
 #[derive(Debug, Clone)]
 pub struct Contents {
@@ -116,7 +126,7 @@ impl Contents {
         if read_up_to(source, &mut bytes, in_memory)? {
             return Ok(FileBody::Bytes(bytes));
         }
-        let key = "job.files_size_max";
+        let key = OF_REDIS;
         let too_large = ArtifactError::TooLarge { bytes_max: self.redis_bytes_max, key };
         let Some(folder) = &self.folder else { return Err(too_large) };
         match folder.begin() {

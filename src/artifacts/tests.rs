@@ -94,7 +94,10 @@ fn content_over_a_bound_leaves_nothing() {
     assert!(files(dir.path()).is_empty());
     let without = Contents::of(&JobConfig { files_size_max: KIB, ..JobConfig::default() });
     let error = without.take(&mut Cursor::new([0; 2000]), KIB).expect_err("too large").to_string();
-    assert_eq!(error, "larger than the limit of 1KiB (job.files_size_max)");
+    assert_eq!(
+        error,
+        "larger than the limit of 1KiB (job.files_size_max); for larger files set artifacts.dir, see hero.toml(5)"
+    );
 }
 
 #[test]
