@@ -11,6 +11,7 @@ mod belongs;
 mod caller;
 mod examples;
 mod file_answer;
+mod file_reads;
 mod follow;
 mod guard;
 mod guesses;

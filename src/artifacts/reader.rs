@@ -11,12 +11,12 @@ use crate::proto::job::{Artifact, FileBody};
 /// A content that is being read.
 #[derive(Debug)]
 pub struct ContentReader {
-    source: Source,
+    source: ContentSource,
     range: Range<u64>,
 }
 
 #[derive(Debug)]
-enum Source {
+enum ContentSource {
     Memory(Vec<u8>),
     Folder { folder: ContentFolder, artifact: Artifact, opened: Option<Opened> },
 }
@@ -40,10 +40,10 @@ impl ContentReader {
         range: Range<u64>,
     ) -> Result<Self, ArtifactError> {
         let source = match content {
-            FileBody::Bytes(bytes) => Source::Memory(bytes),
+            FileBody::Bytes(bytes) => ContentSource::Memory(bytes),
             FileBody::Artifact(artifact) => {
                 let folder = folder.ok_or(ArtifactError::NoFolder)?.clone();
-                Source::Folder { folder, artifact, opened: None }
+                ContentSource::Folder { folder, artifact, opened: None }
             }
         };
         Ok(Self { source, range })
@@ -60,11 +60,11 @@ impl ContentReader {
         }
         let len = usize::try_from(left).unwrap_or(usize::MAX).min(bytes_max);
         let block = match &mut self.source {
-            Source::Memory(bytes) => {
+            ContentSource::Memory(bytes) => {
                 let from = usize::try_from(self.range.start).unwrap_or(usize::MAX);
                 bytes.get(from..from.saturating_add(len)).unwrap_or_default().to_vec()
             }
-            Source::Folder { folder, artifact, opened } => {
+            ContentSource::Folder { folder, artifact, opened } => {
                 let opened = match opened {
                     Some(opened) => opened,
                     None => opened.insert(Opened::new(folder, artifact, &self.range)?),

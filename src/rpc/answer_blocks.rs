@@ -17,7 +17,7 @@ pub(super) async fn in_blocks(response: Response) -> Response {
 
 struct AnswerBlocks {
     inner: Body,
-    /// What is left of the last frame.
+    /// The rest of the last frame.
     rest: Bytes,
     /// The turn of the others before the next block.
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,

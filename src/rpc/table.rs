@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::file_answer::FileReads;
+use super::file_reads::FileReads;
 use super::follow::Following;
 use super::method::{CallContext, Method, MethodResult};
 use super::rest_paths::PATHS;

@@ -13,8 +13,8 @@ use crate::proto::job::{FieldKind, InvalidJob, Job};
 
 /// Submit a copy of a job, and print its id
 ///
-/// The copy has a new id, no unique key and no earliest time. Options of hero submit replace its settings; those of
-/// variables and parameters add to what the job has, and replace values of the same name.
+/// The copy has a new id, no unique key and no earliest time. Options of hero submit replace its settings; variables
+/// and parameters are added to the job's own, and replace values of the same name.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
                         hero job clone 7f9c2ba4 --timeout 5m --env REGION=north\n  \
@@ -62,8 +62,7 @@ struct ChangeOptions {
 }
 
 impl ChangeOptions {
-    /// Returns the fields that differ from those of a job, as its hash has them. Variables and parameters are added to
-    /// those of the job.
+    /// Returns the fields of a copy that differ, as the hash has them. Variables and parameters are added to the job's own.
     fn changes(&self, of: &Job) -> Result<Map<String, Value>, Error> {
         let (given, mut document) = (self.given.spec()?, of.to_json());
         let mut changes = Map::new();

@@ -26,8 +26,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         .add(
             "hero_inputs",
             ["job"],
-            "Returns the output of a job of the same graph, or of a child, by its name or its id, as `result` returns that of \
-             a prerequisite: `()` if it did not finish.",
+            "Returns the output of a job of the same graph, or of a child, by its name or its id, as `result` does for a \
+             prerequisite: `()` if it did not finish.",
             "try { hero_inputs(\"page-1\") } catch (error) { print(error) }",
             inputs,
         )
