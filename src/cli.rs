@@ -10,6 +10,7 @@ mod bench;
 mod check;
 mod check_memory;
 mod check_shards;
+mod command_groups;
 mod completions;
 mod correction;
 mod cron;
@@ -41,6 +42,7 @@ mod migrate;
 mod notify;
 mod osis;
 mod output;
+mod plain_command;
 mod progress;
 mod published;
 mod queue;
@@ -193,9 +195,8 @@ impl Cli {
     /// programs have is answered with the command of Hero.
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        // Files and pipes get every line in full, for programs.
-        let columns = look::OutputLook::of_output(look::ColorChoice::Never).columns;
-        let mut command = Self::command().term_width(columns.unwrap_or(0));
+        let columns = look::help_columns();
+        let mut command = command_groups::grouped(Self::command(), columns).term_width(columns);
         let parsed = command.try_get_matches_from_mut(&args);
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| {

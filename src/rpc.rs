@@ -6,9 +6,12 @@
 mod agent;
 mod agent_calls;
 mod agent_http;
+mod answer_blocks;
 mod belongs;
 mod caller;
 mod examples;
+mod file_answer;
+mod file_reads;
 mod follow;
 mod guard;
 mod guesses;

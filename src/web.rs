@@ -103,6 +103,7 @@ fn routes(site: Site) -> Router {
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
         .route("/cron/{name}/history", get(cron::whole_history))
+        .route("/cron/{name}/delete", get(cron::ask_delete))
         .route("/scripts", get(scripts::list))
         .route("/scripts/{name}", get(scripts::show).post(scripts::change))
         .route("/cron-form", get(cron_form::show).post(cron_form::change))

@@ -83,6 +83,18 @@ fn field(redis: &Redis, id: &str, name: &str) -> Option<String> {
     redis.field(&keys::job(id), name)
 }
 
+/// Returns the names of the commands that a help lists, without `help`: in groups in that of `hero` itself.
+fn commands_in(help: &str) -> Vec<&str> {
+    let (head, list) = match help.split_once("\nCommands:\n") {
+        Some((_, list)) => (list.split("\n\n").next(), ""),
+        None => (None, help.split_once("\nRun scripts:\n").map_or("", |(_, list)| list)),
+    };
+    let list = head.or_else(|| list.split("\nOptions:\n").next()).unwrap_or_default();
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").collect()
+}
+
 /// Returns the control message that asks an actor for an answer.
 fn ping(reply_to: &str) -> String {
     format!(r#"{{"cmd":"ping","reply_to":"{reply_to}"}}"#)

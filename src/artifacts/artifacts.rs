@@ -7,12 +7,15 @@ use hero_proto as proto;
 
 mod aged;
 mod folder;
+mod reader;
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 
 pub use aged::{AgedContents, SetAside};
 pub use folder::ContentFolder;
+pub use reader::ContentReader;
 
 use crate::config::{JobConfig, format_size};
 use crate::error::{Exit, reason};
@@ -20,12 +23,17 @@ use crate::proto::job::{Artifact, ContentHash, FileBody};
 
 /// A content of up to this size is kept in Redis, also if there is a folder.
 const REDIS_BYTES_MAX: u64 = 64 << 10;
+/// The part of a content that is in memory while it is copied.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// The key of the limit of files in Redis.
+const OF_REDIS: &str = "job.files_size_max";
 
 /// The reason why a content cannot be kept or had.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// It has too many bytes.
-    #[error("larger than the limit of {} ({key})", format_size(*.bytes_max))]
+    #[error("larger than the limit of {} ({key}){}", format_size(*.bytes_max), remedy(.key))]
     TooLarge {
         /// The limit.
         bytes_max: u64,
@@ -83,6 +91,11 @@ impl ArtifactError {
     }
 }
 
+/// Returns what to do about the limit of a key.
+fn remedy(key: &str) -> &'static str {
+    if key == OF_REDIS { "; for larger files set artifacts.dir, see hero.toml(5)" } else { "" }
+}
+
 /// The way to the contents of files: memory, and the folder if one is configured.
 #[derive(Debug, Clone)]
 pub struct Contents {
@@ -113,7 +126,7 @@ impl Contents {
         if read_up_to(source, &mut bytes, in_memory)? {
             return Ok(FileBody::Bytes(bytes));
         }
-        let key = "job.files_size_max";
+        let key = OF_REDIS;
         let too_large = ArtifactError::TooLarge { bytes_max: self.redis_bytes_max, key };
         let Some(folder) = &self.folder else { return Err(too_large) };
         match folder.begin() {
@@ -139,8 +152,27 @@ impl Contents {
     pub fn give(&self, content: &FileBody, to: &mut dyn Write) -> Result<(), ArtifactError> {
         match content {
             FileBody::Bytes(bytes) => to.write_all(bytes).map_err(ArtifactError::Target),
-            FileBody::Artifact(artifact) => self.folder()?.copy(artifact, to),
+            FileBody::Artifact(artifact) => {
+                let mut reader = self.reader(content.clone(), 0..artifact.size)?;
+                while let Some(block) = reader.next_block(BLOCK_BYTES)? {
+                    to.write_all(&block).map_err(ArtifactError::Target)?;
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Returns the reader of these bytes of a content, which opens nothing yet. Of a whole content the last block
+    /// comes only if all of them have its SHA-256.
+    ///
+    /// # Errors
+    /// [`ArtifactError::NoFolder`].
+    pub fn reader(
+        &self,
+        content: FileBody,
+        range: Range<u64>,
+    ) -> Result<ContentReader, ArtifactError> {
+        ContentReader::new(self.folder.as_ref(), content, range)
     }
 
     /// Returns the bytes of a content.
@@ -153,9 +185,9 @@ impl Contents {
             FileBody::Artifact(artifact) if artifact.size > bytes_max => {
                 Err(ArtifactError::TooLarge { bytes_max, key: "hero job fetch has no such limit" })
             }
-            FileBody::Artifact(artifact) => {
+            content @ FileBody::Artifact(_) => {
                 let mut bytes = Vec::new();
-                self.folder()?.copy(&artifact, &mut bytes)?;
+                self.give(&content, &mut bytes)?;
                 Ok(bytes)
             }
         }

@@ -1,6 +1,6 @@
 //! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for files that are being written.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -124,31 +124,6 @@ impl ContentFolder {
         }
     }
 
-    /// Writes a content, and checks it meanwhile.
-    pub(super) fn copy(
-        &self,
-        artifact: &Artifact,
-        to: &mut dyn Write,
-    ) -> Result<(), ArtifactError> {
-        let mut file = self.open(artifact)?;
-        let mut hasher = Hasher::default();
-        let mut part = vec![0; CHUNK_BYTES];
-        loop {
-            let len = read(&mut file, &mut part).map_err(|error| self.failed(error))?;
-            if len == 0 {
-                break;
-            }
-            hasher.add(&part[..len]);
-            // A file that grows has no end.
-            if hasher.size > artifact.size {
-                return Err(self.damaged(artifact));
-            }
-            to.write_all(&part[..len]).map_err(ArtifactError::Target)?;
-        }
-        let hash = hasher.finish().map_err(|error| self.failed(error))?;
-        if hash == artifact.hash { Ok(()) } else { Err(self.damaged(artifact)) }
-    }
-
     /// Makes a file look new.
     pub(super) fn touch(&self, artifact: &Artifact) -> Result<(), ArtifactError> {
         let file = self.open(artifact)?;
@@ -156,7 +131,7 @@ impl ContentFolder {
             .map_err(|error| self.failed(error.into()))
     }
 
-    fn open(&self, artifact: &Artifact) -> Result<File, ArtifactError> {
+    pub(super) fn open(&self, artifact: &Artifact) -> Result<File, ArtifactError> {
         File::open(self.path_of(&artifact.hash)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 let (dir, hash) = (self.place.dir.clone(), artifact.hash.clone());
@@ -166,7 +141,7 @@ impl ContentFolder {
         })
     }
 
-    fn damaged(&self, artifact: &Artifact) -> ArtifactError {
+    pub(super) fn damaged(&self, artifact: &Artifact) -> ArtifactError {
         let (dir, hash) = (self.place.dir.clone(), artifact.hash.clone());
         ArtifactError::Damaged { dir, hash }
     }
@@ -191,7 +166,7 @@ fn create(path: &Path) -> io::Result<()> {
     }
 }
 
-fn read(source: &mut dyn Read, part: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read(source: &mut dyn Read, part: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(part) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -201,9 +176,15 @@ fn read(source: &mut dyn Read, part: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The SHA-256 of the added bytes.
-struct Hasher {
+pub(super) struct Hasher {
     context: Context,
     size: u64,
+}
+
+impl fmt::Debug for Hasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hasher").field("size", &self.size).finish_non_exhaustive()
+    }
 }
 
 impl Default for Hasher {
@@ -213,12 +194,12 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    fn add(&mut self, part: &[u8]) {
+    pub(super) fn add(&mut self, part: &[u8]) {
         self.context.update(part);
         self.size += part.len() as u64;
     }
 
-    fn finish(self) -> io::Result<ContentHash> {
+    pub(super) fn finish(self) -> io::Result<ContentHash> {
         let digest = self.context.finish();
         let text = digest.as_ref().iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");

@@ -94,7 +94,10 @@ fn content_over_a_bound_leaves_nothing() {
     assert!(files(dir.path()).is_empty());
     let without = Contents::of(&JobConfig { files_size_max: KIB, ..JobConfig::default() });
     let error = without.take(&mut Cursor::new([0; 2000]), KIB).expect_err("too large").to_string();
-    assert_eq!(error, "larger than the limit of 1KiB (job.files_size_max)");
+    assert_eq!(
+        error,
+        "larger than the limit of 1KiB (job.files_size_max); for larger files set artifacts.dir, see hero.toml(5)"
+    );
 }
 
 #[test]
@@ -111,6 +114,11 @@ fn missing_and_damaged_contents_are_errors_with_folder_and_hash() {
     assert!(said().contains("is damaged") && said().contains(ZEROS));
     fs::write(&path, vec![0; 101 << 10]).expect("written");
     assert!(said().contains("is damaged"));
+    let mut reader =
+        contents.reader(FileBody::Artifact(kept.clone()), 0..kept.size).expect("a folder");
+    assert_eq!(reader.next_block(99 << 10).expect("read").map(|block| block.len()), Some(99 << 10));
+    let last = reader.next_block(99 << 10).expect_err("damaged").to_string();
+    assert!(last.contains("is damaged"), "the last block of a damaged content was given: {last}");
     fs::remove_file(&path).expect("removed");
     let folder = dir.path().display().to_string();
     assert!(said().starts_with("no content with") && said().contains(&folder), "{}", said());
@@ -166,4 +174,21 @@ fn folder_that_cannot_be_used_is_said_and_small_files_need_none() {
     assert!(problem(dir.path()).ends_with("open to all users of the machine; chmod 0700"));
     fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).expect("set");
     assert_eq!(problem(dir.path()), "");
+}
+
+#[test]
+fn part_of_a_content_is_read_in_blocks() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let contents = contents(dir.path());
+    let bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).take(100 << 10).collect();
+    let kept = contents.take(&mut Cursor::new(&bytes), 150 * KIB).expect("kept");
+    for content in [kept, FileBody::Bytes(bytes.clone())] {
+        let mut reader = contents.reader(content, 70_001..90_000).expect("a folder");
+        let mut read = Vec::new();
+        while let Some(block) = reader.next_block(4096).expect("read") {
+            assert!(block.len() <= 4096);
+            read.extend(block);
+        }
+        assert!(read == bytes[70_001..90_000]);
+    }
 }

@@ -26,7 +26,7 @@ use crate::proto::job::Job;
 use crate::proto::text::escape;
 use crate::proto::units::format_duration;
 
-/// List periodic jobs, run one now, enable or disable them
+/// Run jobs on a schedule: add, list, show, change, run and disable periodic jobs
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  hero cron list\n\n\
                         Periodic jobs are files in /etc/hero/cron.d, see hero.toml(5), which supervisors read when\n\

@@ -34,7 +34,7 @@ pub(super) struct Add {
     /// The name of the periodic job, which no file has
     #[arg(id = "periodic_job", value_name = "NAME")]
     name: String,
-    /// Five fields, six with seconds first, or a word such as @daily
+    /// Five fields, six with seconds first, a word such as @daily, or @every 90m
     #[arg(long, value_name = "LINE")]
     schedule: String,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) struct Edit {
     /// The name of the periodic job
     #[arg(id = "periodic_job", value_name = "NAME")]
     name: String,
-    /// Five fields, six with seconds first, or a word such as @daily
+    /// Five fields, six with seconds first, a word such as @daily, or @every 90m
     #[arg(long, value_name = "LINE")]
     schedule: Option<String>,
     /// The file of a new script

@@ -28,10 +28,19 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 
 /// Run a script and print its output; its log goes to standard error meanwhile
 #[derive(Debug, Args)]
-#[command(override_usage = "hero exec [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]")]
+#[command(
+    override_usage = "hero exec [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
+                            hero exec [OPTIONS] -- <COMMAND> [<ARG>...]"
+)]
+#[command(mut_group("ScriptSource", |group| group.required(false)))]
+#[command(mut_arg("file", |file| {
+    file.index(1).required_unless_present_any(["eval", "uses", "args"])
+}))]
+#[command(mut_arg("args", |args| args.index(2)))]
 #[command(after_help = ["Examples:\n  hero exec -t osis -e '40 + 2'\n  \
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
+                        hero exec -- df -h /home\n  \
                         hero exec --param region=north --param retries:=3 report.py\n  \
                         hero exec --explain report.py\n  \
                         hero exec --uses deploy@3 --param host=web1\n  \

@@ -27,7 +27,7 @@ struct GivenParameter {
 /// The arguments, parameters and files of variables of one job.
 #[derive(Debug, Args)]
 pub(super) struct Given {
-    /// The arguments of the script, after --
+    /// The arguments of the script, after --; without a script, a command and its arguments
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
     /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; a published

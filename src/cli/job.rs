@@ -1,6 +1,7 @@
 //! `hero job …`: lists, shows, awaits, stops, retries and deletes jobs.
 
 mod bulk;
+mod clone;
 mod each;
 mod edit;
 mod errors;
@@ -26,11 +27,10 @@ pub(super) use self::filter::States;
 pub(super) use self::list::JobList;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;
-use super::correction::{Correction, of_hash};
+use super::correction::Correction;
 use super::exec::explained;
-use super::job_options::pair;
 use super::{Global, output};
-use crate::client::{Client, ClientError, JobChange};
+use crate::client::{Client, JobChange};
 use crate::error::{Error, Exit};
 use crate::proto::job::{Job, JobId};
 use crate::proto::text::counted;
@@ -69,7 +69,7 @@ pub(super) enum JobCommand {
     Tell(tell::TellJob),
     Retry(RetryJobs),
     Edit(edit::EditJob),
-    Clone(CloneJob),
+    Clone(Box<clone::CloneJob>),
     /// Delete jobs that are not running, with their logs
     #[command(after_help = "Examples:\n  hero job delete 7f9c2ba4\n  \
                             hero job delete --status finished --until 2d --yes   # submitted 2 days ago or \
@@ -135,35 +135,6 @@ impl RetryJobs {
         let Self { jobs, with_dependents, correction } = self;
         let changes = correction.changes(global.config()?)?;
         jobs.each(client, global, &JobChange::Retry { with_dependents, changes }).await
-    }
-}
-
-/// Submit a copy of a job, and print its id
-///
-/// The copy has a new id, no unique key and no earliest time.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
-                        hero job clone 7f9c2ba4 --set timeout=5m \
-                        --set 'env_vars={\"A\": \"b\"}'\n\n\
-                        Fields and values are given as in the job's hash, such as \
-                        JSON,\nor durations such as 5m, where a plain number is seconds. An empty value takes the field away.")]
-pub(super) struct CloneJob {
-    /// The job
-    id: String,
-    /// A field of the copy that differs; may be repeated
-    #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
-    set: Vec<(String, String)>,
-}
-
-impl CloneJob {
-    async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
-        let changes = self.set.into_iter().map(|(name, text)| of_hash(&name, text));
-        let of = client.job_id(&self.id).await?;
-        let copy = client.clone_of(&of, &changes.collect()).await?;
-        let config = global.config()?;
-        config.check_asked(&copy.spec).map_err(ClientError::from)?;
-        let id = client.submit_copy(&of, copy).await?;
-        global.print(|| json!({ "id": id }), || format!("{id}\n"))
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::given::Given;
 use super::given_files::GivenFiles;
 use super::input::bad;
+use super::plain_command;
 use super::script::ScriptSource;
 use super::script_doc;
 use super::sections::{self, WHAT, WHEN, section};
@@ -42,6 +43,7 @@ and can call, in Python after `import hero`, in Rhai without `hero.`:
                                type names, hero.toml(5); in Rhai hero_submit
   hero.inputs(\"a\")            the output of such a job, or of one of its graph;
                                in Rhai hero_inputs
+  hero.job(\"a\")               such a job with its state; in Rhai hero_job
   hero.retry_in(\"5m\", \"busy\")  ends it, and runs it again later
   hero.wait(\"approved\", \"3d\")  ends it, and runs it again once it is told this event
   hero.event                   the event that it was told; in Rhai event()
@@ -160,7 +162,11 @@ impl JobOptions {
     }
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
-        self.source.fill(spec, config)?;
+        if self.source.is_absent() {
+            plain_command::fill(spec, config)?;
+        } else {
+            self.source.fill(spec, config)?;
+        }
         if spec.script.is_empty() {
             let message = format!("{}: it is empty: there is nothing to run", self.source.name());
             return Err(Error::new(Exit::Data, message));
@@ -190,6 +196,11 @@ impl SettingOptions {
     fn give(&mut self, word: &str, text: String) {
         self.0.retain(|(setting, _)| setting.word != word);
         self.0.extend(SETTINGS.iter().find(|setting| setting.word == word).map(|of| (of, text)));
+    }
+
+    /// The settings that were given, each with its text.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static Setting, &str)> {
+        self.0.iter().map(|(setting, text)| (*setting, text.as_str()))
     }
 
     pub(super) fn given(&self, word: &str) -> Option<&str> {

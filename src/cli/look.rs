@@ -41,6 +41,18 @@ fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
 
+/// Returns the width of a help: of the terminal, or what `COLUMNS` says, else 100 columns for a file or a pipe.
+pub(super) fn help_columns() -> usize {
+    const COLUMNS_OF_FILE: usize = 100;
+    let columns = OutputLook::of_output(ColorChoice::Never).columns;
+    columns.or_else(set_columns).unwrap_or(COLUMNS_OF_FILE).max(COLUMNS_MIN)
+}
+
+/// Returns the width that the variable `COLUMNS` says.
+fn set_columns() -> Option<usize> {
+    variable("COLUMNS").parse().ok().filter(|columns| *columns > 0)
+}
+
 /// The abilities of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutputLook {
@@ -58,8 +70,8 @@ impl OutputLook {
         let is_terminal = io::stdout().is_terminal();
         let told = || window_size().ok().map(|size| usize::from(size.columns));
         let columns = is_terminal.then(|| told().filter(|columns| *columns > 0));
-        let set = || variable("COLUMNS").parse().ok().filter(|columns| *columns > 0);
-        let columns = columns.map(|columns| columns.or_else(set).unwrap_or(COLUMNS_UNKNOWN));
+        let columns =
+            columns.map(|columns| columns.or_else(set_columns).unwrap_or(COLUMNS_UNKNOWN));
         Self {
             columns: columns.map(|columns| columns.max(COLUMNS_MIN)),
             colour: choice.is_on(is_terminal),

@@ -25,6 +25,9 @@ pub(super) fn tell(error: &mut clap::Error, args: &[OsString]) {
     if let Some(tip) = tip(error, args) {
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    } else if error.kind() == ErrorKind::UnknownArgument && !takes_arguments(args) {
+        // For clap any command with a name takes options as names: `-- --group`.
+        error.remove(ContextKind::Suggested);
     }
 }
 
@@ -57,6 +60,12 @@ fn tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns true if the command passes arguments on to a script.
+fn takes_arguments(args: &[OsString]) -> bool {
+    let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    given_command(&words).1.get_arguments().any(clap::Arg::is_last_set)
 }
 
 /// Returns the tip for an option of `hero submit` at a command that takes settings by `--set`.
@@ -99,7 +108,6 @@ mod tests {
             ("hero submit a.sh --wait 5s", "hero job wait ID"),
             ("hero submit a.sh --retries -1", "--retries takes no value below zero, such as -1"),
             ("hero submit a.sh --timeout -5s", "--timeout takes no value below zero, such as -5s"),
-            ("hero job clone a --env A=3", "--set env=VALUE"),
             ("hero job edit a --limit-key A", "--set limit_key=VALUE"),
             ("hero graph retry a --timeout 3s", "--set JOB.timeout=VALUE"),
         ] {
@@ -107,6 +115,13 @@ mod tests {
             let wrong = Cli::of_args(args).expect_err(line).to_string();
             assert!(wrong.contains(said), "{line}: {wrong}");
             assert!(!wrong.contains("'-- ") && !wrong.contains("similar"), "{line}: {wrong}");
+        }
+        for line in
+            ["hero job show a --group b", "hero queue pause bash --grup a", "hero cron show a -x"]
+        {
+            let args = line.split(' ').map(OsString::from);
+            let wrong = Cli::of_args(args).expect_err(line).to_string();
+            assert!(!wrong.contains("'-- "), "{line}: {wrong}");
         }
         let width = "hero exec a.sh --width 3".split(' ').map(OsString::from);
         let wrong = Cli::of_args(width).expect_err("no such option").to_string();

@@ -16,7 +16,7 @@ use super::time::age;
 use super::{Global, output};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{Config, read_script_head};
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::job::{Entrance, InvalidJob, JobSpec, SETTINGS};
 use crate::proto::line_diff::shown_diff;
 use crate::proto::named_script::{ScriptDefinition, ScriptName, ScriptUse, TEXT_BYTES_MAX};
@@ -76,12 +76,14 @@ pub(super) struct ScriptHistory {
 
 /// Show the lines in which two versions of a published script differ, their settings too
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hero script diff deploy 2 3\n  hero script diff deploy 2")]
+#[command(
+    after_help = "Examples:\n  hero script diff deploy\n  hero script diff deploy 2\n  hero script diff deploy 2 3"
+)]
 pub(super) struct ScriptDiff {
     /// The name of the script
     name: String,
-    /// The older version
-    from: u32,
+    /// The older version; by default the one before the latest
+    from: Option<u32>,
     /// The newer version; by default the latest
     to: Option<u32>,
 }
@@ -209,7 +211,19 @@ impl ScriptDiff {
         let client = global.client()?;
         let name: ScriptName = parsed(&self.name)?;
         let used = |version| ScriptUse { name: name.clone(), version };
-        let one = client.published_script(&used(Some(self.from))).await?;
+        let from = match self.from {
+            Some(from) => from,
+            None => {
+                let versions = client.script_history(&name).await?;
+                let before = versions.get(1).map(|of| of.version);
+                before.ok_or_else(|| {
+                    let message =
+                        format!("the script {name} has one version: nothing to compare it with");
+                    Error::new(Exit::NotFound, message)
+                })?
+            }
+        };
+        let one = client.published_script(&used(Some(from))).await?;
         let other = client.published_script(&used(self.to)).await?;
         let settings = shown_diff(&texts::settings(&one), &texts::settings(&other));
         let text = shown_diff(&one.text, &other.text);

@@ -9,9 +9,11 @@ use clap::Args;
 use super::input::{self, bad, parsed};
 use super::sections::WHAT;
 use crate::config::{Config, TypeConfig, format_size};
+use crate::engine::process::runs_with;
 use crate::error::{Error, Exit};
 use crate::proto::job::{JobName, JobSpec};
 use crate::proto::target::ScriptType;
+use crate::proto::text::shown;
 
 /// The source of the script: a file, standard input or an argument.
 #[derive(Debug, Args)]
@@ -66,7 +68,7 @@ impl ScriptSource {
         self.path()?.file_name()?.to_str()?.parse().ok()
     }
 
-    /// The named type, or the type of the file's extension.
+    /// The named type, or the type of the file's extension, or the one that runs the interpreter in its first line.
     ///
     /// # Errors
     /// [`Exit::Usage`] if neither is given, [`Exit::Data`] if it is illegal or not configured.
@@ -77,13 +79,13 @@ impl ScriptSource {
     ) -> Result<ScriptType, Error> {
         let script_type: ScriptType = match named {
             Some(name) => parsed(name)?,
-            None => self.type_by_extension(config)?,
+            None => self.type_by_file(config)?,
         };
         check_configured(&script_type, config)?;
         Ok(script_type)
     }
 
-    fn type_by_extension(&self, config: &Config) -> Result<ScriptType, Error> {
+    fn type_by_file(&self, config: &Config) -> Result<ScriptType, Error> {
         let usage = |what: String| {
             let message = format!(
                 "cannot find the script type: {what}; use --type with one of {}",
@@ -92,28 +94,38 @@ impl ScriptSource {
             Error::new(Exit::Usage, message)
         };
         let Some(path) = self.path() else {
-            return Err(usage("the script is not a file with an extension".to_owned()));
+            return Err(usage("the script is not a file".to_owned()));
         };
         let extension = path.extension().map(|ext| format!(".{}", ext.to_string_lossy()));
-        let Some(extension) = extension else {
-            is_there(path)?;
-            return Err(usage(format!("{} has no extension", path.display())));
-        };
-        let mut found = types_of(&extension, config);
-        if found.is_empty() {
+        let by_extension = extension.as_deref().map(|extension| {
+            let found = types_of(extension, config);
             // Other systems write `.PY`.
-            found = types_of(&extension.to_ascii_lowercase(), config);
+            let lower = || types_of(&extension.to_ascii_lowercase(), config);
+            if found.is_empty() { lower() } else { found }
+        });
+        match (by_extension.as_deref().unwrap_or_default(), &extension) {
+            ([one], _) => return Ok(one.clone()),
+            (several @ [_, ..], Some(extension)) => {
+                let several = joined(several);
+                return Err(usage(format!("the extension {extension} belongs to {several}")));
+            }
+            _ => {}
         }
-        match found.as_slice() {
-            [one] => Ok(one.clone()),
-            [] => {
-                is_there(path)?;
+        let line = first_line(path)?;
+        match (types_that_run(&line, config).as_slice(), extension) {
+            ([one], _) => Ok(one.clone()),
+            ([], _) if line.starts_with("#!") => {
+                Err(usage(format!("no script type runs {}", shown(&line))))
+            }
+            ([], Some(extension)) => {
                 Err(usage(format!("no script type has the extension {extension}")))
             }
-            several => {
-                let several: Vec<&str> = several.iter().map(ScriptType::as_str).collect();
-                let several = several.join(" and ");
-                Err(usage(format!("the extension {extension} belongs to {several}")))
+            ([], None) => {
+                let path = path.display();
+                Err(usage(format!("{path} has no extension, and no interpreter in its first line")))
+            }
+            (several, _) => {
+                Err(usage(format!("its first line {} fits {}", shown(&line), joined(several))))
             }
         }
     }
@@ -129,13 +141,19 @@ impl ScriptSource {
         match (&self.eval, self.path()) {
             (Some(_), _) => "script".to_owned(),
             (None, Some(path)) => path.display().to_string(),
+            (None, None) if self.is_absent() => "command".to_owned(),
             (None, None) => "standard input".to_owned(),
         }
     }
 
     /// Returns true if the script comes from standard input.
     pub(super) fn is_standard_input(&self) -> bool {
-        self.eval.is_none() && self.path().is_none()
+        self.file.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Returns true if neither a file nor code was given.
+    pub(super) fn is_absent(&self) -> bool {
+        self.file.is_none() && self.eval.is_none()
     }
 
     /// The file; `None` for standard input and for code in the arguments.
@@ -144,9 +162,34 @@ impl ScriptSource {
     }
 }
 
-/// Refuses a missing file: a text in its place is no file with a wrong extension.
-fn is_there(path: &Path) -> Result<(), Error> {
-    path.metadata().map(drop).map_err(|error| unreadable(path, &error))
+/// Returns the first line of a file, as far as an interpreter may stand in it.
+fn first_line(path: &Path) -> Result<String, Error> {
+    const LENGTH_MAX: u64 = 4096;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_end(&mut bytes));
+    read.map_err(|error| unreadable(path, &error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().next().unwrap_or_default().trim_end().to_owned())
+}
+
+/// The types whose command is the interpreter that the first line of a script names. A type that comes with Hero wins
+/// over others.
+fn types_that_run(line: &str, config: &Config) -> Vec<ScriptType> {
+    let found: Vec<ScriptType> = config
+        .types
+        .iter()
+        .filter(|(_, of_type)| runs_with(line, &of_type.command))
+        .map(|(name, _)| name.clone())
+        .collect();
+    let own = |name: &&ScriptType| ["bash", "python", "node"].contains(&name.as_str());
+    match found.iter().find(own) {
+        Some(own) => vec![own.clone()],
+        None => found,
+    }
+}
+
+fn joined(types: &[ScriptType]) -> String {
+    types.iter().map(ScriptType::as_str).collect::<Vec<_>>().join(" and ")
 }
 
 /// Rejects a script type that is not configured.
@@ -206,8 +249,15 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     let text = path.to_string_lossy();
     // Nobody names a file so: it is code.
     let is_code = text.contains(|c: char| c.is_whitespace() || "();='\"".contains(c));
-    if is_code && failed.exit == Exit::NotFound {
+    let is_word = !text.contains(['/', '.']);
+    if failed.exit != Exit::NotFound {
+        return failed;
+    }
+    if is_code {
         failed.message += "; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";
+    } else if is_word {
+        failed.message += "; to run a command: hero exec -- ";
+        failed.message += &text;
     }
     failed
 }
@@ -287,6 +337,34 @@ mod tests {
         for file in ["script", "a.txt"] {
             assert_eq!(of_file(file, None).expect_err(file).exit, Exit::NotFound, "{file}");
         }
+    }
+
+    #[test]
+    fn file_without_a_known_extension_takes_the_type_of_its_interpreter() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let of_text = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).expect("written");
+            of_file(&file.display().to_string(), None)
+        };
+        for (name, line, script_type) in [
+            ("backup", "#!/bin/bash -e", "bash"),
+            ("backup.daily", "#!/bin/sh", "bash"),
+            ("report", "#!/usr/bin/env python3\n", "python"),
+            ("a", "#!/usr/bin/env -S node --no-warnings\r\n", "node"),
+            ("a.py", "#!/bin/bash", "python"),
+        ] {
+            assert_eq!(of_text(name, line).expect(line), script_type, "{name} {line}");
+        }
+        for (line, why) in [
+            ("#!/usr/bin/ruby\n", "no script type runs #!/usr/bin/ruby"),
+            ("echo", "no interpreter in its first line"),
+        ] {
+            let error = of_text("other", line).expect_err(line);
+            assert!(error.exit == Exit::Usage && error.message.contains(why), "{error}");
+        }
+        let error = of_file("rsync", None).expect_err("no such file");
+        assert!(error.message.ends_with("to run a command: hero exec -- rsync"), "{error}");
     }
 
     #[test]

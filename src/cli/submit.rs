@@ -33,9 +33,16 @@ use batch::PrintedIds;
 #[derive(Debug, Args)]
 #[command(
     override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
+                            hero submit [OPTIONS] -- <COMMAND> [<ARG>...]\n       \
                             hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>"
 )]
+#[command(mut_group("ScriptSource", |group| group.required(false)))]
+#[command(mut_arg("file", |file| {
+    file.index(1).required_unless_present_any(["eval", "uses", "args", "graph", "batch"])
+}))]
+#[command(mut_arg("args", |args| args.index(2)))]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
+                        hero submit --timeout 2h -- rsync -a /srv/data backup:data\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
                         hero submit --after \"$(hero submit first.py)\" second.py\n  \
                         hero submit --after-any ID --retention 7d clean_up.py\n  \
@@ -279,6 +286,7 @@ mod tests {
             &["--graph", "g.toml", "--ids"],
             &["--batch", "b", "--ids"],
             &["-e", "1", "-t", "osis"],
+            &["--timeout", "1m", "--", "rsync", "-a"],
         ] {
             assert!(read(good).is_ok(), "{good:?}");
         }
@@ -291,6 +299,7 @@ mod tests {
             &["--batch", "b", "--limit-key", "k"],
             &["--graph", "g.toml", "--limit-key", "k"],
             &["--graph", "g.toml", "--delay", "1s"],
+            &["--graph", "g.toml", "--", "ls"],
             &["--graph", "g.toml", "--on-end", "e.py"],
             &["-e", "1", "-t", "osis", "--on-end", "e.py"],
             &["--graph", "g.toml", "--all-or-none"],

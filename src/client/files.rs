@@ -1,11 +1,13 @@
 //! The files of jobs: given at the submission, kept at the end.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::graph::Graph;
 use super::{Client, ClientError, Submission};
-use crate::artifacts::{ArtifactError, Contents};
+use crate::artifacts::{ArtifactError, ContentReader, Contents};
 use crate::config::format_size;
 use crate::proto::job::{
     FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES, STDIN,
@@ -223,6 +225,18 @@ impl Client {
         let gone =
             || InvalidJob::new(INPUT_FILES, format!("of job {id}: its standard input is gone"));
         Ok(Some(self.of(id)?.read_stdin(id).await?.ok_or_else(gone)?))
+    }
+
+    /// Returns the reader of these bytes of a file that was found. It opens nothing yet; each block may be slow.
+    ///
+    /// # Errors
+    /// [`ClientError::File`] if its content is in a folder, and this machine has none.
+    pub fn file_reader(
+        &self,
+        content: FileBody,
+        range: Range<u64>,
+    ) -> Result<ContentReader, ClientError> {
+        Ok(Contents::of(&self.job).reader(content, range)?)
     }
 
     /// Returns the bytes of a file that was found, at most this many.

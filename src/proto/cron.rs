@@ -29,6 +29,7 @@ use self::line::CronLine;
 use super::job::JobId;
 use super::spoken_time::moments;
 use super::target::{IllegalName, name};
+use super::units::{format_duration, parse_duration};
 use crate::proto::word_table::words;
 
 name!(
@@ -47,6 +48,9 @@ pub const MISSED_AFTER: Duration = Duration::from_mins(1);
 pub const CAUGHT_UP_MAX: usize = 1000;
 /// The longest line.
 const LINE_BYTES_MAX: usize = 256;
+/// The shortest and the longest distance of `@every`.
+const EVERY_MIN: Duration = Duration::from_secs(1);
+const EVERY_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// The treatment of missed firings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -159,11 +163,35 @@ impl Default for AddedCron {
     }
 }
 
+/// The times that a line names.
+#[derive(Debug, Clone)]
+enum Pattern {
+    /// Times of the local clock.
+    Times(CronLine),
+    /// A distance in seconds. The firings are its multiples since 1970-01-01T00:00:00Z: time that passes, which no change
+    /// of a clock makes longer or shorter.
+    Every(i64),
+}
+
+impl Pattern {
+    fn parse(line: &str) -> Result<Self, String> {
+        let Some(distance) = line.strip_prefix("@every") else {
+            return CronLine::parse(line).map(Self::Times);
+        };
+        let every = parse_duration(distance.trim()).map_err(|error| error.to_string())?;
+        if every.subsec_nanos() > 0 || !(EVERY_MIN..=EVERY_MAX).contains(&every) {
+            let (least, most) = (format_duration(EVERY_MIN), format_duration(EVERY_MAX));
+            return Err(format!("@every takes whole seconds, {least} to {most}"));
+        }
+        i64::try_from(every.as_secs()).map(Self::Every).map_err(|error| error.to_string())
+    }
+}
+
 /// A cron line and its time zone.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     line: String,
-    parsed: CronLine,
+    parsed: Pattern,
     zone: TimeZone,
     rules: FiringRules,
 }
@@ -178,7 +206,7 @@ fn of_time(line: &str) -> String {
 }
 
 impl Schedule {
-    /// Parses a line of five fields, of six with seconds first, or a word such as `@daily`.
+    /// Parses a line of five fields, of six with seconds first, a word such as `@daily`, or `@every 90m`.
     ///
     /// # Errors
     /// The mistake, as text; a line that never fires is one too.
@@ -187,10 +215,10 @@ impl Schedule {
         if line.len() > LINE_BYTES_MAX {
             return Err(format!("longer than {LINE_BYTES_MAX} bytes"));
         }
-        let parsed = CronLine::parse(line).map_err(|mistake| {
+        let parsed = Pattern::parse(line).map_err(|mistake| {
             format!(
                 "not a cron line: {mistake}; expected five fields such as \"30 3 * * MON-FRI\" (minute, hour, \
-                 day, month, day of the week), six with seconds first, or a word such as @daily{}",
+                 day, month, day of the week), six with seconds first, a word such as @daily, or @every 90m{}",
                 of_time(line)
             )
         })?;
@@ -214,16 +242,21 @@ impl Schedule {
     /// Returns the first time of the line after a time.
     fn next_of_line(&self, time: Timestamp) -> Option<Timestamp> {
         let second = Timestamp::from_second(time.as_millisecond().div_euclid(1000)).ok()?;
-        if self.parsed.repeats() { self.next_of_both(second) } else { self.next_of_first(second) }
+        match &self.parsed {
+            Pattern::Every(every) => {
+                Timestamp::from_second((second.as_second().div_euclid(*every) + 1) * every).ok()
+            }
+            Pattern::Times(line) if line.repeats() => self.next_of_both(line, second),
+            Pattern::Times(line) => self.next_of_first(line, second),
+        }
     }
 
     /// Returns the next moment after a time when the local clock shows a time of the line, in any pass.
-    fn next_of_both(&self, time: Timestamp) -> Option<Timestamp> {
+    fn next_of_both(&self, line: &CronLine, time: Timestamp) -> Option<Timestamp> {
         let mut from = time.checked_add(1.second()).ok()?;
         loop {
             let offset = self.zone.to_offset(from);
-            let moment =
-                offset.to_timestamp(self.parsed.first_from(offset.to_datetime(from))?).ok()?;
+            let moment = offset.to_timestamp(line.first_from(offset.to_datetime(from))?).ok()?;
             let change = self.zone.following(from).next().map(|change| change.timestamp());
             match change.filter(|change| *change <= moment) {
                 Some(change) => from = change,
@@ -234,7 +267,7 @@ impl Schedule {
 
     /// Returns the next moment after a time when the local clock shows a time of the line for the first
     /// time. A time inside a gap is its end.
-    fn next_of_first(&self, time: Timestamp) -> Option<Timestamp> {
+    fn next_of_first(&self, line: &CronLine, time: Timestamp) -> Option<Timestamp> {
         let mut from = self.zone.to_datetime(time).checked_add(1.second()).ok()?;
         // After the clock has gone back: the local times until then have passed already.
         let change = self.zone.preceding(time.checked_add(1.second()).ok()?).next();
@@ -243,7 +276,7 @@ impl Schedule {
             from = from.max(before.to_datetime(change));
         }
         loop {
-            let local = self.parsed.first_from(from)?;
+            let local = line.first_from(from)?;
             // Always later, else callers would loop without end.
             match moments(local, &self.zone).first() {
                 Some(moment) if *moment > time => return Some(*moment),
@@ -377,6 +410,8 @@ mod tests {
             ("@weekly", "2026-01-04T00:00:00Z"),
             ("@monthly", "2026-02-01T00:00:00Z"),
             ("@yearly", "2027-01-01T00:00:00Z"),
+            ("@every 90m", "2026-01-01T01:30:00Z"),
+            ("@every  1d", "2026-01-02T00:00:00Z"),
             ("0 0 29 2 *", "2028-02-29T00:00:00Z"),
         ] {
             assert_eq!(firings(line, "UTC", "2026-01-01T00:00:00Z", 1), [first], "{line}");
@@ -411,6 +446,11 @@ mod tests {
                 "not a cron line: unknown word `@fortnightly`: known are @hourly, @daily, ",
             ),
             ("@reboot", "not a cron line: @reboot names no time, and the supervisors of several "),
+            ("@every", "not a cron line: "),
+            ("@every soon", "not a cron line: "),
+            ("@every 0s", "not a cron line: @every takes whole seconds, 1s to 366d"),
+            ("@every 1500ms", "not a cron line: @every takes whole seconds"),
+            ("@every 400d", "not a cron line: @every takes whole seconds"),
             ("0 0 30 2 *", "never fires: no such day"),
             ("0 0 31 4,6,9,11 *", "never fires: no such day"),
         ] {
@@ -436,6 +476,19 @@ mod tests {
         assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]);
         let fired = firings("*/30 * * * *", "Europe/Brussels", "2026-10-25T00:15:00Z", 3);
         assert_eq!(fired, ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"]);
+    }
+
+    #[test]
+    fn a_distance_is_time_that_passes_also_while_the_clock_changes() {
+        for (from, expected) in [
+            ("2026-03-28T23:00:00Z", ["2026-03-29T00:00:00Z", "2026-03-29T01:30:00Z"]),
+            ("2026-10-25T00:10:00Z", ["2026-10-25T01:30:00Z", "2026-10-25T03:00:00Z"]),
+        ] {
+            assert_eq!(firings("@every 90m", "Europe/Brussels", from, 2), expected);
+        }
+        // The same on every machine and after each restart: from no start of a supervisor, and from before 1970 too.
+        let before = firings("@every 7h", "UTC", "1969-12-31T18:00:00Z", 2);
+        assert_eq!(before, ["1970-01-01T00:00:00Z", "1970-01-01T07:00:00Z"]);
     }
 
     #[test]
@@ -483,6 +536,7 @@ mod tests {
         fn every_firing_is_due_in_exactly_one_round(
             line in proptest::sample::select(vec![
                 "* * * * * *", "*/7 * * * * *", "*/5 * * * *", "30 2 * * *", "0 1-3 * * *", "@hourly",
+                "@every 7s", "@every 90m",
             ]),
             zone in proptest::sample::select(vec![
                 "UTC", "Europe/Brussels", "America/New_York", "Australia/Lord_Howe",

@@ -87,7 +87,8 @@ pub(super) async fn call(
     drop(reader);
     match result {
         Some(Ok(result)) => {
-            let response = json_text(StatusCode::OK, json::response(id, Ok(result)).to_string());
+            let text = json::text_of(json::response(id, Ok(result))).await;
+            let response = json_text(StatusCode::OK, text);
             if begins { (session_header(), response).into_response() } else { response }
         }
         Some(Err(error)) => failed(id, &error, is_modern),

@@ -11,6 +11,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use super::agent_http;
+use super::answer_blocks::in_blocks;
 use super::caller::{Bounds, Scope};
 use super::guard::{self, Guarded, RefusedPage, json_text, refusal};
 use super::http_body::read_json;
@@ -47,6 +48,7 @@ pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
         .fallback_service(pages.routes)
         .layer(middleware::from_fn_with_state(service.clone(), rest::serve))
         .layer(middleware::from_fn_with_state(guarded, guard::guard))
+        .layer(middleware::map_response(in_blocks))
         .layer(CompressionLayer::new().compress_when(worth_compressing()))
 }
 
@@ -60,13 +62,13 @@ async fn call(
         Ok(body) => body,
         Err((status, error)) => return refusal(status, &error, true),
     };
-    let answers = json::answer(&service, &sender, &body).await;
+    let answers = json::answer(&service, &sender, body).await;
     let Some(text) = answers.text else { return StatusCode::NO_CONTENT.into_response() };
     json_text(answers.status, text)
 }
 
-/// Returns the rule that answers of more than 1 KiB are compressed for clients that ask for it; live streams, and the
-/// outputs and files of jobs, which may be large, are sent as they are.
+/// Returns the rule that answers of more than 1 KiB are compressed, block by block, for clients that ask for it; live
+/// streams, and the outputs and files of jobs, which may be large, are sent as they are.
 fn worth_compressing() -> impl Predicate {
     const LEAST: u16 = 1024;
     SizeAbove::new(LEAST)

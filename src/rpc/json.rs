@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use tracing::debug;
@@ -14,6 +15,11 @@ use super::service::ApiService;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
+
+/// A text beyond this size is read and written on a thread of its own, in bytes.
+const LARGE_BYTES: usize = 256 << 10;
+/// The answers to a batch; once they have more bytes, its further calls are not made.
+const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// The sender of a request.
 #[derive(Clone)]
@@ -131,9 +137,10 @@ pub(super) fn response(id: Value, result: Result<Value, RpcError>) -> Value {
 }
 
 /// Answers a text: calls its methods one after another.
-pub(super) async fn answer(service: &ApiService, sender: &Sender, text: &[u8]) -> RpcAnswers {
+pub(super) async fn answer(service: &ApiService, sender: &Sender, text: Bytes) -> RpcAnswers {
     let batch_max = service.settings().batch_max;
-    match parse(text, batch_max) {
+    let is_large = text.len() > LARGE_BYTES;
+    match beside(is_large, move || parse(&text, batch_max)).await {
         Err(error) => RpcAnswers::error(&error),
         Ok(Parsed::One(Err(response))) => {
             RpcAnswers { text: Some(response.to_string()), status: StatusCode::BAD_REQUEST }
@@ -147,7 +154,10 @@ async fn one(service: &ApiService, sender: &Sender, request: Request) -> RpcAnsw
     let Request { id, method, params } = request;
     let result = call(service, sender, &method, params).await;
     let status = result.as_ref().err().map_or(StatusCode::OK, RpcError::status);
-    let text = id.map(|id| response(id, result).to_string());
+    let text = match id {
+        Some(id) => Some(text_of(response(id, result)).await),
+        None => None,
+    };
     RpcAnswers { text, status }
 }
 
@@ -160,6 +170,9 @@ async fn batch(
     for request in requests {
         let response = match request {
             Err(response) => Some(response),
+            Ok(Request { id: Some(id), .. }) if text.len() > BATCH_BYTES_MAX => {
+                Some(response(id, Err(not_called())))
+            }
             Ok(Request { id, method, params }) => {
                 let result = call(service, sender, &method, params).await;
                 id.map(|id| response(id, result))
@@ -169,10 +182,49 @@ async fn batch(
         if text.len() > 1 {
             text.push(',');
         }
-        text.push_str(&response.to_string());
+        text.push_str(&text_of(response).await);
     }
     text.push(']');
     RpcAnswers { text: (text.len() > 2).then_some(text), status: StatusCode::OK }
+}
+
+/// The error of a call that was not made.
+fn not_called() -> RpcError {
+    let message = format!(
+        "not called: the answers to the calls before it have more than {} MiB; send it again, in a smaller batch",
+        BATCH_BYTES_MAX >> 20
+    );
+    RpcError::new(code::INTERNAL, message).with("retryable", true)
+}
+
+/// Returns the text of a response.
+pub(super) async fn text_of(response: Value) -> String {
+    beside(is_large(&response, &mut 0), move || response.to_string()).await
+}
+
+/// Does what takes long for a large text on a thread of its own, so that other callers are answered meanwhile.
+async fn beside<T: Send + 'static>(is_large: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
+    if !is_large {
+        return work();
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+/// Returns whether the text of a value has more than [`LARGE_BYTES`], about; `counted` are those before it.
+fn is_large(value: &Value, counted: &mut usize) -> bool {
+    *counted += match value {
+        Value::String(text) => text.len(),
+        _ => size_of::<u64>(),
+    };
+    let inner = |value| is_large(value, counted);
+    match value {
+        Value::Array(values) => values.iter().any(inner),
+        Value::Object(members) => members.values().any(inner),
+        _ => *counted > LARGE_BYTES,
+    }
 }
 
 /// Calls a method for a sender.

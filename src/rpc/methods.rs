@@ -49,6 +49,7 @@ use super::method::Method;
 use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
+pub(super) use job_files::found_file;
 
 /// The results that the page reads.
 pub(crate) mod results {
@@ -56,7 +57,7 @@ pub(crate) mod results {
     pub(crate) use super::cron::{FiringList, PeriodicJobList};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph};
     pub(crate) use super::job::{Deleted, Id};
-    pub(crate) use super::job_files::{FileContent, ListedFiles};
+    pub(crate) use super::job_files::ListedFiles;
     pub(crate) use super::job_many::ManyChangedDocument;
     pub(crate) use super::job_types::JobDocument;
     pub(crate) use super::limit::LimitList;

@@ -129,7 +129,7 @@ fn responses(path: &RestPath, method: &Value) -> Value {
         RestResult::Document => ("200", json!({ "application/json": { "schema": schema } })),
         RestResult::Created => ("201", json!({ "application/json": { "schema": schema } })),
         RestResult::Text => ("200", json!({ "text/plain": { "schema": { "type": "string" } } })),
-        RestResult::Bytes => ("200", json!({ "application/octet-stream": {} })),
+        RestResult::Bytes | RestResult::File => ("200", json!({ "application/octet-stream": {} })),
     };
     let mut responses = json!({ status: { "description": "Done", "content": content } });
     if path.result == RestResult::Created {
@@ -137,6 +137,11 @@ fn responses(path: &RestPath, method: &Value) -> Value {
             "description": "With wait: the job, as it is at the end or after that time",
             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Job" } } },
         });
+    }
+    if path.result == RestResult::File {
+        responses["206"] =
+            json!({ "description": "With a header Range: that part", "content": content });
+        responses["416"] = json!({ "description": "The file has no byte of the range" });
     }
     let errors = [
         (code::INVALID_PARAMS, "The request is wrong"),

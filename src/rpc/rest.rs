@@ -7,6 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::guard::{asking_for_token, wants_page};
@@ -60,7 +61,11 @@ pub(super) async fn serve(
 }
 
 fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
-    let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
+    let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let parts: Vec<String> = uri.path().trim_matches('/').split('/').map(decoded).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    // A HEAD is answered as a GET, without its body.
+    let method = if method == Method::HEAD { &Method::GET } else { method };
     let wait = || {
         let mut pairs = uri.query().unwrap_or_default().split('&');
         pairs.find_map(|pair| pair.strip_prefix("wait=")).map(str::to_owned)
@@ -89,7 +94,8 @@ fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
 fn list_as_json(request: &Request) -> Option<Uri> {
     let (uri, headers) = (request.uri(), request.headers());
     let is_program = headers.contains_key(header::AUTHORIZATION) && !wants_page(headers);
-    let is_list = request.method() == Method::GET && uri.path().trim_end_matches('/') == "/jobs";
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_list = reads && uri.path().trim_end_matches('/') == "/jobs";
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     (is_program && is_list).then(|| format!("/jobs.json{query}").parse().ok()).flatten()
 }
@@ -278,6 +284,9 @@ mod tests {
         assert_eq!(call(&Method::GET, "/jobs/a.json", &[]), None);
         let output = Some(RestCall::Output("a".to_owned()));
         assert_eq!(call(&Method::GET, "/jobs/a/output", &page), output);
+        let coded = Some(RestCall::Output("a b%".to_owned()));
+        assert_eq!(call(&Method::GET, "/jobs/a%20b%25/output", &[]), coded);
+        assert_eq!(call(&Method::HEAD, "/jobs/a/output", &[]), output);
         for other in ["/jobs", "/", "/queues/a"] {
             assert_eq!(call(&Method::GET, other, &[]), None, "{other}");
         }

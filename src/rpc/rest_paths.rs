@@ -24,6 +24,8 @@ pub(super) enum RestResult {
     Created,
     Text,
     Bytes,
+    /// The same, or a range of it.
+    File,
 }
 
 impl RestPath {
@@ -52,5 +54,5 @@ pub(super) const PATHS: [RestPath; 6] = [
         summary: Some("Returns the log of a job as text."),
         ..RestPath::new("get", "/jobs/{id}/log", "getJobLog", "job.log", RestResult::Text)
     },
-    RestPath::new("get", "/jobs/{id}/files/{name}", "getJobFile", "job.file", RestResult::Bytes),
+    RestPath::new("get", "/jobs/{id}/files/{name}", "getJobFile", "job.file", RestResult::File),
 ];

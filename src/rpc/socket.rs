@@ -215,7 +215,7 @@ impl SocketServer {
         let sender = Sender { socket: Some(Arc::clone(&call)), trace: None, ..self.sender.clone() };
         let (service, unread) = (self.service.clone(), Arc::clone(&self.unread));
         self.running.spawn(async move {
-            let RpcAnswers { text, .. } = json::answer(&service, &sender, text.as_bytes()).await;
+            let RpcAnswers { text, .. } = json::answer(&service, &sender, text.into()).await;
             drop(asked);
             let (own, sum) = CountedBytes::new(&unread, text.as_ref().map_or(0, String::len));
             let is_too_much = sum > own.own && sum > UNREAD_BYTES_MAX;

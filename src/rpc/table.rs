@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::file_reads::FileReads;
 use super::follow::Following;
 use super::method::{CallContext, Method, MethodResult};
 use super::rest_paths::PATHS;
@@ -18,6 +19,7 @@ pub struct MethodTable {
     /// The names of the methods by the same with an underscore for the dot.
     identifiers: HashMap<String, &'static str>,
     document: OnceLock<Value>,
+    pub(super) file_reads: FileReads,
     tracer: Option<Tracer>,
 }
 
@@ -31,7 +33,8 @@ impl MethodTable {
             methods::all().into_iter().map(|method| (method.name, method)).collect();
         let dotted = methods.keys().filter(|name| name.contains('.'));
         let identifiers = dotted.map(|name| (name.replace('.', "_"), *name)).collect();
-        Self { methods, identifiers, document: OnceLock::new(), tracer: None }
+        let (document, file_reads) = (OnceLock::new(), FileReads::default());
+        Self { methods, identifiers, document, file_reads, tracer: None }
     }
 
     /// Lets each call that submits jobs be a span.
@@ -112,7 +115,7 @@ impl MethodTable {
         (subscription.open)(context, method.named(params)?).await
     }
 
-    fn permitted(&self, context: &CallContext, name: &str) -> Result<&Method, RpcError> {
+    pub(super) fn permitted(&self, context: &CallContext, name: &str) -> Result<&Method, RpcError> {
         let method = self.method(name).ok_or_else(|| unknown(name))?;
         if let Some(scope) = method.scope {
             context.needs(scope, method.name)?;

@@ -1,4 +1,4 @@
-//! `/cron`: periodic jobs, their next and last firings; run, enable, disable.
+//! `/cron`: periodic jobs, their next and last firings; run, enable, disable, delete.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, page_of};
 use super::parts::{
-    ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until, was_at,
+    Confirm, ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until,
+    was_at,
 };
 use super::visit::Visit;
 use super::visitor::Visitor;
@@ -126,6 +127,35 @@ fn links_to_form(visit: &Visit, name: &str) -> Markup {
     }
 }
 
+/// Returns the links to the form that changes a periodic job in Redis, and to the question before it is deleted, for
+/// those who may.
+fn links_of_added(visit: &Visit, name: &str) -> Markup {
+    html! {
+        (links_to_form(visit, name))
+        @if visit.may(Scope::Admin) {
+            " " a.btn href={ (visit.links().periodic_job(name)) "/delete" } { "Delete" }
+        }
+    }
+}
+
+/// Asks before a periodic job in Redis is deleted.
+pub(super) async fn ask_delete(visit: Visit, Path(name): Path<String>) -> PageResult {
+    visit.needs(Scope::Admin, "delete a periodic job")?;
+    let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", json!({ "name": name })).await?;
+    let job = &whole.job;
+    if job.added_by.is_none() {
+        let file = &job.file;
+        let text =
+            format!("{name} is declared in {file}. Take it out of that file, or disable it.");
+        return Err(PageError::wrong(text));
+    }
+    let title = format!("Delete the periodic job {name}?");
+    let text = "It does not fire any more, and its history is gone for good. Its jobs stay.";
+    let address = visit.links().periodic_job(&name);
+    let question = Confirm::of(address, ("delete", "Delete it"), title, text.to_owned());
+    visit.question(Nav::PeriodicJobs, &question).await
+}
+
 /// Returns the last firing: its job, with its state, and the time.
 fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
@@ -151,7 +181,7 @@ pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
     };
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
-        @let edit = job.added_by.as_ref().map(|_| links_to_form(&visit, &name));
+        @let edit = job.added_by.as_ref().map(|_| links_of_added(&visit, &name));
         (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job, links)) }))
         (facts(job, links, now.moment.at))
         section {
@@ -282,18 +312,22 @@ fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> M
     }
 }
 
-/// Runs, enables or disables a periodic job.
+/// Runs, enables, disables or deletes a periodic job.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
-    let verb @ ("run" | "enable" | "disable") = fields.get("do") else {
+    let verb @ ("run" | "enable" | "disable" | "delete") = fields.get("do") else {
         return Err(PageError::wrong("The form asks for nothing that a periodic job can do."));
     };
-    visit.needs(Scope::Operate, &format!("{verb} a periodic job"))?;
+    let scope = if verb == "delete" { Scope::Admin } else { Scope::Operate };
+    visit.needs(scope, &format!("{verb} a periodic job"))?;
     let (method, params) = (format!("cron.{verb}"), json!({ "name": name }));
     if verb == "run" {
         let Id { id } = visit.call_for(&method, params).await?;
         return Ok(visit.done(&page_of("jobs", &id), &format!("{name} runs now.")));
     }
     visit.call(&method, params).await?;
+    if verb == "delete" {
+        return Ok(visit.done("/cron", &format!("Deleted {name}. Its jobs stay.")));
+    }
     let said = match verb {
         "disable" => format!("Disabled {name}. It does not fire until it is enabled."),
         _ => format!("Enabled {name}."),

@@ -27,7 +27,7 @@ const OWN: [(&str, &str, &str); 7] = [
     (
         "schedule",
         "Schedule",
-        "30 3 * * MON-FRI: minute, hour, day, month, day of the week; or @daily",
+        "30 3 * * MON-FRI: minute, hour, day, month, day of the week; or @daily, or @every 90m",
     ),
     ("time_zone", "Time zone", "Such as Europe/Brussels; UTC without one"),
     ("catch_up", "Missed firings", "What no supervisor fired"),

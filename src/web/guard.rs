@@ -57,7 +57,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Answers a visitor who looks at a page within 2 s if Redis is frozen; a page that only takes long is waited for.
 pub(super) async fn in_time(State(site): State<Site>, request: Request, next: Next) -> Response {
-    if request.method() != Method::GET {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
     let mut page = std::pin::pin!(next.run(request));

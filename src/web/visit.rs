@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{Extensions, StatusCode};
+use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde_json::{Value, json};
 use tracing::info;
@@ -78,6 +78,19 @@ impl Visit {
     /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn ask<R: 'static>(&self, method: &str, params: Value) -> Result<R, RpcError> {
         self.site.table.answer(self.context(), method, params).await?.typed()
+    }
+
+    /// Answers with a file of a job, as [`MethodTable::file`](crate::rpc::MethodTable::file) does.
+    ///
+    /// # Errors
+    /// [`RpcError`] if the visitor may not read it, or there is none.
+    pub(super) async fn file(
+        &self,
+        id: &str,
+        name: &str,
+        headers: &HeaderMap,
+    ) -> Result<Response, RpcError> {
+        self.site.table.file(self.context(), (id, name), headers).await
     }
 
     /// Calls a method of the API: this is how a page changes something. A change is noted in the journal.

@@ -12,7 +12,7 @@ NOTES = f"{hero.params['folder']}/{os.environ['HERO_JOB_ID']}"
 def is_child(step):
     """Returns whether the child of a step was submitted."""
     try:
-        return bool(hero.inputs(f"n{step}")["id"])
+        return bool(hero.job(f"n{step}")["id"])
     except hero.Refused:
         return False
 

@@ -50,6 +50,26 @@ fn arguments_and_parameters_reach_scripts_of_every_kind() {
 }
 
 #[test]
+fn command_after_two_dashes_runs_with_its_words_as_they_are() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("bash-default-1").start();
+    let words = ["printf", "%s|", "two words", "$HOME", "it's", "", "--type", "*"];
+    let ran = hero.run(&[&["exec", "--"][..], &words].concat()).code(0).stdout;
+    assert_eq!(ran, "two words|$HOME|it's||--type|*|\n");
+    let id = hero.run(&["submit", "--timeout", "1m", "--", "false"]).code(0).stdout;
+    hero.run(&["job", "wait", id.trim()]).code(1);
+    assert_eq!(field(&redis, id.trim(), "name").as_deref(), Some("false"));
+    let script = redis.folder().join("backup");
+    fs::write(&script, "#!/usr/bin/env bash\necho \"saved $1\"\n").expect("written");
+    let file = script.to_str().expect("text");
+    assert_eq!(hero.run(&["exec", file, "--", "all"]).code(0).stdout, "saved all\n");
+    hero.run(&["exec"]).code(2);
+    let python = hero.run(&["exec", "-t", "python", "--", "ls"]).code(2).stderr;
+    assert!(python.contains("a command after -- is run by a shell"), "{python}");
+}
+
+#[test]
 fn parameters_keep_their_order_on_every_way_to_a_script() {
     const PARAMS: &str = r#"{"z":1,"a":{"y":[],"b":2},"m":"3"}"#;
     let redis = Redis::start();
@@ -202,6 +222,23 @@ fn graphs_and_copies_of_jobs_have_arguments_and_parameters() {
     let clone = hero.run(&["job", "clone", "one"]).code(0).stdout;
     until(&redis, clone.trim(), "finished");
     assert_eq!(output(clone.trim()), expected);
+    // Options add to variables and parameters, and replace all else.
+    let more = ["--env", "EXTRA=1", "--param", "extra:=[2]", "--timeout", "9s"];
+    let shown = hero.run(&[&["job", "clone", "one", "--dry-run"][..], &more].concat()).code(0);
+    let copy: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    let own: Value =
+        serde_json::from_str(&hero.run(&["job", "show", "one", "--json"]).code(0).stdout)
+            .expect("JSON");
+    let with = |of: &Value, name: &str, value: Value| {
+        let mut all = of.as_object().cloned().unwrap_or_default();
+        all.insert(name.to_owned(), value);
+        Value::Object(all)
+    };
+    assert_eq!(copy["env_vars"], with(&own["env_vars"], "EXTRA", json!("1")), "{copy}");
+    assert_eq!(copy["params"], with(&own["params"], "extra", json!([2])), "{copy}");
+    assert_eq!((&copy["timeout"], &copy["script"]), (&json!(9), &own["script"]), "{copy}");
+    let id = copy["id"].as_str().expect("an id");
+    hero.run(&["job", "show", id]).code(66);
     let shown = hero.run(&["--json", "job", "show", "one"]).code(0).stdout;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert_eq!((&shown["args"], &shown["params"]["a"]), (&json!(["x", "y z"]), &json!(1)));

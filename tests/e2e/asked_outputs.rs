@@ -19,8 +19,8 @@ const ASKING: [(&str, &str); 4] = [
          fs.writeSync(Number(process.env.HERO_FD), JSON.stringify({ inputs: 'a' }) + '\\n');\n\
          console.log(line.toString('utf8', 0, fs.readSync(Number(process.env.HERO_FD_IN), line)));",
     ),
-    ("python", "import hero, json\nprint(json.dumps({'ok': hero.inputs('a')}))"),
-    ("sal", "to_json(#{ok: hero_inputs(\"a\")})"),
+    ("python", "import hero, json\nprint(json.dumps({'ok': hero.job('a')}))"),
+    ("sal", "to_json(#{ok: hero_job(\"a\")})"),
 ];
 
 fn output(hero: &Hero, id: &str) -> Value {
@@ -69,7 +69,8 @@ fn script_gets_each_child_as_it_is_now() {
         ids['later'] = hero.submit('1', name='later', at='2100-01-01T00:00:00Z')\n\
         told = {}\n\
         for name, id in ids.items():\n\
-        \x20   try:\n        found = hero.inputs(name)\n        assert found['id'] == hero.inputs(id)['id'] == id\n\
+        \x20   try:\n        found = hero.job(name)\n        assert found['id'] == hero.job(id)['id'] == id\n\
+        \x20       assert hero.inputs(name) == hero.inputs(id) == found.get('output')\n\
         \x20       told[name] = [found['status'], found.get('output'), found.get('error')]\n\
         \x20       if name == 'small' and 'output' in found: told[name][1] = len(found['output'])\n\
         \x20   except hero.Refused as why: told[name] = str(why)\n\

@@ -2,7 +2,7 @@
 
 use crate::support::{Hero, Redis, wait_until};
 
-use super::until;
+use super::{commands_in, until};
 
 #[test]
 fn exit_codes_are_those_of_the_help() {
@@ -267,12 +267,9 @@ fn no_line_of_a_help_ends_with_a_blank() {
         let faulty: Vec<&str> = help.lines().filter(|line| has_blanks(line)).collect();
         assert_eq!(faulty, [] as [&str; 0], "{above:?}");
         assert!(!help.contains("\\\""), "{above:?}: {help}");
-        let list = help.split_once("\nCommands:\n").map(|(_, list)| list).unwrap_or_default();
-        let names = list.lines().take_while(|line| !line.is_empty());
-        let names = names.filter_map(|line| line.split_whitespace().next());
-        names
-            .filter(|name| *name != "help")
-            .for_each(|name| look(hero, &[above, &[name]].concat()));
+        for name in commands_in(&help) {
+            look(hero, &[above, &[name]].concat());
+        }
     }
     let redis = Redis::absent(false);
     look(&Hero::on(&redis), &[]);

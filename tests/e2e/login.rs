@@ -1,8 +1,9 @@
 //! The login: every command of the help at a Redis that wants a password which nobody gave.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use super::field;
+use super::{commands_in, field};
 use crate::support::{Hero, Redis, keys};
 
 /// The words that a command needs beside its name. `FILE` is a backup, `LINES` a file of objects. `None`
@@ -116,16 +117,11 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
 /// The commands that the help lists, with those below them in place of a noun.
 fn commands(hero: &Hero, above: &[&str]) -> Vec<String> {
     let help = hero.run(&[above, &["--help"]].concat()).code(0).stdout;
-    let Some((_, list)) = help.split_once("\nCommands:\n") else {
+    let names = commands_in(&help);
+    if names.is_empty() {
         return vec![above.join(" ")];
-    };
-    let names = list.lines().take_while(|line| !line.is_empty());
-    let names = names.filter_map(|line| line.split_whitespace().next());
-    let mut found = Vec::new();
-    for name in names.filter(|name| *name != "help") {
-        found.extend(commands(hero, &[above, &[name]].concat()));
     }
-    found
+    names.into_iter().flat_map(|name| commands(hero, &[above, &[name]].concat())).collect()
 }
 
 #[test]
@@ -153,8 +149,8 @@ fn every_command_says_that_redis_wants_a_password_and_exits_with_77() {
     for words in [["submit", "-t", "osis", "-e", &long], ["exec", "-t", "osis", "-e", "1"]] {
         hero.run(&words).code(77).says("NOAUTH");
     }
-    let listed = commands(&hero, &[]);
-    assert_eq!(listed, WORDS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let listed: BTreeSet<String> = commands(&hero, &[]).into_iter().collect();
+    assert_eq!(listed, WORDS.iter().map(|(name, _)| (*name).to_owned()).collect());
     for (name, words) in WORDS {
         let Some(words) = words else { continue };
         let words = words.iter().map(|word| match *word {

@@ -109,6 +109,10 @@ fn same_version_publishes_nothing_and_a_rollback_is_a_new_version() {
     }
     let diff = hero.run(&["script", "diff", "sum", "1", "3"]).code(0).stdout;
     assert!(diff.contains("+retries = 1") && diff.contains("-40 + 1\n+40 + 2\n"), "{diff}");
+    let last = hero.run(&["script", "diff", "sum"]).code(0).stdout;
+    assert!(last.contains("-retries = 1") && last.contains("-40 + 2\n+40 + 1\n"), "{last}");
+    publish(&hero, "new", "1").stdout("new@1\n");
+    hero.run(&["script", "diff", "new"]).code(66).says("has one version");
     let history = json(&hero.run(&["--json", "script", "history", "sum"]).code(0));
     assert_eq!(history["versions"][0]["rolled_back_to"], 1);
     assert!(history["versions"][0]["published_by"].as_str().is_some_and(|by| !by.is_empty()));

@@ -133,7 +133,7 @@ fn files_that_are_not_kept_are_named_and_fail_a_job_that_wants_all() {
     let script =
         "head -c 2000 /dev/zero > \"$HERO_OUTPUT_DIR/big.bin\"; echo 1 > \"$HERO_OUTPUT_DIR/a\"";
     let why = "the file `big.bin` is not kept: it has 2000 bytes, with the files before it more than \
-               job.files_size_max (1024)";
+               job.files_size_max (1024); for larger files set artifacts.dir, see hero.toml(5)";
     hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(0).says(why);
     assert_eq!(field(&redis, "a", "files_not_kept").as_deref(), Some(why));
     let listed = hero.run(&["job", "files", "a"]).code(0);

@@ -356,8 +356,14 @@ fn help_of_a_submission_has_sections_and_fits_the_terminal() {
             assert!(shown.contains(call), "{call}: {shown}");
         }
         assert!(shown.contains("hero.retry_in") && shown.contains("hero.discard"), "{shown}");
-        // A program reads each option on one line.
         let piped = hero.run(&[command, "--help"]).code(0).stdout;
+        let long: Vec<&str> = piped.lines().filter(|line| line.chars().count() > 100).collect();
+        assert_eq!(long, [] as [&str; 0], "{piped}");
+        // A program that asks for wide lines reads each option on one.
+        let mut wide = hero.command_of_user(env!("CARGO_BIN_EXE_hero"));
+        let piped =
+            wide.env("COLUMNS", "1000").args([command, "--help"]).output().expect("it runs");
+        let piped = String::from_utf8(piped.stdout).expect("text");
         let option = "The timeout of one attempt, such as 30s; by default `job.timeout`, 1m";
         assert!(piped.lines().any(|line| line.ends_with(option)), "{piped}");
     }

@@ -50,7 +50,7 @@ const HEAD: &str = "import hero, json, os\nfd, answers = int(os.environ['HERO_FD
     def say(data):\n    while data: data = data[os.write(fd, data):]\n\
     def ask(job): say(json.dumps({'inputs': job}).encode() + b'\\n')\n\
     own = hero.submit('print(\"of-my-own\")', name='mine')\n\
-    while hero.inputs(own)['status'] != 'finished': pass\n";
+    while hero.job(own)['status'] != 'finished': pass\n";
 const TAIL: &str = "\nanswer = b''\nwhile not answer.endswith(b'\\n'): answer += os.read(answers, 65536)\nprint(answer.decode())";
 
 #[test]
@@ -99,7 +99,7 @@ fn graph_of_two_callers_gives_the_outputs_of_one_to_its_own_jobs_alone() {
     let hero = Hero::on(&redis);
     let _supervisor = hero.supervisor().start();
     let _python = hero.actor("python-default-1").start();
-    let asking = "import hero\ntry: hero.output(hero.inputs(\"first\")[\"output\"])\n\
+    let asking = "import hero\ntry: hero.output(hero.job(\"first\")[\"output\"])\n\
                   except hero.Refused as why: hero.output(str(why))";
     let graph = format!(
         "[defaults]\ntype = \"python\"\n[job.first]\nid = \"first-id\"\ncaller = \"ann\"\nscript = 'print({HIDDEN:?})'\n\

@@ -117,6 +117,14 @@ impl Link {
         self.stream.read_exact(room)
     }
 
+    /// Returns all that comes until the server closes the connection.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // A connection that is reset ends what was sent.
+        let _ = self.stream.read_to_end(&mut rest);
+        rest
+    }
+
     /// Returns true if the server closes the connection without a word.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.stream.read(&mut [0]).map_or(true, |length| length == 0)

@@ -92,6 +92,29 @@ fn form_adds_and_edits_a_periodic_job_and_a_refused_one_comes_back_filled() {
 }
 
 #[test]
+fn periodic_job_in_redis_is_deleted_after_a_question_by_those_who_may() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    let (cookie, reader) = (signed_in(&site, OPERATOR), signed_in(&site, READER));
+    let add = ["cron", "add", "report", "--schedule", "@every 90m", "-t", "osis", "-e", "1"];
+    site.hero.run(&add).code(0);
+    let delete = "/cron/report/delete";
+    let page = send(&site, "GET", "/cron/report", &cookie, "");
+    assert!(page.body.contains(delete) && page.body.contains("@every 90m"), "{}", page.body);
+    assert!(!send(&site, "GET", "/cron/report", &reader, "").body.contains(delete));
+    let question = send(&site, "GET", delete, &cookie, "");
+    is_safe(&question, delete);
+    assert!(question.body.contains("Delete the periodic job report?"), "{}", question.body);
+    let form = format!("do=delete&csrf={}", question.forgery());
+    for (path, cookie, status) in [(delete, &reader, 403), ("/cron/new/delete", &cookie, 400)] {
+        assert_eq!(send(&site, "GET", path, cookie, "").status, status, "{path}");
+    }
+    let done = send(&site, "POST", "/cron/report", &cookie, &form);
+    assert_eq!((done.status, done.header("location")), (303, Some("/cron")), "{}", done.body);
+    site.hero.run(&["cron", "show", "report"]).code(66);
+}
+
+#[test]
 fn form_hides_no_periodic_job_and_is_for_those_who_may() {
     let redis = Redis::start();
     let site = site(&redis);

@@ -47,6 +47,10 @@ class OverApi(Verbs):
         self.assertEqual(self.client.file(job.id, "b"), b"\xff\0")
         with self.assertRaises(NoSuchJob):
             self.client.file(job.id, "c")
+        large = bytes(range(256)) * 10_000
+        script = "import os; open(os.environ['HERO_OUTPUT_DIR'] + '/a b', 'wb').write(bytes(range(256)) * 10_000)"
+        job = self.client.run(JobSpec("python", script), PATIENCE)
+        self.assertEqual(self.client.file(job.id, "a b"), large)
         other = self.client.submit(JobSpec("python", "print(1)"), inputs={"a": b"1"})
         self.client.wait(other, timeout=PATIENCE)
 

@@ -27,6 +27,7 @@ pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
 pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
 pub(crate) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
+pub use shebang::runs_with;
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;

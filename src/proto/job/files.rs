@@ -54,6 +54,14 @@ pub enum FileBody {
 }
 
 impl FileBody {
+    /// Returns its size in bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Artifact(artifact) => artifact.size,
+        }
+    }
+
     /// Returns its size in Redis, in bytes.
     pub fn redis_bytes(&self) -> u64 {
         match self {

@@ -119,9 +119,9 @@ impl NotifyMessage {
                 text.push_str(&escape(&format!(", {word} {value}")));
             }
             text.push('\n');
-            if !event.error.is_empty() {
-                let error: String = event.error.chars().take(ERROR_CHARS_MAX).collect();
-                let _ = writeln!(text, "    {}", escape(&error));
+            let error: String = event.error.chars().take(ERROR_CHARS_MAX).collect();
+            for line in lines_once(&error) {
+                let _ = writeln!(text, "    {}", escape(line));
             }
             let look = match event {
                 NotifyEvent { graph, whole: Some(_), .. } => format!("hero graph show {graph}"),
@@ -187,6 +187,18 @@ impl NotifyMessage {
     }
 }
 
+/// Returns the lines of an error, each once: the reason in the first one is often a line of standard error that follows.
+fn lines_once(error: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in error.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()) {
+        let is_reason = lines.first().is_some_and(|first| first.ends_with(&format!(": {line}")));
+        if !is_reason && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,8 +227,18 @@ mod tests {
         let (title, text) = (message.title(), message.text());
         assert!(!title.contains(['\r', '\n', '\u{202e}']), "{title}");
         assert!(title.chars().count() <= TITLE_CHARS_MAX);
-        assert!(!text.contains('\r') && text.lines().count() == 3, "{text}");
+        assert!(!text.contains('\r') && text.lines().count() == 4, "{text}");
         assert!(text.len() < 4000);
+    }
+
+    #[test]
+    fn error_has_its_lines_and_none_of_them_twice() {
+        let mut message = message();
+        let error = "exit code 1: no such table\nopening a.db\nno such table\nopening a.db\n";
+        message.add(NotifyKind::Failed, &event("a", error));
+        let text = message.text();
+        let expected = "\n    exit code 1: no such table\n    opening a.db\n    hero job show 1\n";
+        assert!(text.ends_with(expected) && !text.contains("\\n"), "{text}");
     }
 
     #[test]

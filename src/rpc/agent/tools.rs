@@ -78,7 +78,7 @@ const TOOLS: [AgentTool; 19] = tools! {
     "follow_job", "job.log", Reads;
     /// Lists the files of a job: those that its script left, and those that it was given.
     "job_files", "job.files", Reads;
-    /// Returns a file of a job, in Base64.
+    /// Returns a file of a job, in Base64; of one beyond 1 MiB its size and the path where the API has it.
     "get_file", "job.file", Reads;
     /// Stops a job, waiting or running.
     "stop_job", "job.stop", Changes;

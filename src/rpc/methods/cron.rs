@@ -171,7 +171,7 @@ async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError
 struct NewPeriodicJob {
     /// Its name, which no file has.
     name: String,
-    /// The line of its schedule: five fields, six with seconds first, or a word such as @daily.
+    /// The line of its schedule: five fields, six with seconds first, a word such as @daily, or @every 90m.
     schedule: String,
     /// The time zone of the schedule; UTC without one.
     time_zone: Option<String>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +12,10 @@ use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
-use crate::proto::job::{FileName, Job, JobFiles, JobId, STDIN};
+use crate::proto::job::{FileBody, FileName, Job, JobFiles, JobId, STDIN};
 
-/// The largest file of an answer: it is in memory, in Base64 too.
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// The largest file that comes in an answer, where it is in memory as a whole, in Base64 too.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// Files in Base64, by their names.
 pub(super) type GivenFiles = BTreeMap<String, String>;
@@ -73,17 +74,49 @@ pub(super) struct OneFile {
     name: String,
 }
 
-/// The content of a file.
+/// The content of a file, or where to get it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FileContent {
     /// The name of the file.
     pub(crate) name: String,
-    /// The content in Base64.
-    pub(crate) content: String,
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// The content in Base64, of a file of up to 1 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<String>,
+    /// The path of a larger file below the address of the API: GET it, whole or by ranges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<String>,
 }
 
 pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
-    let (seen, name) = (context.seen(given.id).await?, given.name);
+    let name = given.name;
+    let (id, found) = find(&context, given.id, &name).await?;
+    let size = found.size();
+    if size > ANSWER_BYTES_MAX {
+        let path = format!("/jobs/{id}/files/{}", utf8_percent_encode(&name, NON_ALPHANUMERIC));
+        return Ok(FileContent { name, size, content: None, path: Some(path) });
+    }
+    let bytes = context.client.file_bytes(found, ANSWER_BYTES_MAX).await?;
+    Ok(FileContent { name, size, content: Some(BASE64_STANDARD.encode(bytes)), path: None })
+}
+
+/// Finds a file of a job that the caller may see.
+pub(in crate::rpc) async fn found_file(
+    context: &CallContext,
+    id: &str,
+    name: &str,
+) -> Result<FileBody, RpcError> {
+    let id: JobId = id.parse().map_err(|error| wrong("id", &format!("{error}")))?;
+    Ok(find(context, Spelled(id), name).await?.1)
+}
+
+async fn find(
+    context: &CallContext,
+    id: Spelled<JobId>,
+    name: &str,
+) -> Result<(JobId, FileBody), RpcError> {
+    let seen = context.seen(id).await?;
     let id = &seen.id;
     let found = if name == STDIN {
         context.client.job_stdin(id).await
@@ -95,6 +128,5 @@ pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileCon
         let message = format!("job {id} has no file `{name}`; job.files lists its files");
         return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
     };
-    let bytes = context.client.file_bytes(found, ANSWER_BYTES_MAX).await?;
-    Ok(FileContent { name, content: BASE64_STANDARD.encode(bytes) })
+    Ok((seen.id, found))
 }

@@ -55,6 +55,24 @@ fn parsed(address: &str, host: &str) -> Result<Address, String> {
     whole.parse().map_err(|_| format!("{whole} is no address of mail"))
 }
 
+/// The header that keeps programs from answering the mail, of RFC 3834.
+#[derive(Debug, Clone)]
+struct AutoSubmitted;
+
+impl header::Header for AutoSubmitted {
+    fn name() -> header::HeaderName {
+        header::HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> header::HeaderValue {
+        header::HeaderValue::new(Self::name(), "auto-generated".to_owned())
+    }
+}
+
 /// Makes the mail. Its subject is one line without control characters, and the crate encodes all headers.
 fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, String> {
     let host = own_host();
@@ -63,6 +81,8 @@ fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, Strin
         .from(mailbox(&notify.from)?)
         .subject(format!("hero: {}", message.title()))
         .message_id(Some(format!("<{}@{host}>", message.id)))
+        .header(header::MIME_VERSION_1_0)
+        .header(AutoSubmitted)
         .header(header::ContentType::TEXT_PLAIN)
         .date_now();
     for address in &notify.mail {
@@ -188,6 +208,9 @@ mod tests {
         let text = String::from_utf8(mail.formatted()).expect("text");
         let (head, body) = text.split_once("\r\n\r\n").expect("a head");
         assert!(!head.to_lowercase().contains("\r\nbcc"), "{head}");
+        for line in ["\r\nMIME-Version: 1.0\r\n", "\r\nAuto-Submitted: auto-generated\r\n"] {
+            assert_eq!(head.matches(line).count(), 1, "{line}: {head}");
+        }
         assert_eq!(mail.envelope().to().len(), 1);
         assert!(!body.contains("\r\n.\r\n"), "{body}");
     }

@@ -1,10 +1,8 @@
 //! The files of a job: a list, and each as a file that a browser saves.
 
 use axum::extract::Path;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -16,7 +14,7 @@ use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use super::facts::bytes;
 use crate::proto::job::STDIN;
-use crate::rpc::results::{FileContent, ListedFiles};
+use crate::rpc::results::ListedFiles;
 use crate::store::FileSide;
 
 /// Returns the list, empty for a job without files.
@@ -53,13 +51,12 @@ pub(super) async fn section(visit: &Visit, job: &JobDoc) -> PageResult<Markup> {
 pub(in crate::web) async fn download(
     visit: Visit,
     Path((id, name)): Path<(String, String)>,
+    headers: HeaderMap,
 ) -> PageResult {
-    let params = json!({ "id": id, "name": name });
-    let FileContent { content, .. } = visit.ask("job.file", params).await?;
-    let content = BASE64_STANDARD.decode(content).unwrap_or_default();
+    let file = visit.file(&id, &name, &headers).await?;
     // Nothing of it is shown in the place of the page.
     let saved = if name == STDIN { "stdin" } else { &name };
     let kind = attachment("application/octet-stream", saved);
     let own = [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    Ok((kind, own, content).into_response())
+    Ok((kind, own, file).into_response())
 }

@@ -1,11 +1,13 @@
 //! Files of jobs over the API.
 
+use std::fs;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::error;
-use crate::support::{Redis, Served, request};
+use crate::support::{Hero, Redis, Served, files_below, keys, request};
 
 #[test]
 fn job_is_submitted_with_files_and_those_that_it_leaves_are_read() {
@@ -39,4 +41,103 @@ fn job_is_submitted_with_files_and_those_that_it_leaves_are_read() {
         let answer = api.unix().post("/rpc", &[], &request(method, &params));
         assert!([-32_002, -32_602].contains(&error(&answer)), "{method}");
     }
+}
+
+/// A file of more than 1 MiB, whose blocks differ.
+fn large() -> Vec<u8> {
+    (0..700_000_u32).flat_map(u32::to_le_bytes).collect()
+}
+
+/// A server with a folder for files, and a job that was given a large one.
+fn with_large_file(redis: &Redis) -> Served {
+    let folder = redis.folder().join("artifacts");
+    fs::create_dir(&folder).expect("a folder");
+    let given = redis.folder().join("given");
+    fs::write(&given, large()).expect("written");
+    let hero = Hero::on(redis).set("artifacts.dir", &format!("\"{}\"", folder.display()));
+    let input = format!("a b={}", given.display());
+    hero.run(&["submit", "-t", "bash", "--id", "one", "--input", &input, "-e", "true"]).code(0);
+    Served::with(hero, redis)
+}
+
+#[test]
+fn large_file_is_named_by_its_path_in_an_answer_and_sent_there_whole_or_by_ranges() {
+    let redis = Redis::start();
+    let api = with_large_file(&redis);
+    let found = api.call("job.file", &json!({ "id": "one", "name": "a b" }));
+    assert_eq!((&found["size"], &found["content"]), (&json!(2_800_000), &json!(null)), "{found}");
+    let path = found["path"].as_str().expect("a path");
+    let get = |headers: &[(&str, &str)]| api.unix().get(path, headers);
+    let whole = get(&[("accept-encoding", "gzip")]);
+    assert!(whole.status == 200 && whole.body == large(), "{} bytes", whole.body.len());
+    assert_eq!(whole.header("accept-ranges"), Some("bytes"));
+    for (asked, range) in [
+        ("bytes=1000000-1999999", 1_000_000..2_000_000),
+        ("bytes=2799990-", 2_799_990..2_800_000),
+        ("bytes=-300000", 2_500_000..2_800_000),
+    ] {
+        let part = get(&[("range", asked)]);
+        let told = format!("bytes {}-{}/2800000", range.start, range.end - 1);
+        assert_eq!((part.status, part.header("content-range")), (206, Some(told.as_str())));
+        assert!(part.body == large()[range], "{asked}");
+    }
+    let beyond = get(&[("range", "bytes=2800000-")]);
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("bytes */2800000")));
+    let mut head = api.unix();
+    head.send(b"HEAD /jobs/one/files/a%20b HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").expect("sent");
+    head.send(b"HEAD /jobs/one HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        .expect("sent");
+    let text = String::from_utf8(head.rest()).expect("text");
+    let answers: Vec<&str> = text.split("HTTP/1.1 ").skip(1).collect();
+    let [file, job] = answers.as_slice() else { panic!("two heads without a body: {text}") };
+    assert!(file.contains("content-length: 2800000") && file.starts_with("200"), "{file}");
+    assert!(job.contains("content-type: application/json") && job.starts_with("200"), "{job}");
+}
+
+#[test]
+fn damaged_file_is_not_sent_to_its_end() {
+    let redis = Redis::start();
+    let api = with_large_file(&redis);
+    let content = files_below(&redis.folder().join("artifacts"));
+    let [content] = content.as_slice() else { panic!("one content: {content:?}") };
+    let mut bytes = large();
+    bytes[1_000_000] ^= 1;
+    fs::write(content, &bytes).expect("written");
+    let mut raw = api.unix();
+    raw.send(b"GET /jobs/one/files/a%20b HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").expect("sent");
+    let sent = raw.rest();
+    assert!(sent.len() < bytes.len(), "the whole was sent: {} bytes", sent.len());
+    fs::remove_file(content).expect("removed");
+    let gone = api.unix().get("/jobs/one/files/a%20b", &[]);
+    assert_eq!(gone.status, 404, "{}", gone.text());
+    assert!(gone.text().contains("artifacts.dir"), "{}", gone.text());
+}
+
+#[test]
+fn batch_ends_its_calls_when_its_answers_are_large() {
+    let redis = Redis::start();
+    let api = Served::with(Hero::on(&redis).set("job.output_size_max", "\"4MiB\""), &redis);
+    let _bash = api.hero.actor("bash-default-1").start();
+    let script = "head -c 4000000 /dev/zero | tr '\\0' x";
+    api.hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
+    api.hero.run(&["job", "wait", "a"]).code(0);
+    let output = request("job.output", &json!({ "id": "a" }));
+    let submit = request(
+        "job.submit",
+        &json!({ "job": { "id": "b", "script_type": "bash", "script": "1" } }),
+    );
+    let calls =
+        [&output, &output, &output, &output, &output, &submit].map(String::as_str).join(",");
+    let answers = api.unix().post("/rpc", &[], &format!("[{calls}]")).json();
+    let answers = answers.as_array().expect("answers");
+    let sizes =
+        answers.iter().map(|answer| answer["result"]["output"].as_str().map_or(0, str::len));
+    assert_eq!(
+        sizes.collect::<Vec<_>>(),
+        [4_000_000, 4_000_000, 4_000_000, 4_000_000, 4_000_000, 0]
+    );
+    let refused = answers[5]["error"]["message"].as_str().unwrap_or_default();
+    assert!(refused.starts_with("not called: "), "{refused}");
+    assert_eq!(answers[5]["error"]["data"]["retryable"], json!(true));
+    assert_eq!(redis.field(&keys::job("b"), "status"), None, "it was not submitted");
 }

@@ -6,10 +6,10 @@ import asyncio
 import os
 import socket
 import ssl
-from typing import Any, AsyncIterator, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, AsyncIterator, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _calls
-from ._calls import Call, JobFile, JobPage
+from ._calls import Call, Download, JobFile, JobPage
 from ._errors import HeroError
 from ._follow import SILENCE_SECONDS, Connect, Exchange, follow
 from ._http import Endpoint
@@ -69,7 +69,7 @@ class Client(BlockingVerbs):
         return self._all(_calls.files(job_id))
 
     def file(self, job_id: str, name: str) -> bytes:
-        """Reads a file of a job, of at most 64 MiB. Raises NoSuchJob, also if it has no such file."""
+        """Reads a file of a job into memory. Raises NoSuchJob, also if it has no such file."""
         return self._all(_calls.file(job_id, name))
 
     def retry(self, job_id: str, with_dependents: bool = False) -> None:
@@ -113,12 +113,11 @@ class Client(BlockingVerbs):
         except OSError as error:
             raise self._endpoint.unreachable(error) from error
 
-    def _answer(self, call: Call) -> Any:
-        request = self._endpoint.request(self._token, call.method, call.params)
-        with self._connect(call.seconds + SECONDS) as connection:
-            connection.sendall(request)
+    def _answer(self, step: Union[Call, Download]) -> Any:
+        with self._connect(step.seconds + SECONDS) as connection:
+            connection.sendall(_request(self._endpoint, self._token, step))
             answer = b"".join(iter(lambda: connection.recv(_READ), b""))
-        return self._endpoint.result(call.method, answer)
+        return _result(self._endpoint, step, answer)
 
     def _connect(self, patience: float) -> socket.socket:
         endpoint = self._endpoint
@@ -135,6 +134,18 @@ class Client(BlockingVerbs):
         if endpoint.tls is None:
             return connection
         return endpoint.tls.wrap_socket(connection, server_hostname=endpoint.host)
+
+
+def _request(endpoint: Endpoint, token: Optional[str], step: Union[Call, Download]) -> bytes:
+    if isinstance(step, Download):
+        return endpoint.download(token, step.path)
+    return endpoint.request(token, step.method, step.params)
+
+
+def _result(endpoint: Endpoint, step: Union[Call, Download], answer: bytes) -> Any:
+    if isinstance(step, Download):
+        return endpoint.content("job.file", answer)
+    return endpoint.result(step.method, answer)
 
 
 def _exchanged(step: Exchange) -> bytes:
@@ -229,11 +240,10 @@ class AsyncClient(AsyncVerbs):
             return await step.connection.exchanged(step.data)
         connection = _Connection(*await self._connect())
         try:
-            request = self._endpoint.request(self._token, step.method, step.params)
-            answer = await connection.exchanged(request, -1)
+            answer = await connection.exchanged(_request(self._endpoint, self._token, step), -1)
         finally:
             connection.close()
-        return self._endpoint.result(step.method, answer)
+        return _result(self._endpoint, step, answer)
 
     async def _connect(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         endpoint = self._endpoint

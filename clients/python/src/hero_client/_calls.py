@@ -28,6 +28,14 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Download:
+    """A GET of a path below the address of the API."""
+
+    path: str
+    seconds: float = 0
+
+
+@dataclass(frozen=True)
 class JobFile:
     """A file of a job."""
 
@@ -108,6 +116,9 @@ def files(job_id: str) -> Steps[List[JobFile]]:
 def file(job_id: str, name: str) -> Steps[bytes]:
     """Reads a file of a job."""
     answer = yield Call("job.file", {"id": job_id, "name": name})
+    if "path" in answer:
+        content: bytes = yield Download(answer["path"])
+        return content
     return base64.b64decode(answer["content"])
 
 

@@ -9,7 +9,7 @@ import json
 import re
 import ssl
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from ._errors import (
@@ -80,6 +80,11 @@ class Endpoint:
         ]
         return self._head("POST", token, lines) + body
 
+    def download(self, token: Optional[str], path: str) -> bytes:
+        """Returns the bytes that ask for a path below the address; then the server closes the connection."""
+        below = self.path[: -len("/rpc")] + path
+        return self._head("GET", token, ["Connection: close"], below)
+
     def call(self, method: str, params: Mapping[str, Any]) -> bytes:
         """Returns the text of one call."""
         return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
@@ -94,11 +99,11 @@ class Endpoint:
         ]
         return self._head("GET", token, lines)
 
-    def _head(self, verb: str, token: Optional[str], lines: List[str]) -> bytes:
+    def _head(self, verb: str, token: Optional[str], lines: List[str], path: Optional[str] = None) -> bytes:
         host = self.host if self.socket else f"[{self.host}]" if ":" in self.host else self.host
         if not self.socket and self.port != (443 if self.tls else 80):
             host += f":{self.port}"
-        lines = [f"{verb} {self.path} HTTP/1.1", f"Host: {host}", *lines]
+        lines = [f"{verb} {path or self.path} HTTP/1.1", f"Host: {host}", *lines]
         if token is not None:
             if not token.isprintable() or not token.isascii():
                 raise ValueError("the token has characters that no token has")
@@ -128,16 +133,28 @@ class Endpoint:
         """Returns the error of a connection."""
         return Unreachable(f"cannot reach the API at {self.url}: {error or type(error).__name__}")
 
-    def result(self, method: str, answer: bytes) -> Any:
-        """Returns the result in an answer. Raises its error."""
+    def _read(self, answer: bytes) -> Tuple[http.client.HTTPResponse, bytes]:
+        """Returns an answer, and its whole body."""
         if b"\r\n\r\n" not in answer:
             raise self.unreachable(ConnectionError("the connection was closed before an answer"))
         try:
             response = http.client.HTTPResponse(_Bytes(answer))  # type: ignore[arg-type]
             response.begin()
-            body = response.read()
+            return response, response.read()
         except (http.client.HTTPException, ValueError) as error:
             raise self.unreachable(error) from error
+
+    def content(self, method: str, answer: bytes) -> bytes:
+        """Returns the content in an answer to `download`. Raises the error of another."""
+        response, body = self._read(answer)
+        if response.status != 200:
+            self.result(method, answer)
+            raise ApiError(response.status, f"the API at {self.url} answered {response.status} {response.reason}")
+        return body
+
+    def result(self, method: str, answer: bytes) -> Any:
+        """Returns the result in an answer. Raises its error."""
+        response, body = self._read(answer)
         try:
             said = json.loads(body)
             problem = said.get("error")

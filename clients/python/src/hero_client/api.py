@@ -194,12 +194,19 @@ class ErrorGroupsDocument(TypedDict):
     """True if there are more failed jobs than were looked at."""
 
 
-class FileContent(TypedDict):
-    """The content of a file."""
+class _FileContentRequired(TypedDict):
     name: str
     """The name of the file."""
-    content: str
-    """The content in Base64."""
+    size: int
+    """Its size in bytes."""
+
+
+class FileContent(_FileContentRequired, total=False):
+    """The content of a file, or where to get it."""
+    content: Optional[str]
+    """The content in Base64, of a file of up to 1 MiB."""
+    path: Optional[str]
+    """The path of a larger file below the address of the API: GET it, whole or by ranges."""
 
 
 class _FindingDocumentRequired(TypedDict):

@@ -144,9 +144,15 @@ fn read(
         let bytes = data.len();
         let why = match error {
             ArtifactError::TooLarge { bytes_max, key } => {
-                let of_all =
-                    if key == "job.files_size_max" { "with the files before it " } else { "" };
-                format!("it has {bytes} bytes, {of_all}more than {key} ({bytes_max})")
+                let (of_all, remedy) = if key == "job.files_size_max" {
+                    (
+                        "with the files before it ",
+                        "; for larger files set artifacts.dir, see hero.toml(5)",
+                    )
+                } else {
+                    ("", "")
+                };
+                format!("it has {bytes} bytes, {of_all}more than {key} ({bytes_max}){remedy}")
             }
             error => error.to_string(),
         };
@@ -229,7 +235,8 @@ mod tests {
         }
         let (kept, notes) = collected(home.path(), 9);
         assert_eq!((kept.len(), notes.len()), (2, 1));
-        let why = "it has 4 bytes, with the files before it more than job.files_size_max (8388608)";
+        let why = "it has 4 bytes, with the files before it more than job.files_size_max (8388608); for larger files \
+                   set artifacts.dir, see hero.toml(5)";
         assert_eq!(notes[0], format!("the file `f2` is not kept: {why}"));
         let contents = Contents::of(&crate::config::JobConfig::default());
         assert!(collect(home.path(), 9, &contents, &Lines::default()).lacks_some);

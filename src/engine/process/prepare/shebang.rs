@@ -41,6 +41,20 @@ pub(super) fn asked(source: &str, command: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
+/// Returns true if the first line of a script names the interpreter of `command`.
+pub fn runs_with(source: &str, command: &[String]) -> bool {
+    let line = source.lines().next().and_then(|line| line.strip_prefix("#!"));
+    let line = line.unwrap_or_default().trim();
+    let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+    if file_name(program) != "env" {
+        return is_of(program, command);
+    }
+    let rest = SPLITS.iter().find_map(|option| rest.trim().strip_prefix(option)).unwrap_or(rest);
+    let mut words = rest.split_ascii_whitespace();
+    let program = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    program.is_some_and(|program| is_of(program, command))
+}
+
 /// Reads the words after `env`: its options, variables, the interpreter and its options.
 fn of_env(text: &str, command: &[String]) -> Result<Asked, String> {
     let split = SPLITS.iter().find_map(|option| text.strip_prefix(option));
@@ -119,6 +133,22 @@ mod tests {
             ("", "", ""),
         ] {
             assert_eq!(read(line, program), Ok((options.to_owned(), String::new())), "{line}");
+        }
+    }
+
+    #[test]
+    fn first_line_names_the_interpreter_of_a_command() {
+        for (line, program) in [
+            ("#!/bin/bash -e", "/bin/bash"),
+            ("#!/bin/sh", "/bin/bash"),
+            ("#!/usr/bin/env python3", "/usr/bin/python3"),
+            ("#!/usr/bin/env -S A=1 node --no-warnings", "/usr/bin/node"),
+            ("#!/usr/bin/env -i perl", "/usr/bin/perl"),
+        ] {
+            assert!(runs_with(&format!("{line}\n1"), &[program.to_owned()]), "{line}");
+        }
+        for line in ["", "#!", "#!/usr/bin/env", "#!/usr/bin/ruby", "/bin/bash", "# !/bin/bash"] {
+            assert!(!runs_with(line, &["/bin/bash".to_owned()]), "{line}");
         }
     }
 

@@ -22,13 +22,23 @@ pub(super) fn register(functions: &mut Functions<'_>) {
             |job: Dynamic| submit(&job),
         )
         .returns("any");
+    functions
+        .add(
+            "hero_inputs",
+            ["job"],
+            "Returns the output of a job of the same graph, or of a child, by its name or its id, as `result` does for a \
+             prerequisite: `()` if it did not finish.",
+            "try { hero_inputs(\"page-1\") } catch (error) { print(error) }",
+            inputs,
+        )
+        .returns("any");
     functions.add(
-        "hero_inputs",
+        "hero_job",
         ["job"],
         "Returns a job of the same graph, or a child, as it is now: `#{id: ..., status: ..., output: ...}`, by its name or \
          its id. It has an output, as `result` returns it, only if the job finished; `status` is `gone` if it was deleted.",
-        "try { hero_inputs(\"page-1\").status } catch (error) { print(error) }",
-        inputs,
+        "try { hero_job(\"page-1\").status } catch (error) { print(error) }",
+        job,
     );
 }
 
@@ -38,9 +48,13 @@ fn submit(job: &Dynamic) -> RhaiResult<Dynamic> {
     limited("hero_submit", |limits| json::parse(&result?, limits))
 }
 
-fn inputs(job: &str) -> RhaiResult<Map> {
-    let result = ask(AskedOutput::named(job.to_owned()).map(RequestKind::Inputs))?;
-    limited("hero_inputs", |limits| {
+fn inputs(name: &str) -> RhaiResult<Dynamic> {
+    Ok(job(name)?.remove("output").unwrap_or_default())
+}
+
+fn job(name: &str) -> RhaiResult<Map> {
+    let result = ask(AskedOutput::named(name.to_owned()).map(RequestKind::Inputs))?;
+    limited("hero_job", |limits| {
         let mut found = json::parse(&result?, limits)?.try_cast::<Map>().unwrap_or_default();
         if let Some(output) = found.get("output").and_then(|text| text.clone().into_string().ok()) {
             found.insert("output".into(), value_of(&output, limits)?);

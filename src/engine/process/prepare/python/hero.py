@@ -14,7 +14,8 @@
     hero.checkpoint({"row": 700})     # keeps a state for the next attempt of the job; returns once it is kept
     hero.state                        # the state that was kept last; None at first
     hero.submit("print(1)", name="a")  # submits a job, a child of this one, and returns its id once it is kept
-    hero.inputs("a")                  # a child, or another job of the graph: its id, status and, if it finished, output
+    hero.inputs("a")                  # the same of a child, or of another job of the graph, as it is now
+    hero.job("a")                     # such a job: its id, status and, if it finished, output
     hero.params                       # the parameters of the job, by name
 
 Outside a job the same functions print, so that a script can be tested by hand.
@@ -25,8 +26,8 @@ import json
 import os
 import sys
 
-__all__ = ["Refused", "checkpoint", "discard", "inputs", "log", "output", "params", "progress", "result", "retry_in",
-           "state", "submit", "wait"]
+__all__ = ["Refused", "checkpoint", "discard", "inputs", "job", "log", "output", "params", "progress", "result",
+           "retry_in", "state", "submit", "wait"]
 
 # One request is answered before the next is sent.
 _asking = _thread.allocate_lock()
@@ -153,24 +154,32 @@ def result(prerequisite):
     return _value(texts[prerequisite])
 
 
+def job(name):
+    """Returns a child, or another job of the graph, by its name or its id, as it is now.
+
+    That is a dict with id, status and, if it finished, output. Raises Refused if the job may not have it.
+    """
+    found = _ask({"inputs": name})
+    if found is None:
+        print(f"asked for the job {name}", file=sys.stderr)
+        return {"id": name, "status": "gone"}
+    if "output" in found:
+        found["output"] = _value(found["output"])
+    return found
+
+
 class _Inputs(dict):
     """What each prerequisite returned, once; a named one is found by its id as well.
 
-    Called with the name or the id of a child, or of another job of the graph, it returns this job as it is now: a dict
-    with id, status and, if it finished, output. Raises Refused if the job may not have it.
+    Called with the name or the id of a child, or of another job of the graph, it returns what that one returned by now:
+    None if it did not finish. Raises Refused if the job may not have it.
     """
 
     def __missing__(self, prerequisite):
         return result(prerequisite)
 
-    def __call__(self, job):
-        found = _ask({"inputs": job})
-        if found is None:
-            print(f"asked for the output of {job}", file=sys.stderr)
-            return {"id": job, "status": "gone"}
-        if "output" in found:
-            found["output"] = _value(found["output"])
-        return found
+    def __call__(self, name):
+        return job(name).get("output")
 
 
 def _value(text):

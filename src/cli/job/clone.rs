@@ -1,0 +1,110 @@
+//! `hero job clone`: submits a copy of a job.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::super::correction::of_hash;
+use super::super::given::Given;
+use super::super::job_options::{SettingOptions, of_option, pair, spoken_time};
+use super::super::{Global, output};
+use crate::client::{Client, ClientError};
+use crate::error::Error;
+use crate::proto::job::{FieldKind, InvalidJob, Job};
+
+/// Submit a copy of a job, and print its id
+///
+/// The copy has a new id, no unique key and no earliest time. Options of hero submit replace its settings; variables
+/// and parameters are added to the job's own, and replace values of the same name.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hero job clone 7f9c2ba4\n  \
+                        hero job clone 7f9c2ba4 --timeout 5m --env REGION=north\n  \
+                        hero job clone 7f9c2ba4 --param limit:=20 --dry-run\n  \
+                        hero job clone 7f9c2ba4 --set limit_key=\n\n\
+                        Fields and values of --set are given as in the job's hash, such as \
+                        JSON,\nor durations such as 5m, where a plain number is seconds. An empty value takes the field away.")]
+pub(in crate::cli) struct CloneJob {
+    /// The job
+    #[arg(value_name = "ID")]
+    job: String,
+    #[command(flatten)]
+    options: ChangeOptions,
+    /// A field of the copy that differs; may be repeated
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+    /// Print the copy, and submit nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl CloneJob {
+    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
+        let of = client.job_id(&self.job).await?;
+        let mut changes = self.options.changes(&client.get_job(&of).await?)?;
+        changes.extend(self.set.into_iter().map(|(name, text)| of_hash(&name, text)));
+        let copy = client.clone_of(&of, &changes).await?;
+        let config = global.config()?;
+        config.check_asked(&copy.spec).map_err(ClientError::from)?;
+        if self.dry_run {
+            return output::json(&copy.to_json());
+        }
+        let id = client.submit_copy(&of, copy).await?;
+        global.print(|| json!({ "id": id }), || format!("{id}\n"))
+    }
+}
+
+/// The options of a job that change another one.
+#[derive(Debug, Args)]
+struct ChangeOptions {
+    #[command(flatten)]
+    settings: SettingOptions,
+    #[command(flatten)]
+    given: Given,
+}
+
+impl ChangeOptions {
+    /// Returns the fields of a copy that differ, as the hash has them. Variables and parameters are added to the job's own.
+    fn changes(&self, of: &Job) -> Result<Map<String, Value>, Error> {
+        let (given, mut document) = (self.given.spec()?, of.to_json());
+        let mut changes = Map::new();
+        let mut add =
+            |field: &str, entries: Map<String, Value>, changes: &mut Map<String, Value>| {
+                let mut all = document[field].take().as_object().cloned().unwrap_or_default();
+                all.extend(entries);
+                changes.insert(field.to_owned(), Value::String(json!(all).to_string()));
+                document[field] = Value::Object(all);
+            };
+        if !given.params.is_empty() {
+            add("params", given.params.into_iter().collect(), &mut changes);
+        }
+        if !given.env_vars.is_empty() {
+            let variables = given.env_vars.into_iter();
+            add(
+                "env_vars",
+                variables.map(|(name, text)| (name, text.into())).collect(),
+                &mut changes,
+            );
+        }
+        if !given.args.is_empty() {
+            changes.insert("args".to_owned(), Value::String(json!(given.args).to_string()));
+        }
+        for (setting, text) in self.settings.all() {
+            match setting.kind {
+                FieldKind::Map => {
+                    let entries = serde_json::from_str(text).unwrap_or_default();
+                    add(setting.field, entries, &mut changes);
+                }
+                FieldKind::Time => {
+                    let time = spoken_time(text, None)
+                        .map_err(|error| InvalidJob::new(setting.field, error.to_string()))
+                        .map_err(|error| of_option(error.into()))?;
+                    changes.insert(setting.field.to_owned(), Value::String(time.to_string()));
+                }
+                _ => {
+                    let (field, value) = of_hash(setting.field, text.to_owned());
+                    changes.insert(field, value);
+                }
+            }
+        }
+        Ok(changes)
+    }
+}
