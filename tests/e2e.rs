@@ -24,6 +24,7 @@ mod deaths;
 mod dev;
 mod doctor;
 mod durability;
+mod earlier_starts;
 mod events;
 mod fairness;
 mod fallbacks;

@@ -8,7 +8,7 @@ use crate::store::FoundJobs;
 
 /// A sentence such as `no job is in error of type python since yesterday 18:00`.
 pub(super) struct Sought {
-    /// What was looked for.
+    /// The words of the filters.
     what: String,
     /// The end of a search that has not seen all: nobody knows that there is none.
     among: Option<String>,

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::job::JobId;
+use super::job::{JobEnd, JobId};
 use crate::proto::word_table::words;
 
 /// The longest kind, in characters.
@@ -74,6 +74,16 @@ impl FailureCause {
             _ if begins("invalid job: signature ") => Self::Unsigned,
             _ if begins("invalid job: ") => Self::Invalid,
             _ => Self::Script,
+        }
+    }
+
+    /// Returns the end of a job that has this cause.
+    pub fn end(self) -> JobEnd {
+        match self {
+            Self::Stopped => JobEnd::Cancelled,
+            Self::Replaced => JobEnd::Replaced,
+            Self::Expired => JobEnd::Expired,
+            _ => JobEnd::Failed,
         }
     }
 

@@ -10,8 +10,6 @@ use jiff::Timestamp;
 use redis::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::newest::BoundedIndex;
-use super::search_range::PlaceRange;
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
@@ -40,7 +38,7 @@ pub struct ListQuery {
 impl ListQuery {
     /// The largest page.
     pub const LIMIT_MAX: usize = 1000;
-    /// The time of a search for which somebody waits at a page or a program.
+    /// The time of a search that a page or a program waits for.
     pub const BUDGET: Duration = Duration::from_secs(2);
 
     /// Returns the states that it asks for.
@@ -152,38 +150,6 @@ impl Store {
         Shards::from(self.clone()).list_jobs(query).await
     }
 
-    /// The places of a page of jobs that stand in a range of times.
-    pub(super) async fn places(
-        &self,
-        query: &ListQuery,
-        range: &PlaceRange,
-    ) -> Result<Vec<Cursor>, StoreError> {
-        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let script_type = query.script_type.as_ref();
-        let after = range.begin(query.cursor.as_ref());
-        if query.wanted_statuses().next().is_none() {
-            return Ok(Vec::new());
-        }
-        let entries = if query.dead {
-            self.newest_dead(script_type, after.as_ref(), limit).await?
-        } else {
-            let mut indexes = Vec::new();
-            for status in query.wanted_statuses() {
-                if status.is_terminal() {
-                    let from = range.from;
-                    let ended = self.ended_indexes(status, query).await?.into_iter();
-                    indexes.extend(ended.map(|key| BoundedIndex { key, from }));
-                } else {
-                    // A job that was put back stands at the front of its queue, whenever it was created.
-                    let of_status = self.indexes(status, script_type).await?.into_iter();
-                    indexes.extend(of_status.map(BoundedIndex::whole));
-                }
-            }
-            self.newest(&indexes, after.as_ref(), limit).await?
-        };
-        Ok(entries.into_iter().map(|(score, id)| Cursor { score, id }).collect())
-    }
-
     /// The indexes that hold jobs of a state.
     pub(super) async fn indexes(
         &self,
@@ -220,7 +186,7 @@ impl Store {
     }
 
     /// The indexes of the ends of jobs in a terminal state that a query asks for.
-    async fn ended_indexes(
+    pub(super) async fn ended_indexes(
         &self,
         status: JobStatus,
         query: &ListQuery,

@@ -40,7 +40,7 @@ pub struct QueueState {
     pub type_throughput_per_s: Option<f64>,
     /// True if it is paused.
     pub paused: bool,
-    /// Who paused it by its name, if that is known.
+    /// The person or program that paused it by its name, if that is known.
     pub paused_by: Option<String>,
 }
 

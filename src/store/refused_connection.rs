@@ -1,4 +1,4 @@
-//! What Redis says before it closes a connection that it does not take: a client that writes first sees no more than a
+//! The words of Redis before it closes a connection that it does not take: a client that writes first sees no more than a
 //! broken pipe.
 
 use std::io::Read;

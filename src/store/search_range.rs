@@ -1,10 +1,12 @@
-//! What a search implies about the places of its jobs, so that it reads no others: their states and ends, and the times
+//! The states, ends and times that a search implies, and the places of its jobs, so that it reads no others: their states and ends, and the times
 //! between which they stand in the indexes.
 
 use jiff::Timestamp;
 
 use super::listing::{Cursor, ListQuery};
+use super::newest::BoundedIndex;
 use super::search_jobs::JobSearch;
+use super::{Store, StoreError};
 use crate::proto::job::{JobEnd, JobStatus};
 
 /// A range of the places of ended jobs, in microseconds: they stand there by when they ended.
@@ -29,6 +31,40 @@ impl PlaceRange {
     }
 }
 
+impl Store {
+    /// The places of a page of jobs that stand in a range of times.
+    pub(super) async fn places(
+        &self,
+        query: &ListQuery,
+        range: &PlaceRange,
+    ) -> Result<Vec<Cursor>, StoreError> {
+        let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
+        let script_type = query.script_type.as_ref();
+        let after = range.begin(query.cursor.as_ref());
+        if query.wanted_statuses().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let entries = if query.dead {
+            self.newest_dead(script_type, after.as_ref(), limit).await?
+        } else {
+            let mut indexes = Vec::new();
+            for status in query.wanted_statuses() {
+                if status.is_terminal() {
+                    let from = range.from;
+                    let ended = self.ended_indexes(status, query).await?.into_iter();
+                    indexes.extend(ended.map(|key| BoundedIndex { key, from }));
+                } else {
+                    // A job that was put back stands at the front of its queue, whenever it was created.
+                    let of_status = self.indexes(status, script_type).await?.into_iter();
+                    indexes.extend(of_status.map(BoundedIndex::whole));
+                }
+            }
+            self.newest(&indexes, after.as_ref(), limit).await?
+        };
+        Ok(entries.into_iter().map(|(score, id)| Cursor { score, id }).collect())
+    }
+}
+
 impl JobSearch {
     /// Returns the query with the states and ends alone that jobs of the search can have; `None` if there are none.
     pub(super) fn narrow(&self, query: &ListQuery) -> Option<ListQuery> {
@@ -42,7 +78,7 @@ impl JobSearch {
         }
         if let Some(cause) = self.cause {
             statuses.retain(|status| *status == JobStatus::Error);
-            ends.retain(|end| *end == JobEnd::of(cause));
+            ends.retain(|end| *end == cause.end());
         }
         if let Some(wanted) = self.cancelled {
             statuses.retain(|status| !wanted || *status == JobStatus::Error);

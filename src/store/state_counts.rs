@@ -54,7 +54,7 @@ impl JobCounts {
         own.for_each(|(_, sum)| *sum += number);
     }
 
-    /// Adds the sizes of the indexes of a type: those of the terminal states, then those of the ends.
+    /// Adds the sizes of the indexes of a type: of the terminal states, then of the ends.
     fn add_ended(&mut self, sizes: &[u64]) {
         let (of_states, of_ends) = sizes.split_at(TERMINAL.len().min(sizes.len()));
         for (status, number) in TERMINAL.into_iter().zip(of_states) {

@@ -10,7 +10,7 @@ use crate::store::{EmptiedRedis, Store, StoreError};
 /// The time between two counts of jobs.
 const COUNTED_EACH: Duration = Duration::from_secs(30);
 
-/// What was known of Redis at the last heartbeats.
+/// The state of Redis at the last heartbeats.
 #[derive(Default)]
 pub(super) struct LossWatch {
     /// When the jobs were last counted; none before the first heartbeat.

@@ -59,7 +59,7 @@ pub struct Moment {
     pub actor_counts: BTreeMap<ScriptType, ActorCount>,
     /// The rules that pause queues.
     pub pauses: Vec<PauseRule>,
-    /// Who paused queues, by the names of queues and rules, as far as that is known.
+    /// The persons and programs that paused queues, by the names of queues and rules, as far as that is known.
     pub paused_by: BTreeMap<String, String>,
     /// Each queue with the number of ready actors that claim from it.
     pub queues: Vec<(QueueState, u64)>,

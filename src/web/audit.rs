@@ -17,7 +17,7 @@ const HEADS: [(&str, &str); 5] =
 /// The filters of changes.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct AuditFilter {
+pub(super) struct AuditQuery {
     who: String,
     what: String,
 }
@@ -25,7 +25,7 @@ pub(super) struct AuditFilter {
 /// Lists the changes.
 pub(super) async fn list(
     visit: Visit,
-    PageQuery(AuditFilter { who, what }): PageQuery<AuditFilter>,
+    PageQuery(AuditQuery { who, what }): PageQuery<AuditQuery>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let params = json!({ "limit": 200, "who": given(&who), "what": given(&what) });

@@ -1,8 +1,9 @@
 //! An answer is true: nothing says "none" of jobs that it did not search, and no number counts something else.
 
+use hero::proto::job::JobEnd;
 use serde_json::{Value, json};
 
-use crate::support::{Hero, Redis, Served, wait_until};
+use crate::support::{Hero, Redis, Served, keys, wait_until};
 use crate::web::requests::{send, signed_in};
 
 /// More jobs than any list shows or any step reads.
@@ -98,7 +99,7 @@ fn bulk_command_works_through_all_that_matches() {
     let dry = site.hero.run(&["job", "stop", "--caller", "shop"]).code(64);
     assert!(dry.stderr.contains("at least 1000 jobs without confirmation"), "{}", dry.stderr);
     let stopping = site.hero.begin(&["job", "stop", "--caller", "shop", "--yes"]);
-    let index = "hero:meta:job:index:ended:cancelled:type:osis";
+    let index = keys::ended(JobEnd::Cancelled, "osis");
     for part in 1..=6 {
         let number = MANY / 6 * part;
         wait_until(&format!("{number} jobs are stopped"), || {
@@ -123,7 +124,7 @@ fn flushed_redis_is_told_with_the_jobs_that_were_known() {
     let second = hero.supervisor().start();
     wait_until("a supervisor has counted the jobs", || {
         hero.run(&["status"]).stdout.contains("supervisor")
-            && redis.ask::<u64>("ZCARD hero:meta:supervisor:index") == 2
+            && redis.ask::<u64>(&format!("ZCARD {}", keys::supervisors())) == 2
     });
     redis.run("FLUSHALL");
     wait_until("the loss is a problem", || {

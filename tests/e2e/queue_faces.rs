@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::top::Terminal;
-use crate::support::{Redis, Served, wait_until};
+use crate::support::{Redis, Served, keys, wait_until};
 use crate::web::requests::{send, signed_in};
 
 /// The faces, each with the verbs that it has.
@@ -47,7 +47,7 @@ fn verb_on_a_queue_means_all_its_priorities_on_every_face() {
     let redis = Redis::start();
     let site = Served::on(&redis);
     let paused = || {
-        let mut names: Vec<String> = redis.ask("SMEMBERS hero:meta:queue:paused");
+        let mut names: Vec<String> = redis.ask(&format!("SMEMBERS {}", keys::paused()));
         names.sort();
         names
     };
@@ -69,7 +69,7 @@ fn verb_on_a_queue_means_all_its_priorities_on_every_face() {
                 _ => {
                     act(&site, face, verb, || true);
                     for list in all {
-                        let left: u64 = redis.ask(&format!("LLEN hero:q:work:{list}"));
+                        let left: u64 = redis.ask(&format!("LLEN {}", keys::work(list)));
                         assert_eq!(left, 0, "{face} {verb} {list}");
                     }
                 }

@@ -62,12 +62,16 @@ fn screen_shows_jobs_that_keys_look_at_stop_and_retry() {
     terminal.press("\u{1b}");
     terminal.shows("No job runs.");
 
-    terminal.press("\tr");
+    // A stopped job has not failed.
+    terminal.press("l\u{1b}[C\u{1b}[C\u{1b}[C\u{1b}[C");
+    terminal.shows("Jobs: cancelled: 1");
+    terminal.press("r");
     terminal.shows("job talks is dispatched again");
+    terminal.press("\u{1b}");
     until(&redis, "talks", "started");
     assert_eq!(field(&redis, "talks", "error"), None);
 
-    terminal.press("\tp");
+    terminal.press("\t\tp");
     wait_until("both the list and the last line say that it is paused", || {
         terminal.screen().matches("paused").count() >= 2
     });

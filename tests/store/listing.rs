@@ -385,7 +385,7 @@ async fn pages_have_each_job_that_stays_once_though_others_come_and_go() {
     let statuses = vec![JobStatus::Error];
     for round in 0..20 {
         world.redis.delete(&index);
-        world.redis.run("SADD hero:meta:type:index osis");
+        world.redis.run(&format!("SADD {} osis", keys::types()));
         let mut next = 0;
         let mut end = |time: u64| {
             next += 1;

@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::str::FromStr;
 
+use hero::proto::job::JobEnd;
 use hero::proto::keys::Keys;
 
 /// The keys of the default namespace.
@@ -17,6 +18,27 @@ pub(crate) fn keys() -> Keys {
 #[track_caller]
 pub(crate) fn job(id: &str) -> String {
     keys().job(&parsed(id))
+}
+
+/// The set of paused queues.
+pub(crate) fn paused() -> String {
+    keys().paused()
+}
+
+/// The set of script types.
+pub(crate) fn types() -> String {
+    keys().types()
+}
+
+/// The sorted set of supervisors.
+pub(crate) fn supervisors() -> String {
+    keys().supervisors()
+}
+
+/// The index of the jobs of a type that ended so.
+#[track_caller]
+pub(crate) fn ended(end: JobEnd, script_type: &str) -> String {
+    keys().ended(end, &parsed(script_type))
 }
 
 /// The list of a queue: `type:osis`, `type:osis:group:io:prio:0`.

@@ -7,7 +7,7 @@ use crate::cli::output;
 use crate::client::Client;
 use crate::error::Error;
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Default)]
 pub(super) struct SearchProgress {
     /// The number of all jobs, once it was shown.

@@ -1,11 +1,10 @@
-//! How jobs end: finer than their states in Redis, which have `error` for all that did not finish.
+//! The ends of jobs: finer than their states in Redis, which have `error` for all that did not finish.
 
 use super::JobStatus;
-use crate::proto::error_kind::FailureCause;
 use crate::proto::word_table::words;
 
 words! {
-    /// How a job ended. Each end has an index of its own.
+    /// The end of a job. Each end has an index of its own.
     #[derive(PartialOrd, Ord, Hash, schemars::JsonSchema)]
     JobEnd, "end of a job", "finished, failed, cancelled, replaced or expired", any_case;
     /// It succeeded.
@@ -25,16 +24,6 @@ impl JobEnd {
     pub const IN_ERROR: [Self; 4] = [Self::Failed, Self::Cancelled, Self::Replaced, Self::Expired];
     /// The ends that nobody wanted.
     pub const FAILURES: [Self; 2] = [Self::Failed, Self::Expired];
-
-    /// Returns the end of a job that failed for this reason.
-    pub fn of(cause: FailureCause) -> Self {
-        match cause {
-            FailureCause::Stopped => Self::Cancelled,
-            FailureCause::Replaced => Self::Replaced,
-            FailureCause::Expired => Self::Expired,
-            _ => Self::Failed,
-        }
-    }
 
     /// Returns its state in Redis.
     pub fn status(self) -> JobStatus {

@@ -71,7 +71,7 @@ local function release_unique(id, unique_key, finished_at)
   end
 end
 
--- Enters an ended job into the index of its state, and into that of its end: into `entries`, which the caller writes, if
+-- Enters an ended job into the index of its state, and into the index of its end: into `entries`, which the caller writes, if
 -- not nil.
 local function enter_ended(id, status, word, script_type, at, expiry, entries)
   if not entries then
