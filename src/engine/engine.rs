@@ -15,6 +15,7 @@ use hero_sandbox as sandbox;
 mod test_support;
 
 mod backends;
+mod before_start;
 mod cancel;
 pub mod heroscript;
 mod hooks;
@@ -31,13 +32,11 @@ pub use secret_values::SecretValues;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
-use crate::error::reason;
 use crate::proto::job::{
     AskedBounds, AskedWait, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
 };
@@ -47,10 +46,6 @@ pub use crate::sandbox::Usage;
 /// The stack of a thread that runs an engine, unless the engine needs more. It is address space: only
 /// used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
-
-/// The errors of a machine that has no more disk, memory, open files or processes.
-const FULL: [i32; 6] =
-    [libc::ENOSPC, libc::EDQUOT, libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::EAGAIN];
 
 /// Returns the engine that is configured for a script type, with its hooks.
 pub fn build(
@@ -177,8 +172,7 @@ pub enum Failure {
         /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
-    /// The machine could not start the script: it lacks disk, memory, open files or processes.
-    /// Nothing of the script ran.
+    /// The machine could not start the script, as `before_start.rs` decides. Nothing of the script ran.
     Machine {
         /// The step that failed, and the reason.
         message: String,
@@ -260,14 +254,6 @@ impl Failure {
     pub fn discarded(why: String, exit_code: Option<i32>) -> Self {
         let message = if why.is_empty() { "discarded by the script".to_owned() } else { why };
         Self::Discarded { message, exit_code }
-    }
-
-    /// Returns the failure of something that was done before the script began: of the machine if
-    /// that is full, else of the script.
-    pub fn before_start(what: impl Display, error: &io::Error) -> Self {
-        let message = format!("{what}: {}", reason(error));
-        let is_full = error.raw_os_error().is_some_and(|number| FULL.contains(&number));
-        if is_full { Self::Machine { message } } else { Self::script(message) }
     }
 }
 

@@ -26,6 +26,7 @@ pub use prepare::{SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, v
 pub(crate) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Cancel, Engine, Failure, Log, Script, Success};
@@ -109,6 +110,18 @@ impl CommandEngine {
         let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
         let cwd = self.preparer.cwd().map(Path::to_owned);
         entries.chain(cwd).chain(prepared.compiler.clone()).collect()
+    }
+
+    /// Returns the failure of a child that was not started: of the machine if what the type needs is gone.
+    fn not_started(&self, spec: &Spec<'_>, error: &io::Error) -> Failure {
+        let what = format!("cannot run {}", spec.program.display());
+        let cwd = || self.preparer.cwd().filter(|cwd| !cwd.is_dir());
+        let no_cwd = || Some(format!("there is no folder {} (cwd)", cwd()?.display()));
+        let lacks = error.raw_os_error().and_then(|_| self.unavailable().or_else(no_cwd));
+        match lacks {
+            Some(why) => Failure::Machine { message: format!("{what}: {why}") },
+            None => Failure::before_start(what, error),
+        }
     }
 
     /// Converts the end of a child to the result of its script.
@@ -338,9 +351,8 @@ impl Engine for CommandEngine {
             log_stdout: false,
             channel: true,
         };
-        let report = child::run(&spec, &watch, warmed).map_err(|error| {
-            Failure::before_start(format!("cannot run {}", spec.program.display()), &error)
-        })?;
+        let report =
+            child::run(&spec, &watch, warmed).map_err(|error| self.not_started(&spec, &error))?;
         log.used(&report.usage);
         let is_kept = !matches!(report.ended, Ended::Stopped(_));
         let lacks = if is_kept { self.keep_files(home, script, log) } else { Ok(()) };

@@ -13,10 +13,14 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Mounts it; `None` where this user may not, and the test is skipped.
-    #[expect(clippy::disallowed_methods, reason = "a file system is mounted by a program")]
     pub(super) fn new(folder: PathBuf) -> Option<Self> {
+        Self::with(folder, "size=2m,mode=0700")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a file system is mounted by a program")]
+    fn with(folder: PathBuf, options: &str) -> Option<Self> {
         fs::create_dir(&folder).expect("a folder");
-        let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs"];
+        let mount = ["-t", "tmpfs", "-o", options, "tmpfs"];
         let done = Command::new("mount").args(mount).arg(&folder).output().expect("mount runs");
         needs("mount", || done.status.success()).then_some(Self { folder })
     }
@@ -104,6 +108,55 @@ fn job_on_a_full_disk_waits_uncharged_until_there_is_space() {
         assert_eq!(super::field(&redis, id, "crashes"), None);
     }
     assert!(disk.is_empty());
+}
+
+#[test]
+fn job_without_an_inode_for_its_folder_waits_uncharged_until_there_is_one() {
+    let redis = Redis::start();
+    let Some(disk) = Disk::with(redis.folder().join("run"), "nr_inodes=40,mode=0700") else {
+        return;
+    };
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
+    let _actor = actor.start();
+    next_one_runs(&hero);
+    let mut files = (0..).map(|number| disk.folder.join(format!("file-{number}")));
+    let full = files.find(|file| fs::write(file, "").is_err());
+    assert!(full.is_some());
+    hero.run(&["submit", "-t", "python", "--id", "a", "-e", "print(1)"]).code(0);
+    wait_until("the actor says why it claims no jobs", || {
+        let list = hero.run(&["actor", "list"]).code(0).stdout;
+        list.contains("no space left on device")
+    });
+    wait_until("its reason is a problem", || {
+        let problems = hero.run(&["doctor", "--problems"]).stdout;
+        problems.contains("python:default:1: cannot create the script's folder")
+    });
+    for entry in fs::read_dir(&disk.folder).expect("it is there").flatten() {
+        let _ = fs::remove_file(entry.path());
+    }
+    hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+    let fields = ["attempt", "crashes", "attempts"].map(|of| super::field(&redis, "a", of));
+    assert_eq!(fields, [Some("1".to_owned()), None, None], "nothing of it had begun");
+}
+
+#[test]
+fn job_waits_while_the_interpreter_of_its_type_is_gone() {
+    let redis = Redis::start();
+    let interpreter = redis.folder().join("own-shell");
+    let install = || fs::copy("/bin/bash", &interpreter).expect("copied");
+    install();
+    let hero =
+        Hero::on(&redis).set("type.bash.command", &format!("[{interpreter:?}, \"{{script}}\"]"));
+    let _actor = hero.actor("bash-default-1").tasks(1).start();
+    hero.run(&["exec", "-t", "bash", "-e", "echo 1"]).code(0).stdout("1\n");
+    fs::remove_file(&interpreter).expect("removed");
+    hero.run(&["submit", "-t", "bash", "--id", "a", "-e", "echo 2"]).code(0);
+    wait_until("the actor says why it claims no jobs", || {
+        hero.run(&["actor", "list"]).code(0).stdout.contains("no own-shell in PATH")
+    });
+    install();
+    hero.run(&["job", "wait", "a"]).code(0).stdout("2\n");
 }
 
 #[test]

@@ -68,7 +68,6 @@ fn invalid_input_fails_only_its_job() {
         format!("[{file:?}, \"{{script}}\"]")
     };
     let dying = program("dying", "#!/bin/sh\nkill -9 $$\n", 0o755);
-    let vanishing = program("vanishing", "#!/bin/sh\necho ran\n", 0o755);
     let closed = program("closed", "#!/bin/sh\n", 0o644);
     let wheels = redis.folder().join("wheels");
     std::fs::create_dir(&wheels).expect("made");
@@ -77,7 +76,6 @@ fn invalid_input_fails_only_its_job() {
         .set("type.python.dependencies.find_links", &format!("[{wheels:?}]"));
     for (name, command) in [
         ("dying", dying.as_str()),
-        ("vanishing", &vanishing),
         ("closed", &closed),
         ("missing", "[\"/nonexistent/interpreter\", \"{script}\"]"),
     ] {
@@ -90,13 +88,9 @@ fn invalid_input_fails_only_its_job() {
         let done = hero.run(&["run", &unit]);
         assert!(done.code != 0 && done.stderr.contains(said), "{}: {}", done.code, done.stderr);
     }
-    let _units = ["python-default-1", "bash-default-1", "dying-default-1", "vanishing-default-1"]
+    let _units = ["python-default-1", "bash-default-1", "dying-default-1"]
         .map(|unit| hero.actor(unit).start());
-    let vanished = redis.folder().join("vanishing");
-    hero.run(&["exec", "-t", "vanishing", "-e", "1"]).code(0).stdout("ran\n");
-    std::fs::remove_file(vanished).expect("removed");
     for (of_type, script, code, said) in [
-        ("vanishing", "1", 1, "no vanishing in PATH"),
         ("dying", "1", 137, "killed by signal 9 (SIGKILL)"),
         (
             "python",

@@ -40,7 +40,7 @@ pub(crate) fn run(
         start(spec, warmed, watch.channel)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
     // Without its number, an error does not pass for one from before the script began.
-    let unnumbered = io::Error::other::<io::Error>;
+    let unnumbered = |error: io::Error| io::Error::other(error.to_string());
     let mut child = WatchedChild::new(pid, run, pipes, spec, watch).map_err(unnumbered)?;
     attend(&mut process, &mut child, watch, cancelled).map_err(unnumbered)?;
     let until = process.leftovers_end(watch.kill_grace, watch.deadline);
@@ -51,7 +51,7 @@ pub(crate) fn run(
     }
     process.kill_all();
     let (written, too_much_output) = child.finish(watch);
-    let (status, mut usage) = process.reap()?;
+    let (status, mut usage) = process.reap().map_err(unnumbered)?;
     if is_cold {
         usage.leave_out_daemon(written.memory_seen_bytes);
     }

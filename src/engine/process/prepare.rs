@@ -39,7 +39,6 @@ use std::time::{Duration, Instant};
 use crate::artifacts::Contents;
 use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
-use crate::error::reason;
 use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
@@ -197,7 +196,8 @@ impl Preparer {
         args.drain(..args.len().min(1));
         let at = self.command.iter().skip(1).position(|word| word == SCRIPT).unwrap_or_default();
         args.splice(at..at, options.iter().cloned());
-        Ok((self.program().map_err(Failure::script)?, args))
+        let program = self.program().map_err(|message| Failure::Machine { message })?;
+        Ok((program, args))
     }
 
     /// Checks a script with the configured command, without running it. Returns the error in it, if
@@ -289,9 +289,9 @@ impl Preparer {
     ) -> Result<CacheEntry, Failure> {
         let compile = &self.options.compile;
         let compiler = resolve(compile.first().map_or("", String::as_str));
-        let compiler = compiler.map_err(Failure::script)?;
+        let compiler = compiler.map_err(|message| Failure::Machine { message })?;
         let data = compiler.metadata().map_err(|error| {
-            Failure::script(format!("cannot read {}: {}", compiler.display(), reason(&error)))
+            Failure::of_machine(format!("cannot read {}", compiler.display()), &error)
         })?;
         let made_of = format!(
             "{} {} {}\n{compile:?} {extension:?} {:?}\n{source}",
@@ -350,8 +350,11 @@ impl Preparer {
 }
 
 fn new_scratch() -> Result<Scratch, Failure> {
-    Scratch::new()
-        .map_err(|error| Failure::before_start("cannot create the script's folder", &error))
+    Scratch::new().map_err(|error| {
+        let parent = folder_of_jobs();
+        let what = format!("cannot create the script's folder below {}", parent.display());
+        Failure::of_machine(what, &error)
+    })
 }
 
 fn cannot_write(error: &std::io::Error) -> Failure {

@@ -119,11 +119,16 @@ pub(super) fn holding(moment: &Moment, found: &mut Found) {
             (Severity::Warning, 2..) => format!("all {who}"),
             _ => who,
         };
+        let reasons = moment.actors.iter().filter(|of| of.actor.script_type == *script_type);
+        let mut reasons =
+            reasons.filter_map(|of| Some((of.actor.clone(), of.presence.holding.clone()?)));
+        let first = reasons.next().map(|(actor, why)| format!(" ({actor}: {why})"));
         found.add(
             (ProblemKind::ActorsHold, severity),
             Subject::Actors(Some(script_type.clone())),
             format!(
-                "{text} of type {script_type} {claim} no jobs, as {machines} overloaded or full"
+                "{text} of type {script_type} {claim} no jobs, as {machines} overloaded or full{}",
+                first.unwrap_or_default()
             ),
             "see which and why: hero actor list",
         );

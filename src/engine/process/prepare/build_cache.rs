@@ -101,7 +101,7 @@ impl BuildCache {
     ) -> Result<CacheEntry, Failure> {
         let at = |error: io::Error| {
             let folder = self.folder.display();
-            Failure::before_start(format!("cannot use the cache {folder} (job.cache_dir)"), &error)
+            Failure::of_machine(format!("cannot use the cache {folder} (job.cache_dir)"), &error)
         };
         let kind_folder = self.folder.join(kind);
         for folder in [&self.folder, &kind_folder] {
@@ -210,7 +210,7 @@ fn build_in(
     build: impl FnOnce(&Path) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let unwritable = |error: io::Error| {
-        Failure::before_start(format!("cannot write to the cache {}", folder.display()), &error)
+        Failure::of_machine(format!("cannot write to the cache {}", folder.display()), &error)
     };
     // A process that died while it built the entry left an incomplete one.
     if folder.exists() {

@@ -30,7 +30,12 @@ pub(super) fn provide(
     const WHAT: &str = "cannot write the files of the job";
     env.retain(|(name, _)| name != INPUT && name != OUTPUT);
     write_all(env, files, to).map_err(|error| match error {
-        ArtifactError::Target(error) => Failure::before_start(WHAT, &error),
+        ArtifactError::Target(error) | ArtifactError::Source(error) => {
+            Failure::before_start(WHAT, &error)
+        }
+        error @ ArtifactError::Folder { .. } => {
+            Failure::Machine { message: format!("{WHAT}: {error}") }
+        }
         error => Failure::script(format!("{WHAT}: {error}")),
     })
 }

@@ -16,7 +16,6 @@ use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until
 use crate::engine::process::prepare::scratch::Scratch;
 use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
 use crate::engine::{Failure, Log, Stream};
-use crate::error::reason;
 use crate::proto::job::InvalidJob;
 use crate::sandbox::{Sandbox, Support};
 
@@ -115,7 +114,7 @@ impl Packages {
         let real = python.canonicalize();
         let interpreter = real.and_then(|real| Ok((real.metadata()?, real)));
         let (data, real) = interpreter.map_err(|error| {
-            Failure::script(format!("cannot read {}: {}", python.display(), reason(&error)))
+            Failure::of_machine(format!("cannot read {}", python.display()), &error)
         })?;
         let DependenciesConfig { index, find_links, source_builds, env, .. } = &self.config;
         Ok(format!(
