@@ -8,6 +8,7 @@ mod author;
 mod backup;
 mod bench;
 mod check;
+mod check_memory;
 mod check_shards;
 mod completions;
 mod correction;

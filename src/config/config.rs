@@ -92,7 +92,7 @@ pub use periodic_jobs::{CronEntry, CronPlace, Crontab};
 pub use readable::FileReader;
 pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
-pub use sandbox::{Require, SandboxConfig};
+pub use sandbox::{Require, SandboxConfig, machine_memory_bytes};
 pub use schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};

@@ -43,8 +43,8 @@ toml_table! {
         /// The processor time of one process, in whole seconds; `0s`: no limit but the job's timeout.
         cpu: Duration as "duration" = Duration::ZERO => Duration(0, TEN_YEARS);
         /// The memory of one process. The kernel refuses more private memory; shared memory is measured twice a second,
-        /// and a process with more ends the job. `0B`: no limit.
-        memory: u64 as "size" = 4 << 30 => Size(0, PIB);
+        /// and a process with more ends the job. `0B`: no limit. By default 4GiB, but at most half of the machine's memory.
+        memory: u64 as "size" = memory_default() => Size(0, PIB);
         /// The address space of one process, which is more than the memory it uses: node reserves hundreds of GiB.
         /// `0B`: no limit.
         address_space: u64 as "size" = 0 => Size(0, PIB);
@@ -59,13 +59,13 @@ toml_table! {
         /// twice a second; `0B`: no limit.
         disk: u64 as "size" = 1 << 30 => Size(0, ANY);
         /// The memory of a job as a whole: all its processes, and its files in memory file systems; `0B`: no limit.
-        /// This and the next need a control group that is delegated to the unit, with `Delegate=`, as the packaged unit
+        /// By default as `memory`. This and the next need a control group that is delegated to the unit, with `Delegate=`, as the packaged unit
         /// does; the daemon's log says whether jobs have one.
         /// ---
         /// A job that exceeds it is killed as a whole, and its `limit` is `job memory`. A job that the kernel kills
         /// since its unit, a slice of it or the machine has no more memory goes back to its queue, as after a crash of
         /// its actor.
-        job_memory: u64 as "size" = 4 << 30 => Size(0, PIB);
+        job_memory: u64 as "size" = memory_default() => Size(0, PIB);
         /// Processes and threads of a job as a whole; 0: no limit.
         job_processes: u64 = 1024 => Number(0, 1 << 22);
         /// The memory that a job may ask for with `--memory` and `--job-memory`, if that is more than `memory` and
@@ -78,6 +78,22 @@ toml_table! {
         /// The TCP ports that a job may ask for with `--network`, beside `ports`.
         ports_max: Vec<u16> = Vec::new() => Numbers(1, 65_535);
     }
+}
+
+/// The default memory of a process, and of a job: a job must not take all that its machine has.
+fn memory_default() -> u64 {
+    const MOST: u64 = 4 << 30;
+    machine_memory_bytes().map_or(MOST, |bytes| MOST.min(bytes / 2 >> 20 << 20))
+}
+
+/// Returns the memory of this machine; `None` if the kernel does not tell.
+pub fn machine_memory_bytes() -> Option<u64> {
+    total_in(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn total_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 words! {

@@ -32,6 +32,7 @@ use nix::unistd::{Pid, chdir, setsid, write};
 use seccompiler::{BpfProgram, apply_filter};
 
 use super::limits::{Limits, RUN_NUMBER, has_run_numbers};
+use super::oom_score;
 use super::usage::{Usage, used};
 
 /// The stack of a child until its program begins; it uses a few pages of it.
@@ -181,6 +182,7 @@ impl<'a> Child<'a> {
         if let Some(group) = self.group {
             write(group, b"0")?;
         }
+        oom_score::raise();
         chdir(self.cwd.as_c_str())?;
         setsid()?;
         let Restrictions { confined, privileged, limits, rules, filter } = self.restrictions;

@@ -16,6 +16,7 @@ mod confine;
 mod describe;
 mod files;
 mod limits;
+mod oom_score;
 mod policy;
 mod rights;
 mod search;

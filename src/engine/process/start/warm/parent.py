@@ -14,6 +14,13 @@ def serve(control, preload, hero, semaphores, cell):
         control.send(f"it lacks a module of its own: {error}".encode()[:1000])
         raise
 
+    # As for a cold job: the kernel kills it before the daemon when memory runs out.
+    try:
+        with open("/proc/self/oom_score_adj", "r+") as score:
+            if int(score.read()) < 500:
+                score.write("500")
+    except OSError:
+        pass
     # A script may replace what these names mean.
     leave, interrupt = SystemExit, KeyboardInterrupt
     cell = json.loads(cell)

@@ -35,6 +35,15 @@ fn warm(world: &World, keys: &str) -> CommandEngine {
 }
 
 #[test]
+fn kernel_without_memory_kills_a_fork_before_the_daemon() {
+    let world = World::new();
+    let score = "print(open('/proc/self/oom_score_adj').read().strip())";
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").expect("a number");
+    let own: i32 = own.trim().parse().expect("a number");
+    assert_eq!(world.output(&warm(&world, ""), score), own.max(500).to_string());
+}
+
+#[test]
 fn nothing_passes_from_one_job_to_the_next() {
     let world = World::new();
     let (warm, cold) =
