@@ -18,7 +18,7 @@ use super::script::check_configured;
 use super::{Global, output};
 use crate::error::{Error, Exit};
 use crate::proto::audit::Author;
-use crate::proto::json_text::refuse_wide_integers;
+use crate::proto::json_text::{readable, refuse_wide_integers};
 use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, IllegalName, ScriptType};
 use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError, Scope, code};
@@ -187,16 +187,17 @@ enum Message {
 }
 
 fn read(line: &[u8]) -> Message {
-    let wrong = |code, message: &str| {
-        Message::Wrong(answer(&Value::Null, Err(RpcError::new(code, message))))
+    let wrong_with = |id: &Value, code, message: &str| {
+        Message::Wrong(answer(id, Err(RpcError::new(code, message))))
     };
+    let wrong = |code, message: &str| wrong_with(&Value::Null, code, message);
     if line.len() as u64 > MESSAGE_BYTES_MAX {
         return wrong(code::INVALID_REQUEST, "the message is longer than 16 MiB");
     }
     if line.trim_ascii().is_empty() {
         return Message::Nothing;
     }
-    let Ok(mut message) = serde_json::from_slice::<Value>(line) else {
+    let Ok(mut message) = serde_json::from_str::<Value>(&readable(line)) else {
         return wrong(code::PARSE, "the message is not JSON");
     };
     if let Err(why) = refuse_wide_integers(line) {
@@ -205,8 +206,13 @@ fn read(line: &[u8]) -> Message {
     }
     let Some(method) = message.get("method").and_then(Value::as_str).map(str::to_owned) else {
         let is_answer = message.get("result").is_some() || message.get("error").is_some();
-        let message = "the message is no request of JSON-RPC: it has no method";
-        return if is_answer { Message::Nothing } else { wrong(code::INVALID_REQUEST, message) };
+        let id = message.get("id").unwrap_or(&Value::Null);
+        let why = "the message is no request of JSON-RPC: it has no method";
+        return if is_answer {
+            Message::Nothing
+        } else {
+            wrong_with(id, code::INVALID_REQUEST, why)
+        };
     };
     let params = message.get_mut("params").map(Value::take).unwrap_or_default();
     match message.get("id") {
@@ -246,6 +252,11 @@ mod tests {
             (&json!(7), &json!(code::INVALID_REQUEST))
         );
         assert!(wide.to_string().contains("does not fit into 64 bits"), "{wide}");
+        let Message::Wrong(odd) = read(b"{\"id\": 7}") else { panic!("it has no method") };
+        assert_eq!(odd["id"], 7, "the agent knows which call it was");
+        let cut = read(br#"{"id": 7, "method": "x", "params": {"text": "a\ud83d"}}"#);
+        let Message::Request { id, params, .. } = cut else { panic!("it is a request") };
+        assert_eq!((&id, &params["text"]), (&json!(7), &json!("a\u{fffd}")));
         assert!(matches!(read(b"\n"), Message::Nothing));
         assert!(matches!(read(b"{\"id\": 1, \"result\": {}}"), Message::Nothing));
         assert!(matches!(read(b"{\"method\": \"notifications/initialized\"}"), Message::Nothing));

@@ -1,5 +1,7 @@
 //! Texts in JSON that must not change on their way: numbers keep their digits, and members their order.
 
+use std::borrow::Cow;
+
 use super::text::shown;
 
 /// A byte order mark, which some editors write before a text.
@@ -8,6 +10,47 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Returns a text without the byte order mark before it.
 pub fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(MARK).unwrap_or(text)
+}
+
+/// Returns the content of a file with one value, such as a password, as a person or an editor writes it: without a byte
+/// order mark before it and the line end after it.
+pub fn value_of_file(content: &[u8]) -> &[u8] {
+    let line = without_mark(content);
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Returns a text with U+FFFD in place of what JSON cannot have: bytes that are not UTF-8, and halves of surrogate pairs
+/// (`"\ud83d"`), as a text has that was cut within an emoji, or a file name that is not UTF-8.
+pub fn readable(text: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(text);
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return text;
+    }
+    let (mut whole, mut rest) = (String::with_capacity(text.len()), &*text);
+    while let Some(at) = rest.find('\\') {
+        whole.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let unit = unit_of(rest);
+        let is_pair = unit.is_some_and(|unit| (0xd800..0xdc00).contains(&unit))
+            && unit_of(&rest[6..]).is_some_and(|unit| (0xdc00..0xe000).contains(&unit));
+        let is_half = !is_pair && unit.is_some_and(|unit| (0xd800..0xe000).contains(&unit));
+        let length = match (is_pair, unit) {
+            (true, _) => 12,
+            (false, Some(_)) => 6,
+            (false, None) => rest.chars().take(2).map(char::len_utf8).sum(),
+        };
+        whole.push_str(if is_half { "\\ufffd" } else { &rest[..length] });
+        rest = &rest[length..];
+    }
+    whole.push_str(rest);
+    whole.into()
+}
+
+/// Returns the number of an escape at the start of a text, such as `\ud83d`.
+fn unit_of(escape: &str) -> Option<u16> {
+    let digits = escape.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 /// Refuses a number without a fraction that does not fit into 64 bits: a parser would make an inexact one of
@@ -133,5 +176,27 @@ mod tests {
                 prop_assert_eq!(again, value);
             }
         }
+    }
+
+    #[test]
+    fn halves_of_pairs_and_other_bytes_become_replacement_characters() {
+        for (text, expected) in [
+            (&br#"{"a":"x\ud83d"}"#[..], r#"{"a":"x\ufffd"}"#),
+            (br#"["\uDC00\ud83d\ud83d\ude00 \ud83dx"]"#, r#"["\ufffd\ufffd\ud83d\ude00 \ufffdx"]"#),
+            (br#"["\\ud83d","\\\ud83d","\"\ud8"]"#, r#"["\\ud83d","\\\ufffd","\"\ud8"]"#),
+            (b"[\"caf\xe9\"]", "[\"caf\u{fffd}\"]"),
+            (b"\\", "\\"),
+            ("[\"\\\u{e4}\\ud800\"]".as_bytes(), "[\"\\\u{e4}\\ufffd\"]"),
+        ] {
+            assert_eq!(readable(text), expected);
+        }
+    }
+
+    #[test]
+    fn value_of_a_file_is_without_what_an_editor_adds() {
+        for text in ["a b", "a b\n", "a b\r\n", "\u{feff}a b\r\n"] {
+            assert_eq!(value_of_file(text.as_bytes()), b"a b", "{text:?}");
+        }
+        assert_eq!(value_of_file(b"a\n\n"), b"a\n");
     }
 }

@@ -25,7 +25,7 @@ use super::request_trace::TRACE;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use crate::proto::job::{BootId, TraceParent};
-use crate::proto::json_text::refuse_wide_integers;
+use crate::proto::json_text::{readable, refuse_wide_integers};
 
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
@@ -164,7 +164,7 @@ struct AgentMessage {
 /// Reads a message; `None` for one without a method.
 fn message(body: &[u8]) -> Result<Option<AgentMessage>, RpcError> {
     refuse_wide_integers(body).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
-    let mut message: Value = serde_json::from_slice(body).map_err(|error| {
+    let mut message: Value = serde_json::from_str(&readable(body)).map_err(|error| {
         RpcError::new(code::PARSE, format!("cannot parse the message as JSON: {error}"))
     })?;
     let Some(members) = message.as_object_mut() else {

@@ -29,7 +29,9 @@ pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>)
         AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
         AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
         AskedEnd::Wait(Ok(wait)) => Failure::Waits { wait: Box::new(wait), exit_code },
-        AskedEnd::Wait(Err(message)) => Failure::Script { message, exit_code },
+        AskedEnd::Wait(Err(message)) | AskedEnd::Unreadable(message) => {
+            Failure::Script { message, exit_code }
+        }
     }
 }
 

@@ -19,6 +19,8 @@
 //! last of them counts. `state`, `submit`, `inputs` and `next` are requests: their answers stand on the descriptor for
 //! answers (`answers.rs`). `next` tells what became of a call of a session, with the output reported since, and
 //! asks for the next call.
+//! Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD. A line that begins as `output`, `retry_in`
+//! or `discard` and cannot be read fails the attempt, as its message would be lost.
 //! Other lines are counted, and the count is logged with the first of them: a child that writes there by accident must
 //! not fail.
 
@@ -36,7 +38,7 @@ use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
 use crate::proto::job::{AskedCall, AskedOutput, AskedWait, KeptState, NewChildren};
-use crate::proto::json_text::compact;
+use crate::proto::json_text::{compact, readable};
 use crate::proto::text::{counted, shown};
 
 /// The bytes of a line beside its output: braces, the name, and escapes of a text; enough for a state as well.
@@ -62,6 +64,9 @@ const ASKS: [(&str, ChannelAsk, &str); 5] = [
     ("next", ChannelAsk::Next, "the line is no request for a call"),
     ("wait", ChannelAsk::Wait, "the line is no wait"),
 ];
+
+/// The other members that decide what becomes of the job: a script that means to set one must not finish without it.
+const DECISIONS: [&str; 3] = ["output", "retry_in", "discard"];
 
 impl ChannelAsk {
     /// Returns why a line is too long.
@@ -121,6 +126,8 @@ pub(crate) enum AskedEnd {
     Discard(String),
     /// It runs again after this wait, or fails as nobody can wait so.
     Wait(Result<AskedWait, String>),
+    /// A line that decides about the job cannot be read, for this reason.
+    Unreadable(String),
 }
 
 /// The reading end, and the bytes read.
@@ -143,6 +150,8 @@ struct Messages {
     first_unread: String,
     output: Option<String>,
     asked: Option<AskedEnd>,
+    /// The first line that decides about the job and cannot be read, with the reason.
+    unreadable: Option<String>,
     too_large: bool,
     answers: Option<Arc<AnswerPipe>>,
 }
@@ -169,7 +178,8 @@ impl Channel {
 
     /// Returns the last output, and the meaning that the script gives to its end.
     pub(super) fn into_reported(self) -> (Option<String>, Option<AskedEnd>) {
-        (self.messages.output, self.messages.asked)
+        let Messages { output, asked, unreadable, .. } = self.messages;
+        (output, unreadable.map(AskedEnd::Unreadable).or(asked))
     }
 
     /// Reads the bytes that are there, at most a few buffers.
@@ -196,6 +206,7 @@ impl Messages {
             first_unread: String::new(),
             output: None,
             asked: None,
+            unreadable: None,
             too_large: false,
             answers: None,
         }
@@ -239,14 +250,14 @@ impl Messages {
         self.skipping = true;
         match ask_of(&line) {
             Some((_, ask, _)) => self.ask(*ask, Err(ask.too_large()), log),
-            None => self.unread(&line),
+            None => self.unread(&line, "it is too long"),
         }
     }
 
     fn end_line(&mut self, log: Option<&dyn Log>) {
         let line = std::mem::take(&mut self.partial);
         if !std::mem::take(&mut self.skipping) && !line.trim_ascii().is_empty() {
-            self.apply(&line, log);
+            self.apply(readable(&line).as_bytes(), log);
         }
     }
 
@@ -257,7 +268,11 @@ impl Messages {
             let json = only.and_then(|members| members.get(name).copied().map(RawValue::get));
             self.ask(*ask, json.ok_or_else(|| (*malformed).to_owned()), log);
         } else if self.tell(line, log).is_none() {
-            self.unread(line);
+            let why = serde_json::from_slice::<&RawValue>(line).err();
+            let why = why.map_or("it is in no known form".to_owned(), |why| {
+                format!("it is not JSON: {why}")
+            });
+            self.unread(line, &why);
         }
     }
 
@@ -309,13 +324,19 @@ impl Messages {
         }
     }
 
-    /// Counts a line that is no message.
-    fn unread(&mut self, line: &[u8]) {
+    /// Counts a line that is no message, and fails the attempt if it was to decide about the job.
+    fn unread(&mut self, line: &[u8], why: &str) {
+        let begin = &line[..line.len().min(SHOWN_BYTES_MAX)];
+        let begin = || shown(&String::from_utf8_lossy(begin));
         if self.unread_lines == 0 {
-            let begin = &line[..line.len().min(SHOWN_BYTES_MAX)];
-            self.first_unread = shown(&String::from_utf8_lossy(begin));
+            self.first_unread = begin();
         }
         self.unread_lines += 1;
+        if let Some(name) = first_name(line).filter(|name| DECISIONS.contains(name)) {
+            let message =
+                || format!("cannot read the line for `{name}` on HERO_FD: {why}: `{}`", begin());
+            self.unreadable.get_or_insert_with(message);
+        }
     }
 }
 

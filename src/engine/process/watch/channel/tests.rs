@@ -80,6 +80,45 @@ fn last_request_for_the_end_counts() {
     assert_eq!(last, Some(AskedEnd::Discard("no".to_owned())));
 }
 
+/// The end of a script with these lines, as the channel tells it.
+fn end_of(lines: &[u8]) -> (Option<String>, Option<AskedEnd>) {
+    let (read_end, _) = io::pipe().expect("a pipe");
+    let reader = Reader::new(read_end).expect("set up");
+    Channel { reader, messages: through(&[lines], 100).0 }.into_reported()
+}
+
+#[test]
+fn text_that_was_cut_within_a_character_is_readable() {
+    let output = end_of(br#"{"output":{"text":"x\ud83d"}}"#);
+    assert_eq!(output, (Some("{\"text\":\"x\u{fffd}\"}".to_owned()), None));
+    let output = end_of(b"{\"output\":\"caf\xe9\"}");
+    assert_eq!(output, (Some("caf\u{fffd}".to_owned()), None));
+    let later = AskedEnd::RetryIn(Duration::from_secs(9), "\u{fffd}".to_owned());
+    assert_eq!(end_of(br#"{"retry_in":9,"text":"\udcff"}"#), (None, Some(later)));
+    let discarded = AskedEnd::Discard("a\u{fffd}".to_owned());
+    assert_eq!(end_of(br#"{"discard":"a\ud83d"}"#), (None, Some(discarded)));
+}
+
+#[test]
+fn line_that_decides_about_the_job_and_cannot_be_read_fails_the_attempt() {
+    let too_long = format!("{{\"discard\":\"{}\"}}", "x".repeat(400_000));
+    for line in [
+        r#"{"output": NaN}"#,
+        r#"{"retry_in": "5m"}"#,
+        r#"{"discard": {"why": 1}}"#,
+        r#"{"output": 1, "discard": "no"}"#,
+        too_long.as_str(),
+    ] {
+        // What is said later does not make up for it.
+        let (_, asked) = end_of(format!("{line}\n{{\"retry_in\": 1}}\n").as_bytes());
+        let Some(AskedEnd::Unreadable(why)) = asked else { panic!("{asked:?}") };
+        assert!(why.starts_with("cannot read the line for `"), "{why}");
+    }
+    for line in [r#"{"progress": "40%"}"#, r#"{"log": 1}"#, "text"] {
+        assert_eq!(end_of(line.as_bytes()), (None, None), "{line}");
+    }
+}
+
 #[test]
 fn each_line_that_begins_as_a_state_is_a_request() {
     let large = format!("{{\"state\":\"{}\"}}", "x".repeat(400_000));
