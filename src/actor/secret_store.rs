@@ -9,6 +9,7 @@ use crate::config::{SECRET_SIZE_MAX, SecretsConfig, format_size};
 use crate::engine::SecretValues;
 use crate::error::reason;
 use crate::proto::job::{InvalidJob, JobSpec, SecretName, SecretUse};
+use crate::proto::json_text::value_of_file;
 use crate::proto::target::ActorId;
 
 /// The start of the name of a systemd credential that is a secret of jobs: the unit may have others.
@@ -40,7 +41,7 @@ impl SecretStore {
             let name = used.name();
             let wrong = |why: String| InvalidJob::new("secrets", format!("`{name}`: {why}"));
             self.check_rule(used, &job.caller_id).map_err(wrong)?;
-            let mut content = self.read(name).map_err(wrong)?;
+            let content = self.read(name).map_err(wrong)?;
             if let SecretUse::File(_) = used {
                 if let Ok(text) = std::str::from_utf8(&content) {
                     values.by_name.insert(name.to_string(), text.to_owned());
@@ -48,11 +49,9 @@ impl SecretStore {
                 values.files.insert(name.to_string(), content);
                 continue;
             }
-            // A file that was written by an editor ends in a line end.
-            if content.ends_with(b"\n") {
-                content.pop();
-            }
-            let text = String::from_utf8(content).ok().filter(|text| !text.contains('\0'));
+            let text = String::from_utf8(value_of_file(&content).to_vec())
+                .ok()
+                .filter(|text| !text.contains('\0'));
             let text = text.ok_or_else(|| {
                 wrong(format!("is not text, as a variable needs: use file:{name}"))
             })?;

@@ -15,6 +15,7 @@ use super::key_row::TEN_YEARS;
 use super::redis_url::RedisUrl;
 use super::units::duration;
 use crate::config::toml_table::toml_table;
+use crate::proto::json_text::value_of_file;
 use crate::proto::keys::Namespace;
 use crate::proto::shard::{Shard, ShardCount};
 
@@ -318,9 +319,8 @@ fn read_password(file: &Path) -> io::Result<Password> {
     const PASSWORD_SIZE_MAX: u64 = 4096;
     let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason);
     let bytes = Zeroizing::new(read_bounded(file, PASSWORD_SIZE_MAX)?);
-    let text = std::str::from_utf8(&bytes).map_err(|_| invalid("not UTF-8 text"))?;
-    let line = text.strip_suffix('\n').unwrap_or(text);
-    let password = line.strip_suffix('\r').unwrap_or(line);
+    let value = value_of_file(&bytes);
+    let password = std::str::from_utf8(value).map_err(|_| invalid("not UTF-8 text"))?;
     if password.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is empty"));
     }

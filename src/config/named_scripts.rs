@@ -122,6 +122,8 @@ fn read_keys(
 
 /// Returns the head of a text, with blanks in place of everything else, so that lines and columns stay.
 fn head_of(text: &str) -> Result<Option<String>, (usize, String)> {
+    // As the engines do, which get the text without it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let begins = |line: &str| {
         COMMENTS.into_iter().find(|sign| {
             line.trim_end().strip_prefix(sign).is_some_and(|rest| rest.trim_start() == HEAD_BEGINS)

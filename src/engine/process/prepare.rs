@@ -121,7 +121,7 @@ impl Preparer {
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<Prepared, Failure> {
-        let (source, scratch) = (script.source, new_scratch()?);
+        let (source, scratch) = (source::without_mark(script.source), new_scratch()?);
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let home = scratch.split().map_err(|error| cannot_write(&error))?;
@@ -130,8 +130,8 @@ impl Preparer {
         if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
             env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
         }
-        let asked = shebang::asked(source::without_mark(source), &self.command)
-            .map_err(|reason| source::illegal(&reason))?;
+        let asked =
+            shebang::asked(source, &self.command).map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
         given::provide(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
