@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::time::TimeSpec;
 use nix::time::ClockId;
@@ -26,6 +27,8 @@ pub(super) struct Stat {
     pub(super) began: u64,
     /// True if it is dead and waits to be reaped.
     pub(super) is_dead: bool,
+    /// True if it runs, wants to, or waits for a disk.
+    pub(super) wants_to_run: bool,
 }
 
 impl Stat {
@@ -46,7 +49,8 @@ impl Stat {
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
         let began = fields.nth(16)?.parse().ok()?;
-        Some(Self { parent, group, began, is_dead: matches!(state, "Z" | "X") })
+        let (is_dead, wants_to_run) = (matches!(state, "Z" | "X"), matches!(state, "R" | "D"));
+        Some(Self { parent, group, began, is_dead, wants_to_run })
     }
 }
 
@@ -127,6 +131,14 @@ pub(super) fn run_number(pid: i32) -> Option<u64> {
     values.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// Returns the processor time of a process, none of one that has gone; `None` if the kernel does not tell.
+pub(super) fn processor_time(pid: i32) -> Option<Duration> {
+    match fs::read_to_string(format!("/proc/{pid}/schedstat")) {
+        Ok(text) => Some(Duration::from_nanos(text.split_ascii_whitespace().next()?.parse().ok()?)),
+        Err(_) => (!Path::new("/proc").join(pid.to_string()).exists()).then_some(Duration::ZERO),
+    }
+}
+
 /// Returns the memory of a process that is not backed by files: private, and shared.
 pub(super) fn memory_bytes(pid: i32) -> Option<u64> {
     let status = status(pid)?;
@@ -183,7 +195,8 @@ mod tests {
     #[test]
     fn process_with_any_name_is_parsed() {
         let stat = b"7 (a) Z 1 (x) S 3 4 5 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 613742 299 9\n";
-        let expected = Stat { parent: 3, group: 4, began: 613_742, is_dead: false };
+        let expected =
+            Stat { parent: 3, group: 4, began: 613_742, is_dead: false, wants_to_run: false };
         assert_eq!(Stat::parse(stat), Some(expected));
         for bad in [&b""[..], b"7 (a", b"7 (a) S", b"7 (a) S x 4 5"] {
             assert_eq!(Stat::parse(bad), None);

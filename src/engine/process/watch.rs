@@ -6,6 +6,7 @@ mod channel;
 mod disk_use;
 mod job_use;
 mod lines;
+mod patience;
 mod pipe;
 mod settings;
 
@@ -15,21 +16,20 @@ pub(crate) use settings::{Ended, Watch};
 
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags};
 use nix::unistd::Pid;
 
 use self::channel::Channel;
 use self::job_use::JobUse;
+use self::patience::Patience;
 use self::pipe::Pipe;
 use super::deadline::poll_until;
 use super::start::{Pipes, Run, Spec};
 use crate::engine::Stream;
 use crate::sandbox::pidfd;
 
-/// The longest silence of processes that hold the output of a child which has exited.
-const SILENT_MAX: Duration = Duration::from_secs(1);
 /// The maximum number of processes that are named.
 const HOLDERS_MAX: usize = 5;
 
@@ -151,8 +151,9 @@ impl<'a> WatchedChild<'a> {
     }
 
     /// Reads the output of processes that outlive the child, such as `tee`, until all
-    /// have closed it. Gives up after a silence of [`SILENT_MAX`], by the time `until`, and on a
-    /// request to stop that was not there before. Returns the names of processes that still hold it.
+    /// have closed it. Gives up once they had the time until `until`, or were silent in it for too long (`patience.rs`),
+    /// by the deadline, and on a request to stop that was not there before; without `cancelled`, which is of a child
+    /// that is being ended, by `until`. Returns the names of processes that still hold it.
     ///
     /// # Errors
     /// The errors of `poll(2)`.
@@ -163,7 +164,8 @@ impl<'a> WatchedChild<'a> {
         until: Instant,
     ) -> io::Result<Vec<String>> {
         self.write_ends.clear();
-        let mut silent_until = Instant::now() + SILENT_MAX;
+        let latest = if cancelled.is_some() { watch.deadline } else { until };
+        let mut patience: Option<Patience> = None;
         loop {
             let before = self.bytes();
             self.read(watch);
@@ -173,16 +175,17 @@ impl<'a> WatchedChild<'a> {
                 return Ok(Vec::new());
             }
             let now = Instant::now();
-            if self.bytes() > before {
-                silent_until = now + SILENT_MAX;
-            }
-            let ends = until.min(silent_until);
+            let activity = self.job_use.activity();
+            let grace = until.saturating_duration_since(now);
+            let patience = patience.get_or_insert_with(|| Patience::new(grace, now, activity));
+            patience.count(now, self.bytes() > before, activity);
             let is_cancelled = cancelled.and(watch.cancel.requested()).is_some();
-            let is_over = now >= ends || self.exceeds || is_cancelled;
+            let is_over = patience.is_over() || now >= latest || self.exceeds || is_cancelled;
             if is_over || self.job_use.exceeded(now).is_some() {
                 let held: Vec<_> = held.iter().map(|end| end.as_raw_fd()).collect();
                 return Ok(self.job_use.holders(&held, HOLDERS_MAX));
             }
+            let ends = patience.next().min(latest);
             let ends = self.job_use.next.map_or(ends, |at| at.min(ends));
             let open = held.iter().map(|end| end.as_fd()).chain(cancelled);
             let mut waits: Vec<_> = open.map(|end| PollFd::new(end, PollFlags::POLLIN)).collect();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::unistd::{Pid, getpid};
 
 use super::disk_use::DiskUse;
+use super::patience::Activity;
 use super::settings::Ended;
 use crate::engine::process::proc;
 use crate::engine::process::start::Run;
@@ -64,6 +65,18 @@ impl<'a> JobUse<'a> {
         // Measuring a large job may take at most a twentieth of the time.
         self.next = Some(Instant::now() + MEASURE_EVERY.max(began.elapsed() * 20));
         exceeded
+    }
+
+    /// Returns what the processes of the job do that outlive its own.
+    pub(super) fn activity(&self) -> Activity {
+        let own = self.pid.as_raw();
+        let mut wants_to_run = false;
+        let processor = self.processes().into_iter().filter(|pid| *pid != own).map(|pid| {
+            wants_to_run |= proc::Stat::of(pid).is_some_and(|stat| stat.wants_to_run);
+            proc::processor_time(pid)
+        });
+        let processor = processor.sum();
+        Activity { wants_to_run, processor }
     }
 
     /// Returns the names of the processes of the job that hold the other end of one of these pipes, with
