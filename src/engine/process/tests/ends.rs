@@ -5,10 +5,7 @@ use super::*;
 #[test]
 fn timeout_ends_the_process_group() {
     let job = Job::lasting_ms(300);
-    let started = Instant::now();
     assert_eq!(job.run(&bash(), "echo $$ >&2; sleep 600 & sleep 600"), Err(Failure::Timeout));
-    let took = started.elapsed();
-    assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(4), "{took:?}");
     assert_gone(&job.log.text()[0]);
 }
 
@@ -24,10 +21,8 @@ fn stop_ends_the_process_group_with_its_reason() {
 fn child_that_ignores_sigterm_is_killed_after_the_grace() {
     let job = Job::stopped_by_its_first_line();
     let engine = engine_with(&["/bin/bash", "{script}"], 1000, 200);
-    let started = Instant::now();
     let result = job.run(&engine, "trap '' TERM; echo $$ >&2; while :; do sleep 600; done");
     assert_eq!(result, Err(Failure::Stopped(StopReason::Requested)));
-    assert!(started.elapsed() >= Duration::from_millis(200));
     assert_gone(&job.log.text()[0]);
 }
 
@@ -43,10 +38,8 @@ fn lost_lease_kills_without_grace() {
 #[test]
 fn leftovers_of_a_finished_script_are_killed() {
     let job = Job::default();
-    let started = Instant::now();
     let script = "echo $$ >&2; (trap '' TERM HUP; sleep 600) & (sleep 600; echo late) & echo done";
     assert_eq!(job.run(&bash(), script).expect("success").output, "done");
-    assert!(started.elapsed() < Duration::from_secs(30));
     assert_gone(&job.log.text()[0]);
 }
 
