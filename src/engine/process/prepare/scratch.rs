@@ -94,7 +94,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = tree::remove(&self.path) {
+        // The job may have taken the permissions of the folders above away.
+        let removed = self.of_process.repair().and_then(|()| tree::remove(&self.path));
+        if let Err(error) = removed {
             warn!("cannot remove the job's folder {}: {error}", self.path.display());
         }
     }
@@ -149,6 +151,7 @@ impl ProcessFolder {
 impl Drop for ProcessFolder {
     fn drop(&mut self) {
         // The rest of a job's folder is removed by the next process.
+        let _ = self.repair();
         let _ = std::fs::remove_dir(&self.path);
     }
 }
@@ -189,9 +192,19 @@ fn remove_unlocked(parent: &Path) {
             continue;
         }
         let path = entry.path();
-        let Ok(opened) = tree::open_path(&path, Mode::empty()).map(File::from) else { continue };
-        let is_own = opened.metadata().is_ok_and(|data| data.uid() == geteuid().as_raw());
-        if !is_own || opened.try_lock().is_err() {
+        let is_own = |data: std::fs::Metadata| data.is_dir() && data.uid() == geteuid().as_raw();
+        if !entry.metadata().is_ok_and(is_own) {
+            continue;
+        }
+        // A job may have taken its permissions away.
+        let opened = match tree::open_path(&path, Mode::S_IRWXU) {
+            Ok(opened) => File::from(opened),
+            Err(error) => {
+                warn!("cannot remove {}: {error}", path.display());
+                continue;
+            }
+        };
+        if opened.try_lock().is_err() {
             continue;
         }
         match tree::remove(&path) {
