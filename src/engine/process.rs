@@ -29,7 +29,7 @@ pub use service::{Service, ServiceSpec};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Cancel, Engine, Failure, Log, Script, Success};
+use super::{Cancel, Engine, Failure, Log, Script, StopReason, Success};
 use crate::config::{JobConfig, SandboxConfig, TypeConfig};
 use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
@@ -354,8 +354,10 @@ impl Engine for CommandEngine {
         let report =
             child::run(&spec, &watch, warmed).map_err(|error| self.not_started(&spec, &error))?;
         log.used(&report.usage);
-        let is_kept = !matches!(report.ended, Ended::Stopped(_));
-        let lacks = if is_kept { self.keep_files(home, script, log) } else { Ok(()) };
+        // A job that goes back to its queue makes them again.
+        let goes_back =
+            matches!(report.ended, Ended::Stopped(reason) if reason != StopReason::Requested);
+        let lacks = if goes_back { Ok(()) } else { self.keep_files(home, script, log) };
         let explanations = self.explanations(&spec, &report, script, &prepared.home);
         let outcome = self.outcome(report, &prepared.script, log);
         for line in &explanations {
