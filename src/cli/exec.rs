@@ -61,6 +61,9 @@ pub(super) struct ExecOptions {
     #[arg(long)]
     #[arg(help_heading = LIMITS)]
     explain: bool,
+    /// At a terminal, leave control characters as they are
+    #[arg(long)]
+    raw: bool,
 }
 
 impl Exec {
@@ -85,8 +88,9 @@ impl Exec {
         let told = awaited.id.to_string();
         let span = tokio::spawn(async move { span.end("job", &told).await });
         let view = View::of_lines(&client, &awaited.id);
-        let view = if global.json { view } else { view.printing() };
-        let ended = wait(&client, &awaited, Some(view), self.how.wait, global.json).await;
+        let raw = self.how.raw;
+        let view = if global.json { view } else { view.printing(raw) };
+        let ended = wait(&client, &awaited, Some(view), self.how.wait, (global.json, raw)).await;
         if self.how.explain {
             // The end of the job says more than a log that cannot be read.
             let _ = explain::print_refused(&client, config, &awaited.id).await;
@@ -178,13 +182,13 @@ pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
     output::note(&format!("hero: job {id} waits for {reason}"));
 }
 
-/// Waits for the end of a job and prints its output; a view shows its log meanwhile.
+/// Waits for the end of a job and prints it as JSON, or its output, raw or not; a view shows its log meanwhile.
 pub(super) async fn wait(
     client: &Client,
     job: &AwaitedJob,
     view: Option<View>,
     patience: Option<Duration>,
-    json: bool,
+    (json, raw): (bool, bool),
 ) -> Result<ExitCode, Error> {
     let id = &job.id;
     let ended = match awaited(client, job, view, patience).await? {
@@ -194,7 +198,7 @@ pub(super) async fn wait(
     if json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
         output::json(&client.get_job(id).await?.to_json())?;
     } else if let Ok(result) = &ended {
-        output::result(result)?;
+        output::result(result, raw)?;
     }
     ended.map(|_| ExitCode::SUCCESS).map_err(|error| explained(id, error))
 }

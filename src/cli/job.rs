@@ -52,6 +52,9 @@ pub(super) enum JobCommand {
     Output {
         /// The job
         id: String,
+        /// At a terminal, leave control characters as they are
+        #[arg(long)]
+        raw: bool,
     },
     Logs(Logs),
     Files(files::ListFiles),
@@ -213,8 +216,8 @@ impl JobCommand {
                 show::run(&client, &client.job_id(&id).await?, global, raw).await?;
             }
             Self::Wait(wait) => return wait.run(&client, global).await,
-            Self::Output { id } => {
-                write_output(&client, &client.job_id(&id).await?, global).await?;
+            Self::Output { id, raw } => {
+                write_output(&client, &client.job_id(&id).await?, (global.json, raw)).await?;
             }
             Self::Logs(logs) => logs.run(&client, global.json).await?,
             Self::Files(files) => files.run(&client, global).await?,
@@ -237,13 +240,13 @@ impl JobCommand {
     }
 }
 
-async fn write_output(client: &Client, id: &JobId, global: &Global) -> Result<(), Error> {
+async fn write_output(client: &Client, id: &JobId, (json, raw): (bool, bool)) -> Result<(), Error> {
     let Some(result) = client.get_job_output(id).await.map_err(|error| explained(id, error))?
     else {
         let message = format!("job {id} has no output yet; wait for it: hero job wait {id}");
         return Err(Error::new(Exit::Data, message));
     };
-    if global.json { output::json(&result.to_json()) } else { output::stored(&result) }
+    if json { output::json(&result.to_json()) } else { output::stored(&result, raw) }
 }
 
 impl Logs {

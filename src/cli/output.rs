@@ -51,20 +51,32 @@ pub(super) fn line(line: &str) -> Result<(), Error> {
     text(&format!("{line}\n"))
 }
 
-/// Writes the output of a job: text with one line end, bytes unchanged, nothing for an empty output.
-pub(super) fn result(output: &JobOutput) -> Result<(), Error> {
+/// Writes the output of a job: text with one line end, nothing for an empty output. At a terminal its control characters
+/// are escaped, unless `raw`; into files and pipes it goes unchanged.
+pub(super) fn result(output: &JobOutput, raw: bool) -> Result<(), Error> {
     note_if_cut(output);
     match output {
         JobOutput::Text(text) if text.is_empty() => Ok(()),
-        JobOutput::Text(text) => line(text.strip_suffix('\n').unwrap_or(text)),
-        JobOutput::Bytes(bytes) => unchanged(bytes),
+        JobOutput::Text(text) => {
+            of_job(&format!("{}\n", text.strip_suffix('\n').unwrap_or(text)), raw)
+        }
+        JobOutput::Bytes(bytes) => of_job(bytes, raw),
     }
 }
 
-/// Writes the output of a job as Redis has it.
-pub(super) fn stored(output: &JobOutput) -> Result<(), Error> {
+/// Writes the output of a job as Redis has it, with the same difference at a terminal.
+pub(super) fn stored(output: &JobOutput, raw: bool) -> Result<(), Error> {
     note_if_cut(output);
-    unchanged(output.as_bytes())
+    of_job(output.as_bytes(), raw)
+}
+
+/// Writes bytes of the output of a job.
+pub(super) fn of_job(bytes: impl AsRef<[u8]>, raw: bool) -> Result<(), Error> {
+    if raw || !io::stdout().is_terminal() {
+        unchanged(bytes.as_ref())
+    } else {
+        text(&escape_lines(&String::from_utf8_lossy(bytes.as_ref())))
+    }
 }
 
 /// Says if the start of an output is missing: a program that reads it sees no mark.

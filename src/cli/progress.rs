@@ -37,6 +37,8 @@ pub(super) struct Printed {
     text: String,
     /// True once the log does not have the output as it is.
     has_ended: bool,
+    /// Leaves control characters as they are at a terminal.
+    raw: bool,
 }
 
 impl Printed {
@@ -48,7 +50,7 @@ impl Printed {
         // Of bytes that are not UTF-8 the log has escapes.
         let is_exact =
             line.len() < Self::SPLIT_BYTES && !line.contains("\\x") && !line.starts_with("[hero: ");
-        self.has_ended |= !is_exact || output::unchanged(format!("{line}\n").as_bytes()).is_err();
+        self.has_ended |= !is_exact || output::of_job(format!("{line}\n"), self.raw).is_err();
         if !self.has_ended {
             self.text.push_str(line);
             self.text.push('\n');
@@ -86,8 +88,8 @@ impl View {
     }
 
     /// Prints the output of the job as it comes.
-    pub(super) fn printing(self) -> Self {
-        Self { printed: Some(Printed::default()), ..self }
+    pub(super) fn printing(self, raw: bool) -> Self {
+        Self { printed: Some(Printed { raw, ..Printed::default() }), ..self }
     }
 
     /// Returns the latest lines that were shown, and the output that was printed.
@@ -128,7 +130,7 @@ impl View {
                 self.bar.clear();
                 if let Some(printed) = self.printed.as_mut().filter(|_| begins_attempt(&line)) {
                     // The output of the job comes from its last attempt.
-                    *printed = Printed::default();
+                    *printed = Printed { raw: printed.raw, ..Printed::default() };
                 }
                 output::log_note(&line);
                 self.seen.push(line);
@@ -262,11 +264,11 @@ mod tests {
             ("a\n", "ab", "ab"),
             ("progress\n", "{\"answer\":42}", "{\"answer\":42}"),
         ] {
-            let printed = Printed { text: printed.to_owned(), has_ended: false };
+            let printed = Printed { text: printed.to_owned(), ..Printed::default() };
             let found = printed.rest_of(output.to_owned().into());
             assert_eq!(found.as_bytes(), rest.as_bytes(), "{output}");
         }
-        let printed = Printed { text: "a\n".to_owned(), has_ended: true };
+        let printed = Printed { text: "a\n".to_owned(), has_ended: true, raw: false };
         let found = printed.rest_of(JobOutput::from(b"a\n\xff".to_vec()));
         assert_eq!(found.as_bytes(), b"\xff");
     }

@@ -21,6 +21,28 @@ const UUIDS: [&str; 2] =
     ["7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7", "7f9c3ba4-e88f-4cc3-a4b0-55d1c0e2a9f7"];
 
 #[test]
+fn output_at_a_terminal_shows_control_characters_and_sends_none() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let file = redis.folder().join("title.sh");
+    std::fs::write(&file, "printf 'a\\033]0;owned\\007b\\n'").expect("written");
+    let exec = ["exec", "--id", "a", file.to_str().expect("text")];
+    let sent = "a\u{1b}]0;owned\u{7}b";
+    let shown = hero.begin_at_terminal(&exec).ends().code(0).stdout;
+    assert!(shown.contains("a\\u{1b}]0;owned\\u{7}b") && !shown.contains(sent), "{shown:?}");
+    for command in ["output", "wait"] {
+        let at_terminal = |more: &[&str]| {
+            let words = [&["job", command, "a"], more].concat();
+            hero.begin_at_terminal(&words).ends().code(0).stdout
+        };
+        assert!(at_terminal(&[]).contains("a\\u{1b}]0;owned"), "{command}");
+        assert!(at_terminal(&["--raw"]).contains(sent), "{command}");
+        assert!(hero.run(&["job", command, "a"]).code(0).stdout.contains(sent), "{command}");
+    }
+}
+
+#[test]
 fn list_of_jobs_fits_the_terminal_and_has_colours_there_alone() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");

@@ -28,6 +28,9 @@ pub(in crate::cli) struct Wait {
     /// Give up after this time; the jobs continue
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
+    /// At a terminal, leave control characters as they are
+    #[arg(long)]
+    raw: bool,
 }
 
 impl Wait {
@@ -35,7 +38,8 @@ impl Wait {
         if let [id] = self.ids.as_slice() {
             let id = client.job_id(id).await?;
             let view = View::of_progress(client, &id).await?;
-            let ended = wait(client, &id.clone().into(), view, self.wait, global.json).await;
+            let ended =
+                wait(client, &id.clone().into(), view, self.wait, (global.json, self.raw)).await;
             return match ended {
                 Ok(code) => Ok(code),
                 Err(error) => told(client, &id, error).await,
@@ -60,7 +64,7 @@ impl Wait {
             if global.json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
                 document.push(client.get_job(&id).await?.to_json());
             } else if let Ok(result) = &ended {
-                output::result(result)?;
+                output::result(result, self.raw)?;
             }
             if let Err(error) = ended {
                 let code = told(client, &id, explained(&id, error)).await.unwrap_or_else(|error| {

@@ -200,7 +200,7 @@ impl Prompt {
         let result = self.engine.run_in(session, &script, &cancel, &Terminal);
         *lock(&self.current) = None;
         match result {
-            Ok(success) => output::result(&success.output),
+            Ok(success) => output::result(&success.output, false),
             Err(failure) => {
                 output::note(&failure.to_string());
                 Ok(())
