@@ -63,6 +63,10 @@ pub(super) fn decide(
         Err(Failure::Timeout) => ("timeout".to_owned(), None),
         Err(Failure::Script { message, exit_code }) => (message, exit_code),
     };
+    let discards = job.spec.discard_if.as_ref().zip(exit_code);
+    if discards.is_some_and(|(codes, code)| codes.contains(code)) {
+        return Some(Verdict::Error { error, exit_code, dead: false });
+    }
     if let (Some(may_pass), Some(code)) = (&job.spec.retry_if, exit_code) {
         if !may_pass.contains(code) {
             return Some(Verdict::Error { error, exit_code, dead: false });
@@ -366,6 +370,13 @@ mod tests {
         picky.spec.retry_if = Some("1-2".parse().expect("legal"));
         let verdict = decide(&picky, failed(), &config, DeadLetters::Retried, 0.5);
         assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })), "{verdict:?}");
+        let mut discards = job(1, Some(5));
+        discards.spec.discard_if = Some("3,65".parse().expect("legal"));
+        let verdict = decide(&discards, failed(), &config, DeadLetters::Retried, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Error { dead: false, .. })), "{verdict:?}");
+        let other = Err(Failure::Script { message: "no".to_owned(), exit_code: Some(4) });
+        let verdict = decide(&discards, other, &config, DeadLetters::Retried, 0.5);
+        assert!(matches!(verdict, Some(Verdict::Retry { .. })), "{verdict:?}");
         let timeout = decide(&picky, Err(Failure::Timeout), &config, DeadLetters::Retried, 0.5);
         assert!(matches!(timeout, Some(Verdict::Retry { .. })), "{timeout:?}");
     }

@@ -14,8 +14,8 @@ const SECTIONS: [(&str, &str); 5] = [
     (WHAT, "uses script_digest type extension name id tag caller context env secret"),
     (
         WHEN,
-        "at after after_any priority retries backoff retry_if expires expect_within unique_key unique_for unique_by \
-         on_duplicate debounce debounce_max",
+        "at after after_any priority retries backoff retry_if discard_if expires expect_within unique_key unique_for \
+         unique_by on_duplicate debounce debounce_max",
     ),
     (WHERE, "group instance fallback concurrent shard_key"),
     (LIMITS, "timeout slow_after memory job_memory cpu_time network limit_key"),

@@ -36,7 +36,7 @@ use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
 use end::{Collected, collect, error_of, log_output, missing_module, missing_of_own_folder};
-use end::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
+use end::{above_the_job, asked_failure, missing_for_processes};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -254,7 +254,7 @@ impl CommandEngine {
         let has_raised = self.preparer.is_python() && exit_code == Some(1);
         let error = has_raised.then(|| error_of(tail, script)).flatten();
         let message = error.unwrap_or_else(|| failed_message(report.status, tail));
-        failure_of_exit(message, exit_code)
+        failure(message)
     }
 }
 

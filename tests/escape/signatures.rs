@@ -37,7 +37,7 @@ fn requeue(redis: &Redis, id: &str, queue: &str) {
 }
 
 /// Attacks whose job runs where no signature is required.
-const ATTACKS: [(&str, Attack); 30] = [
+const ATTACKS: [(&str, Attack); 31] = [
     ("another script", |redis, id| set(redis, id, "script", "echo owned")),
     ("a byte more in the script", |redis, id| set(redis, id, "script", "echo ran $* \n")),
     ("another argument", |redis, id| set(redis, id, "args", "[\"owned\"]")),
@@ -52,6 +52,7 @@ const ATTACKS: [(&str, Attack); 30] = [
     ("more retries", |redis, id| set(redis, id, "retries", "9")),
     ("other waits", |redis, id| set(redis, id, "backoff", "1s")),
     ("other exit codes", |redis, id| set(redis, id, "retry_if", "75")),
+    ("exit codes that discard it", |redis, id| set(redis, id, "discard_if", "75")),
     ("another bound of memory", |redis, id| set(redis, id, "memory", "100MiB")),
     ("another bound of memory of the job", |redis, id| set(redis, id, "job_memory", "100MiB")),
     ("another bound of processor time", |redis, id| set(redis, id, "cpu", "20")),

@@ -11,7 +11,7 @@ mod traceback;
 pub(crate) use explain::{Ending, Explainer, with_path};
 pub(super) use explain::{missing_module, missing_of_own_folder};
 pub(super) use files::{Collected, collect};
-pub(super) use meaning::{above_the_job, asked_failure, failure_of_exit, missing_for_processes};
+pub(super) use meaning::{above_the_job, asked_failure, missing_for_processes};
 pub(super) use message::{describe, job_output, log_output};
 pub(crate) use message::{failed_message, output_text};
 #[cfg(test)]

@@ -182,6 +182,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("retries", "Retries", Settings),
     row("backoff", "Backoff", Settings),
     row("retry_if", "Retried after exit codes", Settings),
+    row("discard_if", "Never retried after exit codes", Settings),
     row("postponed", "Postponed", State),
     row("wait", "Waits for", State).listed(),
     row("waits", "Waits so far", State),

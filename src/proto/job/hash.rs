@@ -293,6 +293,7 @@ mod tests {
         "attempt",
         "backoff",
         "retry_if",
+        "discard_if",
         "postponed",
         "crashes",
         "actor",

@@ -115,6 +115,9 @@ macro_rules! job_settings {
             /// by default all. A job that names 75 and ends with it is postponed: it loses no attempt, until
             /// `job.postponed_max` (24h) after its first one
             retry_if as retry_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
+            /// The exit codes that are never retried, such as 65: after one of them the job fails at once. By default
+            /// none; a script says the same with `hero.discard`
+            discard_if as discard_if(codes: &str): Option<ExitCodes> = None => { value_name: "CODES" }
             /// The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
             /// whole; its type sets the upper bound
             memory as memory(size: &str): Option<MemorySize> = None => { value_name: "SIZE" }

@@ -54,6 +54,8 @@ class JobSpec:
     """The waits before retries: `10s`, or `10s..5m`, which doubles up to the longer one."""
     retry_if: Optional[str] = None
     """The exit codes that are retried, such as `1,64-78`."""
+    discard_if: Optional[str] = None
+    """The exit codes that are never retried, such as `65`."""
     memory: Optional[str] = None
     """The memory of each process, such as `512MiB`, as far as its type allows."""
     job_memory: Optional[str] = None

@@ -14,15 +14,6 @@ pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
     }
 }
 
-/// Returns what an exit code means, with the codes of `sysexits(3)`.
-pub(in crate::process) fn failure_of_exit(message: String, exit_code: Option<i32>) -> Failure {
-    const DATA_ERROR: i32 = 65;
-    match exit_code {
-        Some(DATA_ERROR) => Failure::Discarded { message, exit_code },
-        _ => Failure::Script { message, exit_code },
-    }
-}
-
 /// Returns a script's request on its channel.
 pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
     match asked {
