@@ -3,7 +3,7 @@
 //!
 //! | what fails | whose fault it is |
 //! |---|---|
-//! | the folder of the job, the build cache, `artifacts.dir` | the machine's, whatever the error is |
+//! | the folder of the job, the build cache, `artifacts.dir` | the machine's, for every error |
 //! | the interpreter, the compiler or `cwd` of the type is gone | the machine's |
 //! | files of the job: script, inputs, files, state, secrets | the machine's if [`OF_MACHINE`] has the error; else the job's: a name is too long |
 //! | pipes, control group, sandbox, fork, `exec` | the machine's if [`OF_MACHINE`] has the error; else the job's: too many arguments |
