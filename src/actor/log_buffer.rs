@@ -202,10 +202,9 @@ impl LogBuffer {
         inner.waiting = entries;
     }
 
-    /// Returns the signal that ended the job's process, unless that was for a limit.
-    pub(super) fn ended_by(&self) -> Option<i32> {
-        let used = self.lines.lock().used;
-        used.filter(|used| used.limit.is_none()).and_then(|used| used.signal)
+    /// Returns the signal that ended the job's process, if it is one that people send to whole units.
+    pub(super) fn unit_signal(&self) -> Option<i32> {
+        self.lines.lock().used.and_then(|used| used.unit_signal())
     }
 
     /// Counts lines that Redis refused; the next lines follow a mark.

@@ -1,10 +1,10 @@
-//! What the jobs of a unit may take of the memory of this machine.
+//! Compares the memory that the jobs of a unit may take with the memory of this machine.
 
 use serde_json::{Value, json};
 
 use crate::config::{ActorUnit, Config, EngineKind, Unit, format_size, machine_memory_bytes};
 
-/// The memory that the jobs of a unit may take together, and that of the machine.
+/// The memory that the jobs of a unit may take together, and the memory of the machine.
 pub(super) struct MemoryCheck {
     jobs_bytes: u64,
     machine_bytes: u64,

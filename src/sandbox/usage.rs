@@ -23,6 +23,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the signal that ended it, if no limit did and it is one that people send to whole units.
+    pub fn unit_signal(&self) -> Option<i32> {
+        const SENT: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGKILL, libc::SIGTERM];
+        self.signal.filter(|signal| self.limit.is_none() && SENT.contains(signal))
+    }
+
     /// Corrects the peak memory of a process that began in the daemon's memory, which the kernel counts as
     /// its own: a peak that the daemon has too tells nothing. `seen_bytes` was measured meanwhile.
     pub fn leave_out_daemon(&mut self, seen_bytes: u64) {

@@ -10,11 +10,9 @@ use crate::engine::{Failure, StopReason};
 use crate::proto::job::{AttemptOutcome, JobId};
 use crate::proto::report::Shutdown;
 
-/// The signals that are sent to whole units.
-const SIGNALS: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGKILL, libc::SIGTERM];
-/// How long an outcome waits for the daemon's own signal.
+/// The time that an outcome waits for the daemon's own signal.
 const WAIT: Duration = Duration::from_secs(1);
-/// How long after the daemon's own signal an outcome may come: that of a script whose processes end slowly comes late.
+/// The time after the daemon's own signal in which an outcome may come: a script whose processes end slowly reports late.
 const AFTER: Duration = Duration::from_secs(10);
 /// The attempts in a row that may have been given back: a script that kills its own unit again and again is charged.
 const GIVEN_BACK_MAX: usize = 3;
@@ -84,11 +82,10 @@ impl UnitSignals {
 /// Returns the signal by which a script died that Hero did not send.
 fn signal_of(outcome: &RunOutcome) -> Option<i32> {
     let is_of_script = matches!(outcome.result, Err(Failure::Script { exit_code: None, .. }));
-    let signal = outcome.run.log.ended_by().filter(|signal| SIGNALS.contains(signal));
-    signal.filter(|_| is_of_script)
+    outcome.run.log.unit_signal().filter(|_| is_of_script)
 }
 
-/// Turns the outcome of a script that died with its unit into that of one which its actor gives back.
+/// Turns the death of a script with its unit into an attempt that its actor gives back.
 fn given_back(mut outcome: RunOutcome) -> RunOutcome {
     let signal = signal_of(&outcome).unwrap_or_default();
     let attempts = outcome.run.job.attempts.iter().rev();

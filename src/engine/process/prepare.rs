@@ -351,7 +351,11 @@ impl Preparer {
 }
 
 fn new_scratch() -> Result<Scratch, Failure> {
-    Scratch::new().map_err(|error| Failure::of_machine("cannot create the script's folder", &error))
+    Scratch::new().map_err(|error| {
+        let parent = folder_of_jobs();
+        let what = format!("cannot create the script's folder below {}", parent.display());
+        Failure::of_machine(what, &error)
+    })
 }
 
 fn cannot_write(error: &std::io::Error) -> Failure {

@@ -433,6 +433,9 @@ class Job(_JobRequired, total=False):
     """The exit codes that are retried, such as 1,64-78: after any other, the job fails at once; by default all. A
     job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
     first one."""
+    discard_if: str
+    """The exit codes that are never retried, such as 65: after one of them the job fails at once. By default none;
+    a script says the same with `hero.discard`."""
     memory: str
     """The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
     whole; its type sets the upper bound."""
@@ -740,6 +743,9 @@ class JobSettings(TypedDict, total=False):
     """The exit codes that are retried, such as 1,64-78: after any other, the job fails at once; by default all. A
     job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
     first one."""
+    discard_if: str
+    """The exit codes that are never retried, such as 65: after one of them the job fails at once. By default none;
+    a script says the same with `hero.discard`."""
     memory: str
     """The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
     whole; its type sets the upper bound."""

@@ -4,9 +4,9 @@
 //! folders belong to dead processes, and removes them.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -36,7 +36,7 @@ impl Scratch {
     /// directory for temporary files.
     ///
     /// # Errors
-    /// Any error of creating the folder, with its parent in the message.
+    /// Any error of creating the folder.
     pub fn new() -> io::Result<Self> {
         let of_process = ProcessFolder::of_this_process()?;
         of_process.repair()?;
@@ -114,7 +114,7 @@ impl ProcessFolder {
     /// Returns the folder of this process, and creates it if no value refers to it.
     ///
     /// # Errors
-    /// Any error of creating the folder, with its parent in the message.
+    /// Any error of creating the folder.
     pub(super) fn of_this_process() -> io::Result<Arc<Self>> {
         static CURRENT: Mutex<Weak<ProcessFolder>> = Mutex::new(Weak::new());
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,10 +156,19 @@ impl Drop for ProcessFolder {
     }
 }
 
+/// Creates a folder with a free name. Its errors have their numbers, by which `before_start.rs` decides.
 fn private_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
-    let private = Permissions::from_mode(0o700);
-    let folder = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(parent)?;
-    Ok(folder.keep())
+    const RANDOM_CHARS: usize = 6;
+    loop {
+        let random: String =
+            std::iter::repeat_with(fastrand::alphanumeric).take(RANDOM_CHARS).collect();
+        let path = parent.join(format!("{prefix}{random}"));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Returns the folder that holds the folders of all jobs.
@@ -214,6 +223,8 @@ fn parent(runtime: Option<&OsStr>) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -229,6 +240,12 @@ mod tests {
         let path = scratch.path().to_owned();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn error_of_a_folder_has_its_number() {
+        let error = private_folder(Path::new("/proc/self"), "job-").expect_err("no such place");
+        assert!(error.raw_os_error().is_some(), "{error:?}");
     }
 
     #[test]

@@ -22,8 +22,8 @@ local function tell_foreign_actors(id, script_type)
   return true
 end
 
--- Marks a running job that was told to stop: whatever becomes of the message, the next step that could run the job
--- again ends it.
+-- Marks a running job that was told to stop: the next step that could run it again ends it, also if the message is
+-- lost.
 local function mark_stop(id) redis.call('HSET', JOB .. id, 'stop_requested', '1') end
 
 local function stop_job(args)
