@@ -170,7 +170,8 @@ fmt: ## format the sources
 	$(CARGO) fmt --all
 
 docs: rust ## write what is made from tables: docs of functions and methods, etc/hero.toml, its page and schema, hero(7)
-	$(CARGO) xtask docs
+	$(BUILD) --bin xtask
+	target/debug/xtask docs
 	python3 clients/python/tools/api_types.py
 
 screenshots: rust deps ## make the pictures of the page again, in docs/images/

@@ -40,7 +40,8 @@ impl Doctor {
                 findings.push(valid);
                 findings.extend(machine::findings(config, global));
                 findings.extend(units::findings(global));
-                let of_redis = async { Ok(namespace::findings(config, &hung::running(global)).await) };
+                let of_redis =
+                    async { Ok(namespace::findings(config, &hung::running(global)).await) };
                 findings.extend(super::block_on(of_redis)?);
             }
         }

@@ -185,13 +185,13 @@ class ErrorGroupDocument(TypedDict):
 
 
 class ErrorGroupsDocument(TypedDict):
-    """The latest failures, by the kind of their error."""
+    """Failures, by the kind of their error."""
     groups: List[ErrorGroupDocument]
     """The kinds, the most frequent first."""
-    looked: int
-    """The number of failed jobs that were looked at, the latest."""
-    more: bool
-    """True if there are more failed jobs than were looked at."""
+    searched: int
+    """The number of failed jobs that were searched, the latest."""
+    complete: bool
+    """True if all failed jobs were searched that can match."""
 
 
 class _FileContentRequired(TypedDict):
@@ -695,6 +695,11 @@ class JobPage(TypedDict):
     """The jobs. There may be less than a page with more to come."""
     next: Optional[str]
     """The cursor of the next page, if there may be one."""
+    searched: int
+    """The number of jobs that were searched for this page."""
+    complete: bool
+    """True if there are no others: the search has reached the end. A search ends after two seconds with what it has
+    found; `next` goes on from there."""
 
 
 class JobSettings(TypedDict, total=False):
@@ -1323,7 +1328,9 @@ class QueueDocument(TypedDict):
     held: int
     """Jobs that a limit holds."""
     oldest_wait_s: Optional[float]
-    """The wait of the job that was dispatched first, in seconds."""
+    """The wait of the job that was dispatched first and that an actor may claim, in seconds."""
+    held_by: Optional[str]
+    """The limit that holds the first of the held jobs."""
     type_throughput_per_s: Optional[float]
     """Jobs of its type that ended per second, when last sampled."""
     paused: bool
@@ -1458,6 +1465,8 @@ class SessionList(TypedDict):
     """The sessions."""
     sessions: List[ListedSession]
     """The sessions of the caller that have not ended; of an operator, all within its bounds."""
+    complete: bool
+    """True if these are all: a search ends after two seconds with what it has found."""
 
 
 class ShownGraph(TypedDict):
@@ -1656,27 +1665,28 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
 not have. cron_unknown: A notification names a periodic job that does not exist. cron_overdue: A periodic job has
 not succeeded for twice its interval. redis_replica: Redis is a replica, which refuses writes. redis_refuses_writes:
-Redis refuses every write. redis_old: Redis is too old. redis_unknown: Redis does not tell its state.
-redis_cannot_append: Redis cannot write its append-only file. redis_cannot_save: Redis cannot write its snapshot.
-redis_forgets: Redis may lose accepted jobs. redis_named_alone: Redis is a node of a cluster that is named alone.
-redis_memory: Redis uses much of its memory. wrong_type: A key of the namespace is used by another program.
-clock_differs: The clock of a machine differs from Redis's. queue_depth: A queue is deep. queue_without_actor: A
-queue has jobs and no actor. queue_of_unknown_type: A queue has jobs of a script type that is not configured, and no
-actor. list_unserved: Programs pushed ids to a list that nobody serves. queue_wait: The first job of a queue waits
-for long. queue_held: Limits hold jobs of a queue. queue_held_long: Limits or a pause hold jobs of a queue for long.
-queue_paused: A queue is paused. jobs_failed: Jobs failed in the last hour. dead_letters: Jobs became dead letters
-in the last hour. dead_letters_kept: Dead letters are kept. failures_rise: The share of failures has risen.
-jobs_due: Scheduled jobs are due, and nobody dispatches them. actors_hold: Actors claim no jobs, as their machines
-are overloaded or full. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has
-no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A
-queue of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. notification_fails: A
-notification cannot be delivered. versions_differ: Daemons have other versions than this program."""
+Redis refuses every write. redis_emptied: Redis has lost all keys of the namespace. redis_old: Redis is too old.
+redis_unknown: Redis does not tell its state. redis_cannot_append: Redis cannot write its append-only file.
+redis_cannot_save: Redis cannot write its snapshot. redis_forgets: Redis may lose accepted jobs. redis_named_alone:
+Redis is a node of a cluster that is named alone. redis_memory: Redis uses much of its memory. wrong_type: A key of
+the namespace is used by another program. clock_differs: The clock of a machine differs from Redis's. queue_depth: A
+queue is deep. queue_without_actor: A queue has jobs and no actor. queue_of_unknown_type: A queue has jobs of a
+script type that is not configured, and no actor. list_unserved: Programs pushed ids to a list that nobody serves.
+queue_wait: The first job of a queue waits for long. queue_held: Limits hold jobs of a queue. queue_held_long:
+Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused. jobs_failed: Jobs failed in the
+last hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters are kept.
+failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches them.
+actors_hold: Actors claim no jobs, as their machines are overloaded or full. broker_gone: A broker of RabbitMQ does
+not renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers
+of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A broker has
+lost log events. notification_fails: A notification cannot be delivered. versions_differ: Daemons have other
+versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
