@@ -96,7 +96,7 @@ fn bulk_command_works_through_all_that_matches() {
     let redis = Redis::start();
     let site = site(&redis);
     submit_many(&site.hero);
-    let dry = site.hero.run(&["job", "stop", "--caller", "shop"]).code(64);
+    let dry = site.hero.run(&["job", "stop", "--caller", "shop"]).code(2);
     assert!(dry.stderr.contains("at least 1000 jobs without confirmation"), "{}", dry.stderr);
     let stopping = site.hero.begin(&["job", "stop", "--caller", "shop", "--yes"]);
     let index = keys::ended(JobEnd::Cancelled, "osis");

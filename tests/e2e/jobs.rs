@@ -364,7 +364,7 @@ fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
     assert!(hero.run(&["job", "list"]).code(0).stdout.contains("  cancelled  "));
     let groups = hero.run(&["job", "errors", "--json"]).code(0).stdout;
     let groups: serde_json::Value = serde_json::from_str(&groups).expect("one document");
-    assert_eq!((&groups["looked"], &groups["more"]), (&4.into(), &false.into()), "{groups}");
+    assert_eq!((&groups["searched"], &groups["complete"]), (&3.into(), &true.into()), "{groups}");
     let first = &groups["groups"][0];
     assert_eq!((&first["jobs"], &first["last_job"]), (&2.into(), &"b".into()), "{first}");
     assert!(first["kind"].as_str().is_some_and(|kind| kind.contains("no file N")), "{first}");

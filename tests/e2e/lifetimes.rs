@@ -314,7 +314,7 @@ fn jobs_are_listed_by_time_and_found_by_machine_actor_and_end() {
     assert_eq!(ids(&["--limit", "2"]), ["last", "failed"]);
     let host = field(&redis, "done", "hostname").expect("the machine is noted");
     for filter in [["--host", &host], ["--actor", "osis:default:1"], ["--ended-since", "1h"]] {
-        assert_eq!(ids(&filter), ["done", "failed"], "{filter:?}");
+        assert_eq!(ids(&filter), ["failed", "done"], "{filter:?}");
     }
     for filter in [["--host", "elsewhere"], ["--actor", "osis:default:2"], ["--ended-until", "1h"]]
     {

@@ -101,9 +101,9 @@ fn waiting_job_is_replaced_with_its_dependents_told() {
     assert_eq!(field(&redis, "needs", "status").as_deref(), Some("error"));
     assert_eq!(field(&redis, "cleans", "status").as_deref(), Some("dispatched"));
     assert_eq!(field(&redis, "b", "status").as_deref(), Some("scheduled"));
-    // A refused job replaces none.
+    // A refused job, or one that was submitted before, replaces none.
     let args = ["submit", "-t", "osis", "--unique-key=k", "--on-duplicate=replace", "-e", "1"];
-    hero.run(&[&args[..], &["--id=a"]].concat()).code(65);
+    hero.run(&[&args[..], &["--id=a"]].concat()).code(0).says("job a was submitted before");
     hero.run(&[&args[..], &["--after=nobody"]].concat()).code(65);
     assert_eq!(field(&redis, "b", "status").as_deref(), Some("scheduled"));
     assert_eq!(redis.get::<String>(&unique("k")), "b");

@@ -9,7 +9,7 @@ use crate::support::{Hero, Redis, Served, keys, request, until, wait_until};
 
 /// A name, a hostile request in Python, and the honest one. `say` writes bytes to `HERO_FD`, `ask` submits a job and
 /// reads the answer.
-const TRIES: [(&str, &str, &str); 35] = [
+const TRIES: [(&str, &str, &str); 34] = [
     ("a type that is not named", "ask(type='sal')", "ask(type='python')"),
     ("a type without its group", "ask(type='bash')", "ask(type='bash', group='web')"),
     (
@@ -79,11 +79,6 @@ const TRIES: [(&str, &str, &str); 35] = [
         "a state in the same line",
         r#"say(line.replace(b'}}', b'}, "state": 1}'))"#,
         r#"say(line + b'{"state": 1}\n')"#,
-    ),
-    (
-        "bytes that are no text",
-        r#"say(line.replace(b'"1"', b'"\xff"'))"#,
-        r#"say(line.replace(b'"1"', b'"f"'))"#,
     ),
     ("a zero byte", r#"say(line.replace(b'"1"', b'"\0"'))"#, "say(line)"),
     ("another encoding", "say(line.decode().encode('utf-16'))", "say(line.decode().encode())"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::{Hero, Redis, keys, wait_until};
 
 /// A name, a hostile request in Python, and the honest one. `say` writes bytes to `HERO_FD`.
-const TRIES: [(&str, &str, &str); 24] = [
+const TRIES: [(&str, &str, &str); 22] = [
     (
         "a byte too much",
         "say(b'{\"state\": \"' + b'x' * 65535 + b'\"}\\n')",
@@ -16,7 +16,6 @@ const TRIES: [(&str, &str, &str); 24] = [
         "say(b'{\"state\": \"' + b'x' * 2000000 + b'\"}\\n')",
         "say(b'{\"state\": \"x\"}\\n')",
     ),
-    ("bytes that are no text", r#"say(b'{"state": "\xff"}\n')"#, r#"say(b'{"state": "f"}\n')"#),
     ("a zero byte", r#"say(b'{"state": "\0"}\n')"#, r#"say(b'{"state": "0"}\n')"#),
     ("half a line at the end", r#"say(b'{"state": 1')"#, r#"say(b'{"state": 1}\n')"#),
     ("quotes of another language", r#"say(b"{'state': 1}\n")"#, r#"say(b'{"state": 1}\n')"#),
@@ -33,11 +32,6 @@ const TRIES: [(&str, &str, &str); 24] = [
     ("no number", r#"say(b'{"state": NaN}\n')"#, r#"say(b'{"state": 0}\n')"#),
     ("a number without an end", r#"say(b'{"state": Infinity}\n')"#, r#"say(b'{"state": 9e9}\n')"#),
     ("a number of another base", r#"say(b'{"state": 0x10}\n')"#, r#"say(b'{"state": 16}\n')"#),
-    (
-        "half a character",
-        r#"say(b'{"state": "\\ud800"}\n')"#,
-        r#"say(b'{"state": "\\ud83d\\ude00"}\n')"#,
-    ),
     (
         "another encoding",
         r#"say('{"state": 1}\n'.encode('utf-16'))"#,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hero::client::JobBuilder;
-use hero::proto::job::{JobId, JobStatus};
+use hero::proto::job::{JobEnd, JobId, JobStatus};
 use hero::proto::queue::Queue;
 use hero::store::{
     Appearance, AttemptEnd, Claim, ClaimLimits, DeleteOutcome, PresenceOf, Recorded, RetryOutcome,
@@ -648,6 +648,9 @@ impl Walk {
         let (status, script_type) = (job.status, job.script_type.clone());
         self.world.redis.delete(&keys::job(&id));
         self.world.redis.remove(&keys::index(status.as_str(), &script_type), &id);
+        for end in JobEnd::ALL {
+            self.world.redis.remove(&keys::ended(end, &script_type), &id);
+        }
         self.world.redis.run(&format!("LREM {} 0 {id}", keys::dead(&script_type)));
         self.model.expire(&id);
         format!("{id} expires")

@@ -339,7 +339,7 @@ fn new_job_waits_only_for_jobs_that_its_submitter_may_see() {
                     make(&id, owner);
                 }
                 for (way, (method, params)) in WAYS.into_iter().enumerate() {
-                    let dependent = format!("{id}-{way}");
+                    let dependent = format!("d{way}-{id}");
                     let mut new = own(&dependent);
                     new["prerequisites"] = json!([id]);
                     // The job beside it takes an id that is free.
@@ -348,11 +348,11 @@ fn new_job_waits_only_for_jobs_that_its_submitter_may_see() {
                         && params(&id, new.clone())
                             .to_string()
                             .contains(&format!("\"id\":\"{id}\""));
-                    let _ = api.call_as(token, method, params(&id, new));
+                    let answer = api.call_as(token, method, params(&id, new));
                     let expected = if is_free { takes } else { may_see(token, owner) };
                     if fields(&api, &dependent).is_empty() == expected {
                         wrong.push(format!(
-                            "{method} {way} for a job of {owner:?}, {life}, by {token:?}"
+                            "{method} {way} for a job of {owner:?}, {life}, by {token:?}: {answer:?}"
                         ));
                     }
                     if takes {

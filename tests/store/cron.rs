@@ -84,6 +84,7 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     let own = world.started(&life, "e").await;
     let job = job("f");
     world.redis.set_field(&keys::cron("tick"), "id", "e");
+    world.redis.set_field(&keys::job("e"), "cron", "tick");
     let fired = world.store.fire(
         &name,
         second(5),

@@ -1,5 +1,6 @@
 //! The tasks of an operator at the page, in a real browser on the program.
 
+use hero::proto::job::JobEnd;
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -47,8 +48,11 @@ fn operator_finds_the_failures_of_one_kind_of_yesterday_and_retries_them() {
     // Two of them ended a day earlier.
     let day = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let noon = format!("{}T12:00:00Z", day.yesterday().expect("a day"));
+    let noon_us = noon.parse::<jiff::Timestamp>().expect("a time").as_microsecond();
+    let failed = keys::ended(JobEnd::Failed, "bash");
     for id in ["odd-1", "odd-2"] {
         world.redis.set_field(&keys::job(id), "finished_at", &noon);
+        world.redis.run(&format!("ZADD {failed} {noon_us} {id}"));
     }
     browser.open(&world.site.at("/jobs?state=error"));
     choose(&browser, "ended_since", "yesterday");

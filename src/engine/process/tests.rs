@@ -161,13 +161,6 @@ fn standard_output_without_its_last_line_end_is_the_output() {
 }
 
 #[test]
-fn kernel_without_memory_kills_a_job_before_the_daemon() {
-    let own = std::fs::read_to_string("/proc/self/oom_score_adj").expect("a number");
-    let own: i32 = own.trim().parse().expect("a number");
-    assert_eq!(output("cat /proc/self/oom_score_adj"), own.max(500).to_string());
-}
-
-#[test]
 fn output_that_is_not_utf8_is_unchanged_and_escaped_in_the_log() {
     let job = Job::default();
     let script = "printf 'a\\377\\000b\\n'; printf 'x\\377\\n' >&2";

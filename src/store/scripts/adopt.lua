@@ -162,18 +162,21 @@ local function may_be_with_old_worker(id, f, queue)
 end
 
 local NO_SUCH_JOB = 'no such job'
-local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'unique_scope', 'retention', 'reply', 'dependents',
-  'boot_id', 'adopt_after' }
+local read_fields
+do
+  local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'unique_scope', 'retention', 'reply', 'dependents',
+    'boot_id', 'adopt_after' }
 
--- Reads the fields that decide, by name; an empty one counts as absent. Nil, and why, if there is no such job.
-local function read_fields(id)
-  local values, f = read(id, unpack(READ_FIELDS)), {}
-  if #values == 0 then return nil, 'its key is no hash' end
-  for number, name in ipairs(READ_FIELDS) do f[name] = present(values[number]) end
-  if not f.status and redis.call('EXISTS', JOB .. id) == 0 then return nil, NO_SUCH_JOB end
-  -- An empty one says that its copy was given up.
-  f.legacy = values[6] or nil
-  return f
+  -- Reads the fields that decide, by name; an empty one counts as absent. Nil, and why, if there is no such job.
+  function read_fields(id)
+    local values, f = read(id, unpack(READ_FIELDS)), {}
+    if #values == 0 then return nil, 'its key is no hash' end
+    for number, name in ipairs(READ_FIELDS) do f[name] = present(values[number]) end
+    if not f.status and redis.call('EXISTS', JOB .. id) == 0 then return nil, NO_SUCH_JOB end
+    -- An empty one says that its copy was given up.
+    f.legacy = values[6] or nil
+    return f
+  end
 end
 
 -- Runs an ended job again, if its id was pushed for that.
@@ -186,109 +189,115 @@ local function push_again(id, status, script_type, queue)
   return 'ready'
 end
 
--- Tells if a job stands where its fields say: a program has pushed the id of a job that waits.
-local function stands_elsewhere(id, status, own, queue)
-  if status ~= 'dispatched' then return redis.call('ZSCORE', index_of(status, type_of_queue(own)), id) end
-  return own ~= queue and redis.call('ZSCORE', READY .. own, id) or redis.call('ZSCORE', HELD .. own, id)
-end
+local decide
+do
+  -- Tells if a job stands where its fields say: a program has pushed the id of a job that waits.
+  local function stands_elsewhere(id, status, own, queue)
+    if status ~= 'dispatched' then return redis.call('ZSCORE', index_of(status, type_of_queue(own)), id) end
+    return own ~= queue and redis.call('ZSCORE', READY .. own, id) or redis.call('ZSCORE', HELD .. own, id)
+  end
 
--- The fields that name a queue, each with the check of its value.
-local PARTS = { script_type = legal_type, group = function(value) return queue_of('any', value) end,
-  instance = function(value) return queue_of('any', nil, value) end,
-  priority = function(value) return queue_of('any', nil, nil, value) end }
+  -- The fields that name a queue, each with the check of its value.
+  local PARTS = { script_type = legal_type, group = function(value) return queue_of('any', value) end,
+    instance = function(value) return queue_of('any', nil, value) end,
+    priority = function(value) return queue_of('any', nil, nil, value) end }
 
--- Decides about an entry without a ready entry: it is 'ready', or for 'later', or 'gone' from the list.
-local function decide(id, of, queue)
-  if not legal_id(id) then return skip(id, of.script_type, 'no legal id') end
-  local f, why_not = read_fields(id)
-  if not f then
-    -- A program may write the hash after the push.
-    if why_not == NO_SUCH_JOB then note_unindexed(list .. ' ' .. id, at) end
-    return skip(id, of.script_type, why_not)
-  end
-  local status = f.status or 'dispatched'
-  if status == 'finished' or status == 'error' then return push_again(id, status, of.script_type, queue) end
-  if status == 'started' then
-    if not is_ours(id, f.boot_id) then rarely().note_foreign_start(id, of.script_type, at) end
-    return skip(id, of.script_type, 'its status is started')
-  end
-  local own = queue_of(f.script_type, f.group, f.instance, f.priority)
-  if own and stands_elsewhere(id, status, own, queue) then
-    return skip(id, of.script_type, 'it waits already: its status is ' .. status)
-  end
-  if status ~= 'dispatched' then
+  -- Decides about an entry without a ready entry: it is 'ready', or for 'later', or 'gone' from the list.
+  function decide(id, of, queue)
+    if not legal_id(id) then return skip(id, of.script_type, 'no legal id') end
+    local f, why_not = read_fields(id)
+    if not f then
+      -- A program may write the hash after the push.
+      if why_not == NO_SUCH_JOB then note_unindexed(list .. ' ' .. id, at) end
+      return skip(id, of.script_type, why_not)
+    end
+    local status = f.status or 'dispatched'
+    if status == 'finished' or status == 'error' then return push_again(id, status, of.script_type, queue) end
+    if status == 'started' then
+      if not is_ours(id, f.boot_id) then rarely().note_foreign_start(id, of.script_type, at) end
+      return skip(id, of.script_type, 'its status is started')
+    end
+    local own = queue_of(f.script_type, f.group, f.instance, f.priority)
+    if own and stands_elsewhere(id, status, own, queue) then
+      return skip(id, of.script_type, 'it waits already: its status is ' .. status)
+    end
+    if status ~= 'dispatched' then
+      f.script_type = of.script_type
+      count(of.script_type, 'submitted')
+      local shown = string.gsub(string.sub(status, 1, 32), '[^\32-\126]', '?')
+      return end_adopted(id, f, 'invalid job: status: `' .. shown .. '` is not the status of a job that is pushed; write `dispatched`')
+    end
+    if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
+    for name in pairs(PARTS) do
+      local is_legal = PARTS[name]
+      -- For an illegal value the actor rejects the job.
+      if own ~= queue and f[name] ~= of[name] and (not f[name] or is_legal(f[name])) then
+        if of[name] then redis.call('HSET', JOB .. id, name, of[name]) else redis.call('HDEL', JOB .. id, name) end
+      end
+    end
     f.script_type = of.script_type
-    count(of.script_type, 'submitted')
-    local shown = string.gsub(string.sub(status, 1, 32), '[^\32-\126]', '?')
-    return end_adopted(id, f, 'invalid job: status: `' .. shown .. '` is not the status of a job that is pushed; write `dispatched`')
-  end
-  if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
-  for name in pairs(PARTS) do
-    local is_legal = PARTS[name]
-    -- For an illegal value the actor rejects the job.
-    if own ~= queue and f[name] ~= of[name] and (not f[name] or is_legal(f[name])) then
-      if of[name] then redis.call('HSET', JOB .. id, name, of[name]) else redis.call('HDEL', JOB .. id, name) end
+    if LEGACY and may_be_with_old_worker(id, f, queue) then
+      is_later = true
+      return 'later'
     end
+    return place(id, f, queue)
   end
-  f.script_type = of.script_type
-  if LEGACY and may_be_with_old_worker(id, f, queue) then
-    is_later = true
-    return 'later'
-  end
-  return place(id, f, queue)
 end
 
--- Returns the score for entries with no scored one after them here: the score of the first ready entry
--- after them in the list. Nil if it is unknown.
-local function score_behind(main, ready, first, last_score)
-  if not last_score and first > 0 then
-    local before = redis.call('LINDEX', main, first - 1)
-    last_score = before and tonumber(redis.call('ZSCORE', ready, before) or nil)
-    if not last_score then return nil end
+local look_at
+do
+  -- Returns the score for entries with no scored one after them here: the score of the first ready entry
+  -- after them in the list. Nil if it is unknown.
+  local function score_behind(main, ready, first, last_score)
+    if not last_score and first > 0 then
+      local before = redis.call('LINDEX', main, first - 1)
+      last_score = before and tonumber(redis.call('ZSCORE', ready, before) or nil)
+      if not last_score then return nil end
+    end
+    local from = last_score and '(' .. integer(last_score) or '-inf'
+    local next_one = redis.call('ZRANGEBYSCORE', ready, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    return next_one[2] and tonumber(next_one[2]) or at
   end
-  local from = last_score and '(' .. integer(last_score) or '-inf'
-  local next_one = redis.call('ZRANGEBYSCORE', ready, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  return next_one[2] and tonumber(next_one[2]) or at
-end
 
--- Adopts in a window of a list, which begins at a place.
-local function look_at(main, ready, first, of, queue)
-  local ids = redis.call('LRANGE', main, first, first + window - 1)
-  if #ids == 0 then return end
-  local scores, last_score, outcomes, seen = redis.call('ZMSCORE', ready, unpack(ids)), nil, {}, {}
-  for number, id in ipairs(ids) do
-    if seen[id] then
-      outcomes[number] = 'again'
-      count(of.script_type, 'skipped')
+  -- Adopts in a window of a list, which begins at a place.
+  function look_at(main, ready, first, of, queue)
+    local ids = redis.call('LRANGE', main, first, first + window - 1)
+    if #ids == 0 then return end
+    local scores, last_score, outcomes, seen = redis.call('ZMSCORE', ready, unpack(ids)), nil, {}, {}
+    for number, id in ipairs(ids) do
+      if seen[id] then
+        outcomes[number] = 'again'
+        count(of.script_type, 'skipped')
+      end
+      seen[id] = true
+      if scores[number] and not outcomes[number] then last_score = tonumber(scores[number]) end
     end
-    seen[id] = true
-    if scores[number] and not outcomes[number] then last_score = tonumber(scores[number]) end
-  end
-  local behind = score_behind(main, ready, first, last_score)
-  if not behind then return end
-  -- In the order of the list, since the first job gets a unique key.
-  for number, id in ipairs(ids) do
-    if not scores[number] and not outcomes[number] then outcomes[number] = decide(id, of, queue) end
-  end
-  local entries = {}
-  for number = #ids, 1, -1 do
-    local id, outcome, score = ids[number], outcomes[number], tonumber(scores[number] or nil)
-    if outcome == 'gone' or outcome == 'again' then
-      -- Of several copies the first stays.
-      redis.call('LREM', main, (first > 0 or outcome == 'again') and -1 or 1, id)
-      removed = removed + 1
-    elseif outcome == 'ready' or score and score > behind then
-      entries[#entries + 1] = integer(behind)
-      entries[#entries + 1] = id
-    elseif score then
-      behind = score
+    local behind = score_behind(main, ready, first, last_score)
+    if not behind then return end
+    -- In the order of the list, since the first job gets a unique key.
+    for number, id in ipairs(ids) do
+      if not scores[number] and not outcomes[number] then outcomes[number] = decide(id, of, queue) end
     end
-  end
-  if #entries > 0 then
-    redis.call('ZADD', ready, unpack(entries))
-    register(TYPES, of.script_type)
-    register(QUEUES, queue)
-    wake(queue)
+    local entries = {}
+    for number = #ids, 1, -1 do
+      local id, outcome, score = ids[number], outcomes[number], tonumber(scores[number] or nil)
+      if outcome == 'gone' or outcome == 'again' then
+        -- Of several copies the first stays.
+        redis.call('LREM', main, (first > 0 or outcome == 'again') and -1 or 1, id)
+        removed = removed + 1
+      elseif outcome == 'ready' or score and score > behind then
+        entries[#entries + 1] = integer(behind)
+        entries[#entries + 1] = id
+      elseif score then
+        behind = score
+      end
+    end
+    if #entries > 0 then
+      redis.call('ZADD', ready, unpack(entries))
+      register(TYPES, of.script_type)
+      register(QUEUES, queue)
+      wake(queue)
+    end
   end
 end
 

@@ -6,7 +6,7 @@
 --       { fields and values, TTL in ms or -1, queue or '', its score in its index or '',
 --         pending prerequisites, TTL of the log in ms or less than 0, id of the last log entry or '',
 --         log entries }
--- needs: wrong_type time names routing job index
+-- needs: wrong_type names routing job index
 
 local id, size_max, log_max = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local LOG_PORTION = 10

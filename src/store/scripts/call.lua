@@ -4,7 +4,7 @@
 --       5 the rights of the caller
 -- returns two strings: 'given'; 'missing' if there is none that the caller may change; 'none' if the job is no session; 'state' and its state if it does not
 --         run; 'busy' if it serves a call; 'many' if it had all its calls; 'unowned' if its hash names no actor
--- needs: caller wrong_type time names routing job control
+-- needs: wrong_type caller time names routing job control
 
 local id, most = ARGV[1], tonumber(ARGV[4])
 local f = read(id, 'status', 'session', 'session_calls', 'session_call', 'actor', 'stop_requested')

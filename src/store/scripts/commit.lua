@@ -8,7 +8,7 @@
 --       2 its number of jobs, to decide; else ''  3 retention
 --       4 to decide: the graph that it becomes, with its fields and values, or ''
 -- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
--- needs: rights wrong_type time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
+-- needs: wrong_type rights time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
 
 -- The work of one step: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400

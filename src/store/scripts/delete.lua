@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 id  2 retention of dependents that fail  3 the rights of the caller
 -- returns 'deleted', 'running' or 'missing': there is none that the caller may change
--- needs: caller wrong_type time names job counters events leave ending dependents awaited graph_end
+-- needs: wrong_type caller time names job counters events leave ending dependents graph_end
 
 local id, retention = ARGV[1], ARGV[2]
 if not caller_may('change', id) then return 'missing' end

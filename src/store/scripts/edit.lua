@@ -6,7 +6,7 @@
 -- returns two strings: 'edited' and the new state; 'missing' if there is none that the caller may change; 'illegal' if its fields name no queue; 'refused'
 --         and the state that forbids it; 'taken' if an actor is about to start it; 'long' and the queue that
 --         is too long to take it out of the middle
--- needs: caller wrong_type time names routing job attempts index events queue legacy leave
+-- needs: wrong_type caller time names routing job attempts index events queue legacy leave
 
 local id, priority, group, due = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local at = now_us()

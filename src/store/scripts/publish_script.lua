@@ -12,7 +12,7 @@
 --       'missing'   the script, or the version to roll back to, does not exist
 --       'file'      the script is from a file: it is changed there
 --       'full'      there are too many scripts
--- needs: wrong_type time
+-- needs: wrong_type
 
 local action, name = ARGV[1], ARGV[2]
 local key = SCRIPT .. name

@@ -70,7 +70,8 @@ local function recover(id, boot, is_ahead)
 end
 
 -- A lease is judged by renewals, not by one look. If the clock was set, or nobody looked for long, each lease that was not
--- renewed since lasts on for as long as it had at the last look: within that time a live boot renews it.
+-- renewed since lasts on for as long as it had at the last look: within that time a live boot renews it. After a step
+-- back, which may lie before the last renewal, it lasts for a pause at least.
 local function keep_leases(pause_us)
   local last = tonumber(redis.call('HGET', MARKS, 'leases') or '')
   redis.call('HSET', MARKS, 'leases', integer(at))
@@ -79,7 +80,9 @@ local function keep_leases(pause_us)
   for place = 1, #leases, 2 do
     local ends = tonumber(leases[place + 1])
     local is_of_before = ends > last and (ends <= at or at < last)
-    if is_of_before then redis.call('ZADD', BOOTS, integer(at + ends - last), leases[place]) end
+    local new = at + ends - last
+    if at < last then new = math.min(ends, math.max(new, at + pause_us)) end
+    if is_of_before then redis.call('ZADD', BOOTS, integer(new), leases[place]) end
   end
 end
 if tonumber(ARGV[4]) > 0 then keep_leases(tonumber(ARGV[4]) * 1000) end

@@ -4,7 +4,7 @@
 --
 -- ARGV: as submit.lua, for one job that has a unique key
 -- returns as submit.lua: 'duplicate' and an id if the holder does not wait, or the caller may not change it
--- needs: caller wrong_type time job unique submit_jobs stop_job
+-- needs: wrong_type caller time job unique submit_jobs stop_job
 
 local id, key = ARGV[5], UNIQUE .. ARGV[11]
 local fields = 13 + ARGV[12]

@@ -4,7 +4,7 @@
 --       4 id of the job, which is staged  then prerequisites ('?' before a job that only has to end)
 --       last: the rights of the caller
 -- returns '', or the first of them that does not exist for the caller: the batch is refused
--- needs: caller wrong_type waiting
+-- needs: wrong_type caller waiting
 
 local batch = STAGED .. ARGV[1]
 local _, _, unknown = look_at_prerequisites(ARGV, 5, #ARGV, caller_may_see)

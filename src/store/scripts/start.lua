@@ -3,7 +3,7 @@
 -- ARGV: 1 id  2 retention, should a prerequisite have failed  3 the rights of the caller
 -- returns two strings: the new state; or 'missing' if there is none that the caller may change; or 'illegal' if its fields name no queue; or
 --         'refused' and the state that forbids it
--- needs: caller wrong_type time names routing job counters index events ending prerequisites waiting awaited expiring dependents
+-- needs: wrong_type caller time names routing job counters index events ending prerequisites waiting awaited expiring dependents
 
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',

@@ -5,7 +5,7 @@
 -- returns two strings: 'told'; 'kept'; 'missing' if there is none that the caller may change; 'refused' and the state that forbids it; 'twice' if the job has
 --         had this event and does not wait for it again, or keeps it already; 'forbidden' if the wait is for others;
 --         'full' if it keeps too many; 'illegal' if its fields name no queue
--- needs: caller wrong_type time names routing job index events queue waits
+-- needs: wrong_type caller time names routing job index events queue waits
 
 local id, name, at = ARGV[1], ARGV[2], now_us()
 local EVENTS_MAX, EVENTS_BYTES_MAX, EVENT_BYTES_MAX = 16, 262144, 131072

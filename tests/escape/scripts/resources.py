@@ -204,6 +204,7 @@ return False
 
 #: write what is no message to its channel
 #: without: may be held
+#: ends: cannot read the line for
 channel = int(os.environ['HERO_FD'])
 for text in (b'[' * 100000, b'{"output":' * 10000, b'\xff\x00{}', b'{"progress": 1e999}', b'{"log": 1}'):
     os.write(channel, text + b'\n')

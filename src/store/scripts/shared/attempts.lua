@@ -1,6 +1,6 @@
 -- The attempts of a job before its last one, in the field `attempts`: a JSON array of the latest of them, the
 -- oldest first. The other fields tell the last attempt, so a job that ends at its first has no such field.
--- needs: time names job
+-- needs: names job
 
 local hostname_of, note_attempt, correct
 do

@@ -1,35 +1,38 @@
 -- The one comparison of the rights of a caller with a job: the job that has the id at this time.
 -- needs: names job
 
-local function is_among(allowed, value)
-  if not allowed then return true end
-  for _, one in ipairs(allowed) do
-    if one == value then return true end
+local rights_of, allows
+do
+  local function is_among(allowed, value)
+    if not allowed then return true end
+    for _, one in ipairs(allowed) do
+      if one == value then return true end
+    end
+    return false
   end
-  return false
-end
 
-local decoded = { [''] = {} }
+  local decoded = { [''] = {} }
 
-local function rights_of(text)
-  decoded[text] = decoded[text] or cjson.decode(text)
-  return decoded[text]
-end
+  function rights_of(text)
+    decoded[text] = decoded[text] or cjson.decode(text)
+    return decoded[text]
+  end
 
--- Tells if rights, as `JobRights` writes them, allow to `see` or to `change` the job that has an id now. There is none
--- that they allow if no job has the id.
-local function allows(rights, verb, id)
-  if rights == '' then return true end
-  local of = rights_of(rights)
-  local f = read(id, 'caller_id', 'script_type', 'group', 'instance', 'context_id', 'graph_id')
-  if of.graph and f[6] ~= of.graph then return false end
-  local caller = of.caller
-  if not caller then return true end
-  local bounds, is_own = caller.bounds, f[1] == caller.name
-  local is_of_all = verb == 'see' and caller.sees_all or verb == 'change' and caller.changes_all
-  return (is_own or is_of_all)
-    and is_among(bounds.types, string.lower(f[2] or ''))
-    and is_among(bounds.groups, present(f[3]) or present(f[4]) and 'default')
-    and (is_own or is_among(bounds.callers, f[1] or ''))
-    and is_among(bounds.contexts, f[5] or '')
+  -- Tells if rights, as `JobRights` writes them, allow to `see` or to `change` the job that has an id now. There is none
+  -- that they allow if no job has the id.
+  function allows(rights, verb, id)
+    if rights == '' then return true end
+    local of = rights_of(rights)
+    local f = read(id, 'caller_id', 'script_type', 'group', 'instance', 'context_id', 'graph_id')
+    if of.graph and f[6] ~= of.graph then return false end
+    local caller = of.caller
+    if not caller then return true end
+    local bounds, is_own = caller.bounds, f[1] == caller.name
+    local is_of_all = verb == 'see' and caller.sees_all or verb == 'change' and caller.changes_all
+    return (is_own or is_of_all)
+      and is_among(bounds.types, string.lower(f[2] or ''))
+      and is_among(bounds.groups, present(f[3]) or present(f[4]) and 'default')
+      and (is_own or is_among(bounds.callers, f[1] or ''))
+      and is_among(bounds.contexts, f[5] or '')
+  end
 end

@@ -3,36 +3,39 @@
 -- hash was there.
 -- needs: wrong_type time names routing job owner index
 
-local UNINDEXED_MAX = 10000
+local is_indexed, read_place, note_unindexed, note_if_unindexed
+do
+  local UNINDEXED_MAX = 10000
 
--- Tells if a job stands in the index of its state; `f` are its status, type, group, instance, priority, boot and
--- actor. Nil if a job of this state cannot have been popped.
-local function is_indexed(id, f)
-  local status = f[1]
-  if status == 'dispatched' then
-    local queue = queue_of(f[2], f[3], f[4], f[5])
-    return queue and (redis.call('ZSCORE', READY .. queue, id) or redis.call('ZSCORE', HELD .. queue, id)) and true or false
-  elseif status == 'started' then
-    return (is_ours(id, f[6]) or redis.call('ZSCORE', index_of(status, type_of_job(f[2], f[7])), id)) and true or false
-  elseif status == 'finished' or status == 'error' then
-    -- The end is known if the job expires.
-    return (redis.call('PTTL', JOB .. id) >= 0
-      or redis.call('ZSCORE', index_of(status, type_of_job(f[2], f[7])), id)) and true or false
+  -- Tells if a job stands in the index of its state; `f` are its status, type, group, instance, priority, boot and
+  -- actor. Nil if a job of this state cannot have been popped.
+  function is_indexed(id, f)
+    local status = f[1]
+    if status == 'dispatched' then
+      local queue = queue_of(f[2], f[3], f[4], f[5])
+      return queue and (redis.call('ZSCORE', READY .. queue, id) or redis.call('ZSCORE', HELD .. queue, id)) and true or false
+    elseif status == 'started' then
+      return (is_ours(id, f[6]) or redis.call('ZSCORE', index_of(status, type_of_job(f[2], f[7])), id)) and true or false
+    elseif status == 'finished' or status == 'error' then
+      -- The end is known if the job expires.
+      return (redis.call('PTTL', JOB .. id) >= 0
+        or redis.call('ZSCORE', index_of(status, type_of_job(f[2], f[7])), id)) and true or false
+    end
+    return nil
   end
-  return nil
-end
 
-local function read_place(id)
-  return read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor')
-end
+  function read_place(id)
+    return read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor')
+  end
 
--- Notes a job, so that the next look is at it. An access list of an older version does not permit the key.
-local function note_unindexed(id, at)
-  local number = redis.pcall('ZCARD', UNINDEXED)
-  if type(number) == 'number' and number < UNINDEXED_MAX then redis.pcall('ZADD', UNINDEXED, 'NX', integer(at), id) end
-end
+  -- Notes a job, so that the next look is at it. An access list of an older version does not permit the key.
+  function note_unindexed(id, at)
+    local number = redis.pcall('ZCARD', UNINDEXED)
+    if type(number) == 'number' and number < UNINDEXED_MAX then redis.pcall('ZADD', UNINDEXED, 'NX', integer(at), id) end
+  end
 
--- Notes a job that something waits for, if it stands in no index.
-local function note_if_unindexed(id)
-  if is_indexed(id, read_place(id)) == false then note_unindexed(id, now_us()) end
+  -- Notes a job that something waits for, if it stands in no index.
+  function note_if_unindexed(id)
+    if is_indexed(id, read_place(id)) == false then note_unindexed(id, now_us()) end
+  end
 end

@@ -1,6 +1,6 @@
 -- Ends of waits. A job that waits is scheduled until the time when its wait ends anyway; its field `wait` says
 -- what it waits for.
--- needs: time names routing job index events queue prerequisites awaited
+-- needs: time names routing job index events queue prerequisites
 
 -- A wait for jobs is looked at again after this time: an older version that ends the last of them does not wake it.
 local WAIT_LOOK_US = 3600000000
