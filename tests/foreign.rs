@@ -147,7 +147,7 @@ fn dual(redis: &Redis, queues: &[&str]) -> Hero {
 /// Hero with a script type `bash`, and its own names alone.
 fn bash(redis: &Redis) -> Hero {
     Hero::on(redis)
-        .as_default_user()
+        .with_default_user()
         .set("type.bash.engine", "\"command\"")
         .set("type.bash.command", "[\"/bin/bash\", \"{script}\"]")
         // Its scripts count their runs in Redis.

@@ -18,7 +18,7 @@ pub struct ContentReader {
 #[derive(Debug)]
 enum ContentSource {
     Memory(Vec<u8>),
-    Folder { folder: ContentFolder, artifact: Artifact, opened: Option<Opened> },
+    Folder { folder: ContentFolder, artifact: Artifact, opened: Option<Box<Opened>> },
 }
 
 /// The file of a content.
@@ -67,7 +67,7 @@ impl ContentReader {
             ContentSource::Folder { folder, artifact, opened } => {
                 let opened = match opened {
                     Some(opened) => opened,
-                    None => opened.insert(Opened::new(folder, artifact, &self.range)?),
+                    None => opened.insert(Box::new(Opened::new(folder, artifact, &self.range)?)),
                 };
                 opened.block(folder, artifact, len, len as u64 == left)?
             }

@@ -31,7 +31,7 @@ pub(super) fn grouped(command: Command, columns: usize) -> Command {
             let width = columns.saturating_sub(NAME_CHARS + 4).max(20);
             let mut name = command.get_name();
             for line in wrapped(&about, width) {
-                list.push_str(&format!("  {name:NAME_CHARS$}  {line}\n"));
+                list.extend([&*format!("  {name:NAME_CHARS$}  "), line.as_str(), "\n"]);
                 name = "";
             }
         }

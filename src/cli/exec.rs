@@ -89,7 +89,7 @@ impl Exec {
         client.place(&mut job).map_err(of_option)?;
         let (spec, own) = (job.spec.clone(), job.id.clone());
         job_notes::print(&spec, config);
-        let submitted = client.submit_awaited_or_same(job, &files).await;
+        let submitted = Box::pin(client.submit_awaited_or_same(job, &files)).await;
         let (awaited, is_new) = submitted.map_err(of_option)?;
         if !is_new {
             output::note(&format!("hero: {}", job_notes::known(&spec, &own, &awaited.id)));

@@ -58,7 +58,7 @@ pub(super) fn result(output: &JobOutput, raw: bool) -> Result<(), Error> {
     match output {
         JobOutput::Text(text) if text.is_empty() => Ok(()),
         JobOutput::Text(text) => {
-            of_job(&format!("{}\n", text.strip_suffix('\n').unwrap_or(text)), raw)
+            of_job(format!("{}\n", text.strip_suffix('\n').unwrap_or(text)), raw)
         }
         JobOutput::Bytes(bytes) => of_job(bytes, raw),
     }

@@ -211,17 +211,16 @@ impl ScriptDiff {
         let client = global.client()?;
         let name: ScriptName = parsed(&self.name)?;
         let used = |version| ScriptUse { name: name.clone(), version };
-        let from = match self.from {
-            Some(from) => from,
-            None => {
-                let versions = client.script_history(&name).await?;
-                let before = versions.get(1).map(|of| of.version);
-                before.ok_or_else(|| {
-                    let message =
-                        format!("the script {name} has one version: nothing to compare it with");
-                    Error::new(Exit::NotFound, message)
-                })?
-            }
+        let from = if let Some(from) = self.from {
+            from
+        } else {
+            let versions = client.script_history(&name).await?;
+            let before = versions.get(1).map(|of| of.version);
+            before.ok_or_else(|| {
+                let message =
+                    format!("the script {name} has one version: nothing to compare it with");
+                Error::new(Exit::NotFound, message)
+            })?
         };
         let one = client.published_script(&used(Some(from))).await?;
         let other = client.published_script(&used(self.to)).await?;

@@ -160,7 +160,8 @@ impl Submit {
             let files = self.options.files(&job, config)?;
             client.place(&mut job).map_err(of_option)?;
             let (spec, own) = (job.spec.clone(), job.id.clone());
-            let (id, is_new) = client.submit_or_same(job, &files).await.map_err(of_option)?;
+            let (id, is_new) =
+                Box::pin(client.submit_or_same(job, &files)).await.map_err(of_option)?;
             let as_json = || json!({ "id": id, "created": is_new }).to_string();
             let text = if global.json { as_json() } else { id.to_string() };
             output::accepted(&format!("{text}\n"))?;

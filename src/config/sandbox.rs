@@ -83,7 +83,7 @@ toml_table! {
 /// The default memory of a process, and of a job: a job must not take all that its machine has.
 fn memory_default() -> u64 {
     const MOST: u64 = 4 << 30;
-    machine_memory_bytes().map_or(MOST, |bytes| MOST.min(bytes / 2 >> 20 << 20))
+    machine_memory_bytes().map_or(MOST, |bytes| MOST.min(((bytes / 2) >> 20) << 20))
 }
 
 /// Returns the memory of this machine; `None` if the kernel does not tell.

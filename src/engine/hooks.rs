@@ -136,7 +136,7 @@ impl Hook {
         let text = self.text.as_deref();
         let source = text.map_err(|_| Failure::script(self.unavailable().unwrap_or_default()))?;
         let (extension, bounds) = (&self.extension, &*BOUNDS);
-        Ok(Script { source, extension, env, files, bounds, deadline, ..*job })
+        Ok(Script { source, extension, env, bounds, files, deadline, ..*job })
     }
 
     /// Says in a sentence how it failed, with the time that it had.

@@ -167,7 +167,7 @@ impl Default for AddedCron {
 #[derive(Debug, Clone)]
 enum Pattern {
     /// Times of the local clock.
-    Times(CronLine),
+    Times(Box<CronLine>),
     /// A distance in seconds. The firings are its multiples since 1970-01-01T00:00:00Z: time that passes, which no change
     /// of a clock makes longer or shorter.
     Every(i64),
@@ -176,7 +176,7 @@ enum Pattern {
 impl Pattern {
     fn parse(line: &str) -> Result<Self, String> {
         let Some(distance) = line.strip_prefix("@every") else {
-            return CronLine::parse(line).map(Self::Times);
+            return CronLine::parse(line).map(|line| Self::Times(Box::new(line)));
         };
         let every = parse_duration(distance.trim()).map_err(|error| error.to_string())?;
         if every.subsec_nanos() > 0 || !(EVERY_MIN..=EVERY_MAX).contains(&every) {

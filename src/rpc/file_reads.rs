@@ -30,16 +30,14 @@ impl FileReads {
             let new = || Arc::new(Semaphore::new(FILES_MAX));
             Arc::clone(all.entry(caller.to_owned()).or_insert_with(new))
         };
-        match tokio::time::timeout(patience, own.acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => {
-                let message = format!(
-                    "cannot send the file: {caller} is reading {FILES_MAX} others; read them to their end or close \
-                     their connections"
-                );
-                Err(RpcError::new(code::INTERNAL, message).with("retryable", true))
-            }
+        if let Ok(Ok(place)) = tokio::time::timeout(patience, own.acquire_owned()).await {
+            return Ok(place);
         }
+        let message = format!(
+            "cannot send the file: {caller} is reading {FILES_MAX} others; read them to their end or close their \
+             connections"
+        );
+        Err(RpcError::new(code::INTERNAL, message).with("retryable", true))
     }
 }
 

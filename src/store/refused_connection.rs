@@ -2,7 +2,7 @@
 //! broken pipe.
 
 use std::io::Read;
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -37,7 +37,8 @@ pub(super) async fn explained(
 fn words(place: &ConnectionAddr) -> Option<String> {
     match place {
         ConnectionAddr::Tcp(host, port) => {
-            let stream = TcpStream::connect((host.as_str(), *port)).ok()?;
+            let mut addresses = (host.as_str(), *port).to_socket_addrs().ok()?;
+            let stream = TcpStream::connect_timeout(&addresses.next()?, PATIENCE).ok()?;
             stream.set_read_timeout(Some(PATIENCE)).ok()?;
             read(stream)
         }

@@ -82,7 +82,7 @@ impl JobSearch {
         }
         if let Some(wanted) = self.cancelled {
             statuses.retain(|status| !wanted || *status == JobStatus::Error);
-            ends.retain(|end| !JobEnd::FAILURES.contains(end) == wanted);
+            ends.retain(|end| JobEnd::FAILURES.contains(end) != wanted);
         }
         if self.ended_since.is_some() || self.ended_until.is_some() {
             statuses.retain(|status| status.is_terminal());

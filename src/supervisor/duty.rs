@@ -236,7 +236,7 @@ impl DutyCounts {
         let read = Instant::now();
         let Some((at, then)) = self.clock.lock().replace((read, now)) else { return };
         let due = then + read.duration_since(at);
-        let (step, way) = if now > due { (now - due, "forward") } else { (due - now, "back") };
+        let (step, way) = (now.abs_diff(due), if now > due { "forward" } else { "back" });
         if step <= CLOCK_STEP {
             return;
         }

@@ -7,7 +7,7 @@ use super::field;
 #[test]
 fn durable_job_is_confirmed_before_its_submission_and_its_end_are_answered() {
     let redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let _osis = hero.actor("osis-default-1").start();
     let mut monitor = Monitor::of(&redis);
     hero.run(&["exec", "--durable", "-t", "osis", "--id", "a", "-e", "6 * 7"])
@@ -27,7 +27,7 @@ fn durable_job_is_confirmed_before_its_submission_and_its_end_are_answered() {
 #[test]
 fn job_that_a_program_pushes_is_durable_if_its_hash_says_so() {
     let redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let osis = hero.actor("osis-default-1").start();
     redis.set_job("a", "script 1 script_type osis status dispatched durable 1");
     redis.push(&keys::work("type:osis"), &["a"]);
@@ -38,7 +38,7 @@ fn job_that_a_program_pushes_is_durable_if_its_hash_says_so() {
 #[test]
 fn configuration_confirms_every_submission_alone_and_in_batches() {
     let redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user().set("redis.ack", "\"disk\"");
+    let hero = Hero::on(&redis).with_default_user().set("redis.ack", "\"disk\"");
     let _osis = hero.actor("osis-default-1").start();
     hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
     let lines = "{\"script\":\"1\",\"script_type\":\"osis\"}\n".repeat(3);
@@ -52,10 +52,10 @@ fn configuration_confirms_every_submission_alone_and_in_batches() {
 #[test]
 fn redis_that_cannot_confirm_gets_no_job() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let durable = ["submit", "--durable", "-t", "osis", "--id", "a", "-e", "1"];
     hero.run(&durable).code(69).says("CONFIG SET appendonly yes");
-    let all = Hero::on(&redis).as_default_user().set("redis.ack", "\"disk\"");
+    let all = Hero::on(&redis).with_default_user().set("redis.ack", "\"disk\"");
     all.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(69).says("appendonly");
     assert_eq!(field(&redis, "a", "status"), None);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
@@ -64,7 +64,7 @@ fn redis_that_cannot_confirm_gets_no_job() {
 #[test]
 fn job_without_its_replica_is_stored_and_named_and_its_end_pushes_no_reply() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user().set("redis.ack", "\"replicas:1\"");
+    let hero = Hero::on(&redis).with_default_user().set("redis.ack", "\"replicas:1\"");
     let submit = ["submit", "-t", "osis", "--id", "a", "-e", "1"];
     hero.run(&submit)
         .code(69)

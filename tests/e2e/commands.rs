@@ -123,7 +123,7 @@ fn unreachable_redis_is_named_and_exits_with_69() {
 fn redis_that_refuses_the_password_exits_with_77() {
     let redis = Redis::start();
     redis.run("CONFIG SET requirepass secret");
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     hero.run(&["job", "list"]).code(77);
     hero.actor("osis-default-1").begin().ends().code(77);
 }

@@ -20,7 +20,7 @@ fn found<'a>(findings: &'a [Value], text: &str) -> &'a Value {
 #[test]
 fn healthy_namespace_has_nothing_wrong_and_says_what_was_looked_at() {
     let redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let _supervisor = hero.supervisor().start();
     let _osis = hero.actor("osis-default-1").start();
     let problems = || hero.run(&["doctor", "--problems"]);
@@ -41,7 +41,7 @@ fn healthy_namespace_has_nothing_wrong_and_says_what_was_looked_at() {
 #[test]
 fn each_fault_is_found_with_what_to_do() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     redis.run("CONFIG SET maxmemory-policy allkeys-lru");
     hero.run(&["submit", "-t", "osis", "-g", "io", "-e", "1"]).code(0);
     hero.run(&["submit", "-t", "python", "-e", "1"]).code(0);
@@ -97,7 +97,7 @@ fn all_tell_the_refusal(site: &Served, cause: &str, remedy: &str) {
 fn redis_that_refuses_writes_is_told_alike_by_all_and_is_the_cause_of_missing_supervisors() {
     let redis = Redis::start();
     let site =
-        Served::with(Hero::on(&redis).as_default_user().set("check.durable", "false"), &redis);
+        Served::with(Hero::on(&redis).with_default_user().set("check.durable", "false"), &redis);
     let check = || site.hero.run(&["status", "--check"]).code;
     let is_well = || check() == 0 && site.unix().get("/readyz", &[]).status == 200;
     wait_until("all is well", is_well);
@@ -126,7 +126,7 @@ fn redis_that_refuses_writes_is_told_alike_by_all_and_is_the_cause_of_missing_su
 fn snapshot_that_fails_is_an_error_only_while_it_makes_redis_refuse_writes() {
     let redis = Redis::start();
     let site =
-        Served::with(Hero::on(&redis).as_default_user().set("check.durable", "false"), &redis);
+        Served::with(Hero::on(&redis).with_default_user().set("check.durable", "false"), &redis);
     let is_well = || site.hero.run(&["status", "--check"]).code == 0;
     wait_until("all is well", is_well);
     // A folder in the place of the snapshot.
@@ -152,7 +152,7 @@ fn snapshot_that_fails_is_an_error_only_while_it_makes_redis_refuse_writes() {
 #[test]
 fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
     let mut redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     // The connection is from before, and stays.
     let mut link = redis.link();
     redis.run("CONFIG SET requirepass secret");
@@ -169,7 +169,7 @@ fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
     let file = redis.folder().join("password");
     std::fs::write(&file, "secret").expect("written");
     let with = Hero::on(&redis)
-        .as_default_user()
+        .with_default_user()
         .set("redis.password_file", &format!("{:?}", file.display().to_string()));
     let none = "without any password configured for the default user";
     with.run(&["status"]).code(77).says(none);
@@ -188,7 +188,7 @@ fn redis_that_does_not_answer_and_a_wrong_configuration_are_findings() {
 #[test]
 fn stopped_actor_with_jobs_in_its_queue_is_found() {
     let redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let _supervisor = hero.supervisor().start();
     let osis = hero.actor("osis-default-1").start();
     wait_until("all is well", || hero.run(&["doctor"]).code == 0);
@@ -203,7 +203,7 @@ fn stopped_actor_with_jobs_in_its_queue_is_found() {
 #[test]
 fn doctor_of_a_development_instance_looks_at_its_folders_and_not_at_those_of_the_machine() {
     let redis = Redis::absent(false);
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let kept = redis.folder().join("kept").display().to_string();
     for keep in [&[][..], &["--keep", &kept]] {
         let command =

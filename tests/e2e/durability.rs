@@ -7,7 +7,7 @@ use crate::support::{Hero, Redis, wait_until};
 #[test]
 fn log_says_what_redis_keeps_and_what_makes_it_durable() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let osis = hero.actor("osis-default-1").start();
     let supervisor = hero.supervisor().start();
     for log in [osis.err(), supervisor.err()] {
@@ -27,7 +27,7 @@ fn log_says_what_redis_keeps_and_what_makes_it_durable() {
 #[test]
 fn change_of_what_redis_keeps_is_logged_and_in_the_status_of_the_supervisor() {
     let redis = Redis::that_keeps();
-    let supervisor = Hero::on(&redis).as_default_user().quick_sweeps().supervisor().start();
+    let supervisor = Hero::on(&redis).with_default_user().quick_sweeps().supervisor().start();
     let said = |text: &str| wait_until(text, || supervisor.err().contains(text));
     redis.run("CONFIG RESETSTAT");
     let mut asked = 0;
@@ -50,7 +50,7 @@ fn change_of_what_redis_keeps_is_logged_and_in_the_status_of_the_supervisor() {
 #[test]
 fn redis_that_forgets_is_refused_where_durability_is_required() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user().set("redis.require_durable", "true");
+    let hero = Hero::on(&redis).with_default_user().set("redis.require_durable", "true");
     for unit in ["osis-default-1", "supervisor"] {
         let done = hero.actor(unit).begin().ends().code(78);
         let done = done.says("redis.require_durable is set, but").says("CONFIG SET appendonly yes");
@@ -74,7 +74,7 @@ fn unit_waits_for_a_redis_that_does_not_say_whether_it_is_durable() {
     let url = format!("redis+unix://{}", lane.display());
     let lane = Lane::open(&lane, &socket);
     lane.set(Mode::Cut("\r\nINFO\r\n"));
-    let hero = Hero::on(&redis).as_default_user().set("redis.require_durable", "true");
+    let hero = Hero::on(&redis).with_default_user().set("redis.require_durable", "true");
     let osis = hero.set("redis.url", &format!("{url:?}"));
     let osis = osis.actor("osis-default-1").begin();
     wait_until("it waits", || osis.err().contains("trying again until it answers"));
@@ -90,7 +90,7 @@ fn user_without_config_learns_what_info_says_and_is_refused_nothing() {
     let file = redis.folder().join("password");
     std::fs::write(&file, "secret").expect("writing the password");
     let login = |user: &str| {
-        let hero = Hero::on(&redis).as_default_user().set("redis.username", &format!("{user:?}"));
+        let hero = Hero::on(&redis).with_default_user().set("redis.username", &format!("{user:?}"));
         hero.set("redis.password_file", &format!("{:?}", file.display().to_string()))
     };
     let named = login("named").set("redis.require_durable", "true");
@@ -114,7 +114,7 @@ fn user_without_config_learns_what_info_says_and_is_refused_nothing() {
 #[test]
 fn check_tells_a_redis_that_is_down_from_one_that_refuses_the_login() {
     let mut redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let done = hero.run(&["check", "--redis"]).code(0);
     let line = "redis: keeps every write (appendonly yes, appendfsync always)\n";
     assert!(done.stdout.contains(line), "{}", done.stdout);

@@ -120,6 +120,7 @@ fn job_without_an_inode_for_its_folder_waits_uncharged_until_there_is_one() {
     let actor = hero.actor("python-default-1").tasks(1).env("RUNTIME_DIRECTORY", &disk.folder);
     let _actor = actor.start();
     next_one_runs(&hero);
+    wait_until("the folder of that job is gone", || disk.is_empty());
     let mut files = (0..).map(|number| disk.folder.join(format!("file-{number}")));
     let full = files.find(|file| fs::write(file, "").is_err());
     assert!(full.is_some());

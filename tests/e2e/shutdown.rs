@@ -222,7 +222,7 @@ fn until_process(file: &std::path::Path) -> Pid {
 
 /// A script may write its file.
 fn writing(redis: &Redis) -> Hero {
-    Hero::on(redis).set("type.bash.sandbox.write", &format!("[{:?}]", redis.folder()))
+    Hero::on(redis).set("type.bash.sandbox.write", &format!("[\"{}\"]", redis.folder().display()))
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn of_type<'a>(list: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn status_shows_supervisors_actors_queues_jobs_and_redis() {
     let redis = Redis::that_keeps();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let supervisor = hero.supervisor().start();
     let _osis = hero.actor("osis-default-1").tasks(3).start();
     hero.run(&["submit", "-t", "python", "-e", "1"]).code(0);
@@ -97,7 +97,7 @@ fn check_exits_with_the_code_of_its_state_and_prints_one_line_with_figures() {
 #[test]
 fn check_without_an_answer_or_a_login_is_critical_and_of_a_wrong_file_unknown() {
     let mut redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     redis.run("CONFIG SET requirepass secret");
     let refused = hero.run(&["status", "--check"]).code(2);
     assert!(refused.stdout.starts_with("CRITICAL - redis at "), "{refused:?}");

@@ -169,7 +169,7 @@ fn key_of_a_wrong_type_hurts_no_other_job_and_is_named_once() {
 fn spoil_kinds(next: &AtomicUsize) {
     let redis = Redis::start();
     // Keys of older programs are among them, which the shipped access lists leave out.
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let hero = hero.set("limit.few.key", "\"few\"").set("limit.few.running", "2");
     let supervisor = hero.supervisor().start();
     let osis = hero.actor("osis-default-1").tasks(4).start();
@@ -267,7 +267,7 @@ async fn retry_runs_at_once_and_a_schedule_is_refused_while_their_index_has_a_wr
 #[test]
 fn check_of_redis_names_keys_of_a_wrong_type_and_says_why_redis_refuses() {
     let mut redis = Redis::start();
-    let hero = Hero::on(&redis).as_default_user();
+    let hero = Hero::on(&redis).with_default_user();
     let checked = hero.run(&["check", "--redis"]).code(0);
     assert!(checked.stdout.contains("\nredis: answers, and no key has the wrong type\n"));
     redis.spoil(&keys().paused());

@@ -267,8 +267,11 @@ const OWNERS: [Owner; 5] = [
 /// The state of the id that a call names.
 const LIVES: [&str; 3] = ["first", "used again", "deleted"];
 
+/// Makes the parameters of a call that submits a job beside the one that is named.
+type WayParams = fn(&str, Value) -> Value;
+
 /// The ways to name a job as a prerequisite of another one: the parameters for the job that is named, and the id of the new one.
-const WAYS: [(&str, fn(&str, Value) -> Value); 10] = [
+const WAYS: [(&str, WayParams); 10] = [
     ("job.submit", |_, new| json!([new])),
     ("job.create", |_, new| json!([new])),
     ("create_job", |_, new| json!([new])),

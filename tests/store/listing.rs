@@ -400,10 +400,10 @@ async fn pages_have_each_job_that_stays_once_though_others_come_and_go() {
         let mut stay: Vec<(u64, String)> = (0..40).map(|_| end(random.u64(1..12))).collect();
         let limit = random.usize(1..9);
         let mut query = ListQuery { statuses: statuses.clone(), limit, ..ListQuery::default() };
-        let mut seen: Vec<String> = Vec::new();
+        let mut listed: Vec<String> = Vec::new();
         loop {
             let page = world.store.list_jobs(&query).await.expect("listing");
-            seen.extend(page.items.iter().map(|job| job.id.to_string()));
+            listed.extend(page.items.iter().map(|job| job.id.to_string()));
             let Some(next) = page.next else { break };
             query.cursor = Some(next.to_string().parse().expect("legible"));
             // A job ends: later than all others. One is deleted, and one runs again and fails.
@@ -415,9 +415,9 @@ async fn pages_have_each_job_that_stays_once_though_others_come_and_go() {
         }
         stay.sort_by(|a, b| b.cmp(a));
         let whole: Vec<&String> = stay.iter().map(|(_, id)| id).collect();
-        let of_those: Vec<&String> = seen.iter().filter(|id| whole.contains(id)).collect();
+        let of_those: Vec<&String> = listed.iter().filter(|id| whole.contains(id)).collect();
         assert_eq!(of_those, whole, "seed {seed}, round {round}, pages of {limit}");
-        let (number, distinct) = (seen.len(), seen.iter().collect::<BTreeSet<_>>().len());
+        let (number, distinct) = (listed.len(), listed.iter().collect::<BTreeSet<_>>().len());
         assert_eq!(number, distinct, "seed {seed}, round {round}: a job came twice");
     }
 }
@@ -434,6 +434,10 @@ async fn search_reads_no_jobs_outside_of_its_range_of_times() {
     let index = world.store.keys().ended(JobEnd::Failed, &script_type("osis"));
     let first: Vec<(String, f64)> = world.redis.ask(&format!("ZRANGE {index} 29 29 WITHSCORES"));
     // Times of hashes have milliseconds.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a score is a whole number of microseconds"
+    )]
     let between = Timestamp::from_microsecond(first[0].1 as i64 + 2000).expect("a time");
     wait_until("the time of Redis is later", || {
         let (s, us): (i64, i64) = world.redis.ask("TIME");

@@ -36,8 +36,8 @@ const VERBS: [(&str, bool); 8] = [
     ("wait for in a batch", false),
 ];
 
-fn set(name: &str) -> Option<BTreeSet<String>> {
-    Some(BTreeSet::from([name.to_owned()]))
+fn set(name: &str) -> BTreeSet<String> {
+    BTreeSet::from([name.to_owned()])
 }
 
 fn callers() -> Vec<CallerRights> {
@@ -51,10 +51,10 @@ fn callers() -> Vec<CallerRights> {
     vec![
         caller(true, false, free()),
         caller(false, false, free()),
-        caller(true, true, Bounds { types: set("osis"), ..free() }),
-        caller(true, true, Bounds { groups: set("io"), ..free() }),
-        caller(true, true, Bounds { callers: set("ann"), ..free() }),
-        caller(true, true, Bounds { contexts: set("work"), ..free() }),
+        caller(true, true, Bounds { types: Some(set("osis")), ..free() }),
+        caller(true, true, Bounds { groups: Some(set("io")), ..free() }),
+        caller(true, true, Bounds { callers: Some(set("ann")), ..free() }),
+        caller(true, true, Bounds { contexts: Some(set("work")), ..free() }),
     ]
 }
 

@@ -70,7 +70,7 @@ impl Hero {
     }
 
     /// Logs in as Redis's default user, who may do everything, in place of the users of the shipped access lists.
-    pub(crate) fn as_default_user(self) -> Self {
+    pub(crate) fn with_default_user(self) -> Self {
         self.set("redis.username", "\"\"")
     }
 

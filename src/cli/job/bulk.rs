@@ -128,7 +128,7 @@ impl JobChoice {
         if self.dry_run {
             let found = self.step(client, &search, change, self.limit, None).await?;
             let jobs = self.filter.counted(found.items.len());
-            self.say_if_more(&found, &jobs);
+            Self::say_if_more(&found, &jobs);
             self.filter.sought().among(&found).tell(global, found.items.is_empty());
             let text =
                 || table(&found.items, Timestamp::now(), self.filter.dead).show(global.look());
@@ -183,7 +183,7 @@ impl JobChoice {
             if found.next.is_none() || seen >= self.limit {
                 let jobs = self.filter.counted(seen);
                 output::passing_note("");
-                self.say_if_more(&found, &jobs);
+                Self::say_if_more(&found, &jobs);
                 return Ok(changed);
             }
             output::passing_note(&format!("hero: {} {}", changed.done.len(), change.done()));
@@ -205,7 +205,7 @@ impl JobChoice {
         Ok(client.to_change(&query, search, change, |_| true).await?)
     }
 
-    fn say_if_more(&self, found: &FoundJobs, jobs: &str) {
+    fn say_if_more(found: &FoundJobs, jobs: &str) {
         if found.next.is_some() {
             output::note(&format!("hero: more may match; these are the latest {jobs} (--limit)"));
         }

@@ -16,6 +16,7 @@ use crate::store::{JobSearch, ListQuery};
 
 /// A choice of jobs.
 #[derive(Debug, Clone, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(super) struct JobFilters {
     // Not by a doc comment: there the longest name would need backticks.
     #[arg(

@@ -21,6 +21,7 @@ use crate::proto::job::JobId;
                         The outputs of several jobs come in the order of the ids. The exit code comes from \
                         the\nfirst job that did not finish, as hero exec has it: the code of its script, from 1 to 63, or\n128 and \
                         the number of the signal that ended it; else 1.")]
+#[expect(clippy::struct_field_names, reason = "it is the word of the option")]
 pub(in crate::cli) struct Wait {
     /// The jobs: ids, or their unique beginnings of 4 characters or more
     #[arg(required = true, value_name = "ID")]

@@ -163,11 +163,11 @@ async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError
 }
 
 async fn run_job(context: CallContext, given: RunJob) -> Result<JobResult, RpcError> {
-    JobResult::of(ran(&context, given).await)
+    JobResult::of(Box::pin(ran(&context, given)).await)
 }
 
 async fn run_job_and_await_result(context: CallContext, given: RunJob) -> Result<String, RpcError> {
-    Ok(ran(&context, given).await?.into_text())
+    Ok(Box::pin(ran(&context, given)).await?.into_text())
 }
 
 /// A script to run.
@@ -196,7 +196,7 @@ async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
         prerequisites: Vec::new(),
         wait: given.wait,
     };
-    Ok(Played { output: ran(&context, run).await?.into_text() })
+    Ok(Played { output: Box::pin(ran(&context, run)).await?.into_text() })
 }
 
 async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus, RpcError> {

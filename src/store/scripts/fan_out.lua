@@ -6,7 +6,7 @@
 --       3 'unsupervised' to do nothing while a supervisor is live, or ''  4 retention, for jobs that are stopped
 --       5... the types; none for those that are known
 -- returns { messages that were handed on, lists where messages stay }
--- needs: wrong_type time job sweep control foreign_actors
+-- needs: wrong_type time names job sweep control foreign_actors
 -- rarely: stop_job
 
 local LEFT_FOR_S = 60
@@ -54,11 +54,14 @@ local function job_to_stop(message)
   return type(order.job_id) == 'string' and string.match(order.job_id, '^[%w_-]+$')
 end
 
--- Marks the running jobs that messages stop, so that no death of their actor makes them run again.
-local function mark_stops(messages)
+-- Marks the running jobs of a type, or of a group of it, that messages stop, so that no death of their actor makes them
+-- run again.
+local function mark_stops(messages, script_type, group)
   for _, message in ipairs(messages) do
     local id = job_to_stop(message)
-    if id and read(id, 'status')[1] == 'started' then redis.call('HSET', JOB .. id, 'stop_requested', '1') end
+    local f = id and read(id, 'status', 'script_type', 'group') or {}
+    local is_of = string.lower(f[2] or '') == script_type and (not group or (present(f[3]) or 'default') == group)
+    if f[1] == 'started' and is_of then redis.call('HSET', JOB .. id, 'stop_requested', '1') end
   end
 end
 
@@ -83,7 +86,7 @@ local function hand_on(name, most)
   script_type = script_type or name
   local news, told = not_handed_on(messages, mark), 0
   if #news > 0 then
-    mark_stops(news)
+    mark_stops(news, script_type, group)
     told = tell_actors_of(script_type, group, news, at, tonumber(ARGV[1]) * 1000)
   end
   if #foreign_actors_of(script_type, group) == 0 then

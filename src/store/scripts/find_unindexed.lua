@@ -55,13 +55,15 @@ local function settle(id, f)
   return f[1] ~= 'dispatched'
 end
 
--- Pushes an id again whose hash came after its first push. True if there is nothing more to wait for.
+-- Pushes an id again whose hash came after its first push, unless its program did. True if there is nothing more to wait
+-- for.
 local function push_late(list, id, since)
   local HASH_WITHIN_US = 60000000
   if redis.call('EXISTS', JOB .. id) == 0 then return at - since >= HASH_WITHIN_US end
   local f = read_place(id)
   local is_work = string.sub(list, 1, #WORK) == WORK
   if (f[1] or 'dispatched') ~= 'dispatched' or is_indexed(id, f) or not is_work and not is_legacy_queue(list) then return true end
+  if type(redis.pcall('LPOS', list, id, 'MAXLEN', SEARCHED_ENTRIES)) == 'number' then return true end
   redis.call(is_work and 'RPUSH' or 'LPUSH', list, id)
   if is_work then register(QUEUES, queue_of_list(list)) end
   put_back = put_back + 1

@@ -105,7 +105,7 @@ local function retry_dependents()
         if is_done then
           append(retried, id, state)
           append(left, id, '1')
-        else
+        elseif caller_may_see(id) then
           append(stay, id, state, detail)
         end
       end
@@ -121,7 +121,7 @@ if id == '' then
   append(left, unpack(ARGV, 3))
 else
   local is_done = true
-  state = read(id, 'status')[1] or 'missing'
+  state = caller_may('change', id) and read(id, 'status')[1] or 'missing'
   if ARGV[2] == 'alone' or ARGV[3] or state == 'error' or state == 'missing' then
     state, detail, is_done = retry(id)
     if is_done then correct(id, ARGV, 3) end
