@@ -70,7 +70,7 @@ fn script_gets_each_child_as_it_is_now() {
         told = {}\n\
         for name, id in ids.items():\n\
         \x20   try:\n        found = hero.job(name)\n        assert found['id'] == hero.job(id)['id'] == id\n\
-        \x20       assert hero.inputs(name) == hero.inputs(id) == found.get('output')\n\
+        \x20       if found['status'] == 'finished': assert hero.inputs(name) == hero.inputs(id) == found.get('output')\n\
         \x20       told[name] = [found['status'], found.get('output'), found.get('error')]\n\
         \x20       if name == 'small' and 'output' in found: told[name][1] = len(found['output'])\n\
         \x20   except hero.Refused as why: told[name] = str(why)\n\

@@ -27,7 +27,10 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 fn warm(world: &World, keys: &str) -> CommandEngine {
-    let engine = world.engine("python", &format!("warm = true\n{keys}"));
+    warmed(world, world.engine("python", &format!("warm = true\n{keys}")))
+}
+
+fn warmed(world: &World, engine: CommandEngine) -> CommandEngine {
     engine.warm_up();
     until("a fork waits", || engine.warm.as_ref().is_some_and(super::Warm::is_ready));
     assert_eq!(world.output(&engine, IS_WARM), "True");
@@ -40,9 +43,8 @@ fn kernel_without_memory_kills_a_job_before_the_daemon() {
     let score = "print(open('/proc/self/oom_score_adj').read().strip())";
     let own = std::fs::read_to_string("/proc/self/oom_score_adj").expect("a number");
     let own: i32 = own.trim().parse().expect("a number");
-    let read = "sandbox.read = [\"/proc\"]";
-    let cold = world.engine("python", &format!("warm = false\n{read}"));
-    for engine in [warm(&world, read), cold] {
+    let engine = |warm| world.engine_in("python", &format!("warm = {warm}"), "read = [\"/proc\"]");
+    for engine in [warmed(&world, engine(true)), engine(false)] {
         assert_eq!(world.output(&engine, score), own.max(500).to_string());
     }
 }
