@@ -106,13 +106,13 @@ pub(super) fn refuse_faulty(
     if lines.is_empty() { Ok(()) } else { Err(Error::new(Exit::Data, lines.join("\n"))) }
 }
 
-/// Formats a finding. One of a command has no line of its own: its text names the lines.
+/// Formats a finding. One of a command has no column: its text names the place.
 fn said(name: &str, found: &Finding) -> String {
     let Finding { file, line, column, message } = found;
     let name = file.as_deref().unwrap_or(name);
-    match line {
+    match column {
         0 => format!("{name}: {message}"),
-        line => format!("{name}:{line}:{column}: {message}"),
+        column => format!("{name}:{line}:{column}: {message}"),
     }
 }
 

@@ -88,10 +88,26 @@ pub fn check_script(
                 let message = format!("cannot check the script: {failure}");
                 Error::new(Exit::Unavailable, message)
             })?;
-            let found = found.map(|message| Finding { file: None, line: 0, column: 0, message });
-            Ok(found.into_iter().collect())
+            let finding = |message: String| Finding {
+                file: None,
+                line: named_line(&message),
+                column: 0,
+                message,
+            };
+            Ok(found.map(finding).into_iter().collect())
         }
     }
+}
+
+/// Returns the line that the message of a program names, as most do: `line 3`, or `script.js:3`; 0 if it names none.
+fn named_line(message: &str) -> usize {
+    let after = |word: &str| message.split_once(word).map(|(_, rest)| rest);
+    let of_file = || after("script.").and_then(|rest| rest.split_once(':')).map(|(_, rest)| rest);
+    let number = |rest: &str| {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    };
+    after("line ").and_then(number).or_else(|| of_file().and_then(number)).unwrap_or_default()
 }
 
 /// Creates the engine of osis scripts, without objects.

@@ -2,11 +2,13 @@
 //! versions. A job that names one gets the text and the settings when it is submitted.
 
 mod definition;
+mod parameter_kind;
 mod parameters;
 
 pub use super::script_use::{ScriptName, ScriptUse};
 pub use definition::{PublishedScript, ScriptDefinition, ScriptStory, VersionOfScript, digest_of};
-pub use parameters::{Parameter, ParameterKind, Parameters};
+pub use parameter_kind::{Items, ParameterKind};
+pub use parameters::{Parameter, Parameters};
 
 /// The maximum number of published scripts.
 pub const SCRIPTS_MAX: usize = 500;

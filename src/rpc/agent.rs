@@ -5,8 +5,12 @@
 
 mod course;
 mod published;
+mod resources;
+mod results;
+mod schema;
 mod tools;
 mod types;
+mod written;
 
 use std::sync::Arc;
 
@@ -39,6 +43,8 @@ const INSTRUCTIONS: &str = "Runs scripts as jobs, with limits of time and memory
 
 /// Codes of errors that the protocol adds to JSON-RPC.
 pub(super) mod agent_code {
+    /// There is no such resource.
+    pub(in crate::rpc) const NO_RESOURCE: i32 = -32002;
     /// The headers of a request and its body differ.
     pub(in crate::rpc) const HEADER_MISMATCH: i32 = -32020;
     /// The server does not speak the version.
@@ -109,6 +115,17 @@ impl AgentServer {
                 json!({ "tools": all, "ttlMs": KEPT_MS, "cacheScope": "private" })
             }
             "tools/call" => tools::call(self, params).await?,
+            "resources/list" => resources::list(self).await?,
+            "resources/templates/list" => resources::templates(),
+            "resources/read" => resources::read(self, &params).await?,
+            "prompts/list" => {
+                let types = types::AgentTypes::of(&self.context).await;
+                json!({ "prompts": published::prompts(&self.context, &types).await })
+            }
+            "prompts/get" => {
+                let types = types::AgentTypes::of(&self.context).await;
+                published::prompt(&self.context, &types, &params).await?
+            }
             _ => {
                 let message = format!("there is no method `{}`", shown(method));
                 return Err(RpcError::new(code::METHOD_NOT_FOUND, message));
@@ -206,7 +223,7 @@ fn discovered(instructions: &str) -> Value {
 }
 
 fn about(instructions: &str) -> Map<String, Value> {
-    let capabilities = json!({ "tools": {} });
+    let capabilities = json!({ "tools": {}, "resources": {}, "prompts": {} });
     [("capabilities", capabilities), ("instructions", json!(instructions))]
         .map(|(name, value)| (name.to_owned(), value))
         .into_iter()

@@ -92,7 +92,8 @@ pub(super) async fn call(
             if begins { (session_header(), response).into_response() } else { response }
         }
         Some(Err(error)) => failed(id, &error, is_modern),
-        None => failed(id, &RpcError::new(code::INVALID_REQUEST, "the call was cancelled"), false),
+        // A cancelled request has no answer.
+        None => StatusCode::ACCEPTED.into_response(),
     }
 }
 
@@ -206,7 +207,11 @@ fn checked(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), RpcE
     if text(headers, METHOD) != Some(method) {
         return differs("Mcp-Method");
     }
-    let name = params["name"].as_str().filter(|_| method == "tools/call");
+    let name = match method {
+        "tools/call" | "prompts/get" => params["name"].as_str(),
+        "resources/read" => params["uri"].as_str(),
+        _ => None,
+    };
     if name.is_some() && text(headers, NAME).and_then(decoded).as_deref() != name {
         return differs("Mcp-Name");
     }

@@ -153,7 +153,7 @@ fn findings(found: &[Finding]) -> Markup {
         } @else {
             div.note-err #why role="alert" {
                 @for of in found {
-                    @if of.line > 0 { p { "Line " (of.line) ", column " (of.column) } }
+                    @if of.column > 0 { p { "Line " (of.line) ", column " (of.column) } }
                     pre { (of.message) }
                 }
             }

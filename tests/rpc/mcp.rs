@@ -74,6 +74,12 @@ fn agent_runs_scripts_looks_at_jobs_and_is_told_of_its_mistakes() {
             tool(3, "follow_job", json!({ "id": id, "wait": 0 })),
             tool(4, "wait_job", json!({ "id": id })),
             tool(5, "script_types", json!({})),
+            tool(6, "check_script", json!({ "script": "x = 1\ny = = 2", "script_type": "python" })),
+            tool(
+                7,
+                "check_script",
+                json!({ "script": "let x = 1;\nlet = 2;", "script_type": "osis" }),
+            ),
         ],
     );
     let found = |place: usize| looked[place]["result"]["structuredContent"].clone();
@@ -82,6 +88,8 @@ fn agent_runs_scripts_looks_at_jobs_and_is_told_of_its_mistakes() {
     assert_eq!(found(2)["lines"][0]["line"], "hi");
     assert_eq!(found(3)["output"], "42");
     assert!(found(4)["types"].as_array().expect("types").contains(&json!("osis")));
+    let lines = [5, 6].map(|place| found(place)["errors"][0]["line"].clone());
+    assert_eq!(lines, [json!(2), json!(2)], "counted from 1, also by another program");
 }
 
 #[test]
@@ -126,6 +134,104 @@ fn agent_has_the_rights_of_its_token() {
     hero.run(&["mcp", "--token", "hero_none"]).code(77);
 }
 
+/// Writes a page of text, a table that is larger than what comes in one answer, an image and an archive.
+const FILES: &str = r#"
+import os
+folder = os.environ["HERO_OUTPUT_DIR"]
+def write(name, data):
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data)
+write("page.txt", "1234567\u00e9\n".encode() * 5000)
+write("table.csv", b"1,2,3\n" * 400000)
+write("plot.png", b"\x89PNG\r\n\x1a\n" + bytes(100))
+write("all.zip", b"PK\x03\x04" + bytes(range(256)))
+print("x" * 5_000_000)
+"#;
+
+#[test]
+fn agent_reads_large_outputs_and_files_as_text_in_parts_images_and_links() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.output_size_max", "\"8MiB\"");
+    let _actor = hero.actor("python-default-1").start();
+    let script = json!({ "script": FILES, "script_type": "python" });
+    let ran = talk(&hero, &[], &[tool(1, "run_script", script)]).remove(0);
+    let ran = &ran["result"];
+    assert!(ran.to_string().len() < 40_000, "it is cut: {} bytes", ran.to_string().len());
+    let about = &ran["structuredContent"];
+    assert_eq!((&about["output_bytes"], &about["output"]), (&json!(5_000_000), &Value::Null));
+    let said = |part: usize| ran["content"][part]["text"].as_str().expect("text").to_owned();
+    assert_eq!(said(0), "x".repeat(32 << 10));
+    assert_eq!(said(1), "4967232 bytes more: job_output with `offset` 32768");
+    assert!(
+        said(2).starts_with("files for get_file: ") && said(2).contains("plot.png (108 bytes)")
+    );
+    let id = about["id"].clone();
+    let file = |name: &str, offset: u64| json!({ "id": id, "name": name, "offset": offset });
+    let answers = talk(
+        &hero,
+        &[],
+        &[
+            tool(1, "get_file", file("page.txt", 0)),
+            tool(2, "get_file", file("page.txt", 32_767)),
+            tool(3, "get_file", file("table.csv", 2_399_994)),
+            tool(4, "get_file", file("plot.png", 0)),
+            tool(5, "get_file", file("all.zip", 0)),
+            tool(6, "job_output", json!({ "id": id, "offset": 4_999_999 })),
+            tool(7, "get_job", json!({ "id": id })),
+            tool(8, "get_file", json!({ "id": id, "name": "page.txt", "limit": 1 })),
+        ],
+    );
+    let content = |place: usize, part: usize| answers[place]["result"]["content"][part].clone();
+    let page = content(0, 0)["text"].as_str().expect("text").to_owned();
+    // The last character would be cut in two.
+    assert_eq!(
+        (page.len(), content(0, 1)["text"].is_string()),
+        (32_767, true),
+        "{}",
+        content(0, 1)
+    );
+    assert_eq!(answers[0]["result"]["structuredContent"]["next"], 32_767);
+    assert!(
+        content(1, 0)["text"].as_str().expect("text").starts_with("\u{e9}\n1234"),
+        "{}",
+        content(1, 0)
+    );
+    assert_eq!(content(2, 0)["text"], "1,2,3\n");
+    assert_eq!(content(2, 1), Value::Null, "nothing is left");
+    assert_eq!(
+        (content(3, 0)["type"].clone(), content(3, 0)["mimeType"].clone()),
+        (json!("image"), json!("image/png"))
+    );
+    let link = content(4, 0);
+    assert_eq!((&link["type"], &link["size"]), (&json!("resource_link"), &json!(260)));
+    assert_eq!(content(5, 0)["text"], "x");
+    assert!(content(6, 0)["text"].as_str().expect("text").contains("bytes more"));
+    assert_eq!(answers[7]["result"]["isError"], true, "a limit that is too small");
+    // The link leads to the file, and beside it stand the job and its log.
+    let read = |id: u64, uri: &Value| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": uri } });
+    let (job, _) =
+        link["uri"].as_str().and_then(|uri| uri.split_once("/files/")).expect("of a job");
+    let found = talk(
+        &hero,
+        &[],
+        &[
+            read(1, &link["uri"]),
+            read(2, &json!(job)),
+            read(3, &json!(format!("{job}/log"))),
+            read(4, &json!(format!("{job}none"))),
+            read(5, &json!("file:///etc/passwd")),
+            json!({ "jsonrpc": "2.0", "id": 6, "method": "resources/list" }),
+        ],
+    );
+    let first = |place: usize| found[place]["result"]["contents"][0].clone();
+    assert!(first(0)["blob"].as_str().expect("Base64").starts_with("UEsDBA"));
+    assert!(first(1)["text"].as_str().expect("JSON").contains("\"status\":\"finished\""));
+    assert_eq!(first(2)["mimeType"], "text/plain");
+    assert!(found[3]["error"].is_object());
+    assert_eq!(found[4]["error"]["code"], -32002);
+    assert_eq!(found[5]["result"]["resources"][0]["uri"], json!(job));
+}
+
 const CLIENT: &str = r#"
 import asyncio, os, sys
 from mcp import ClientSession, StdioServerParameters
@@ -142,6 +248,18 @@ async def main():
         assert done.content[0].text == "42", done
         wrong = await session.call_tool("run_script", {"script": "throw \"no luck\"", "script_type": "osis"})
         assert "no luck" in wrong.content[0].text, wrong
+        resources = (await session.list_resources()).resources
+        read = await session.read_resource(resources[-1].uri)
+        assert '"output":"42"' in read.contents[0].text, read
+        assert len((await session.list_resource_templates()).resource_templates) == 3
+        prompts = (await session.list_prompts()).prompts
+        assert [(of.name, of.arguments[0].name, of.arguments[0].required) for of in prompts] == [("sum", "rows", True)], prompts
+        asked = await session.get_prompt("sum", {"rows": "[1, 2]"})
+        assert "call_sum" in asked.messages[0].content.text, asked
+        called = await session.call_tool("call_sum", {"rows": [1, 2]})
+        assert called.content[0].text == "2", called
+        refused = await session.call_tool("call_sum", {"rows": [1, "a"]})
+        assert '"a"' in refused.content[0].text, refused
         print("done")
 
 asyncio.run(main())
@@ -156,6 +274,9 @@ fn official_python_client_lists_tools_and_runs_scripts() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");
     let _actor = hero.actor("osis-default-1").start();
+    let sum = "// /// hero\n// description = \"Counts rows\"\n// [params.rows]\n// type = \"array\"\n\
+               // items = { type = \"integer\" }\n// required = true\n// ///\nparams.rows.len()\n";
+    hero.run_with_input(&["script", "publish", "sum", "-", "-t", "osis"], sum).code(0);
     let done = Command::new(pypi().expect("found"))
         .args(["-c", CLIENT, env!("CARGO_BIN_EXE_hero")])
         .env("HERO_CONFIG", hero.config_file())

@@ -36,9 +36,9 @@ pub struct Finding {
     /// The file of an imported module that has it; absent for the script itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line, from 1; 0 if the text names it.
+    /// The line, from 1; 0 if the program that checks the script names none.
     pub line: usize,
-    /// The column, from 1.
+    /// The column, from 1; 0 if it is not known, and then the message has the place too.
     pub column: usize,
     /// The mistake.
     pub message: String,

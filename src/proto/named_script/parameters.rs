@@ -7,10 +7,9 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
+use super::parameter_kind::{Items, ParameterKind};
 use crate::proto::job::Params;
-use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::text::{did_you_mean, nearest, shown};
-use crate::proto::word_table::words;
 
 /// The maximum number of parameters of a script.
 const PARAMETERS_MAX: usize = 64;
@@ -22,54 +21,6 @@ const PATTERN_BYTES_MAX: usize = 256;
 const PROGRAM_BYTES_MAX: usize = 256 << 10;
 /// The longest description of a parameter, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 500;
-
-words! {
-    /// The type of a parameter's value, as JSON Schema names it.
-    #[derive(Deserialize)]
-    ParameterKind;
-    /// Text.
-    String = "string",
-    /// A whole number.
-    Integer = "integer",
-    /// Any number.
-    Number = "number",
-    /// True or false.
-    Boolean = "boolean",
-    /// A list of any values.
-    Array = "array",
-    /// An object of any values.
-    Object = "object",
-}
-
-impl ParameterKind {
-    fn has(self, value: &Value) -> bool {
-        match self {
-            Self::String => value.is_string(),
-            // As JSON Schema has it, 1.0 is a whole number.
-            Self::Integer => {
-                value.is_i64()
-                    || value.is_u64()
-                    || value.as_f64().is_some_and(|of| of.fract() == 0.0)
-            }
-            Self::Number => value.is_number(),
-            Self::Boolean => value.is_boolean(),
-            Self::Array => value.is_array(),
-            Self::Object => value.is_object(),
-        }
-    }
-
-    /// Reads a word; `None` if it is no value of this type, or is text anyway.
-    fn of_word(self, word: &str) -> Option<Value> {
-        if self == Self::String || refuse_wide_integers(word.as_bytes()).is_err() {
-            return None;
-        }
-        serde_json::from_str(word).ok().filter(|value| self.has(value))
-    }
-
-    fn is_number(self) -> bool {
-        matches!(self, Self::Integer | Self::Number)
-    }
-}
 
 /// One declared parameter, with the words of JSON Schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,6 +56,9 @@ pub struct Parameter {
     /// A regular expression that finds something in the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// The members of a list; anything without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Items>,
 }
 
 fn text() -> ParameterKind {
@@ -229,6 +183,7 @@ impl Parameter {
             ("minLength", self.min_length.is_some() && !is_text, "string"),
             ("maxLength", self.max_length.is_some() && !is_text, "string"),
             ("pattern", self.pattern.is_some() && !is_text, "string"),
+            ("items", self.items.is_some() && self.kind != ParameterKind::Array, "array"),
         ];
         if let Some((word, _, kinds)) = misplaced.iter().find(|(_, is_wrong, _)| *is_wrong) {
             return Err(format!("{word} is for {kinds}, the type is {}", self.kind.as_str()));
@@ -294,6 +249,11 @@ impl Parameter {
                 return wrong(format!("is too {}", if below { "small" } else { "large" }));
             }
         }
+        if let Some((items, values)) = self.items.as_ref().zip(value.as_array())
+            && let Some(other) = values.iter().find(|value| !items.kind.has(value))
+        {
+            return wrong(format!("has {}", brief(other)));
+        }
         let Some(text) = value.as_str() else { return Ok(()) };
         let chars = text.chars().count() as u64;
         if self.min_length.is_some_and(|least| chars < u64::from(least)) {
@@ -318,6 +278,9 @@ impl Parameter {
             return format!("one of {}{more}", values.join(", "));
         }
         let mut text = self.kind.as_str().to_owned();
+        if let Some(items) = &self.items {
+            let _ = write!(text, " of {}", items.kind.as_str());
+        }
         match (&self.minimum, &self.maximum) {
             (Some(least), Some(most)) => drop(write!(text, " from {least} to {most}")),
             (Some(least), None) => drop(write!(text, " of at least {least}")),
@@ -341,6 +304,10 @@ impl Parameter {
         schema["type"] = json!(self.kind.as_str());
         if let Some(members) = schema.as_object_mut() {
             members.remove("required");
+        }
+        // Some models refuse a list without it.
+        if self.kind == ParameterKind::Array && self.items.is_none() {
+            schema["items"] = json!({});
         }
         schema
     }

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::caller::Scope;
 use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code, shown};
 use super::types::AgentTypes;
-use crate::proto::named_script::{Parameters, ScriptName, VersionOfScript};
+use crate::proto::named_script::{Parameter, Parameters, ScriptName, VersionOfScript};
 
 /// Begins the names of these tools: no other tool has such a name.
 const PREFIX: &str = "call_";
@@ -24,16 +25,60 @@ pub(super) fn run_params(name: &ScriptName, arguments: &Map<String, Value>) -> V
 
 /// Lists the tools of the scripts that the agent may run, by name. Without an answer of Redis there are none.
 pub(super) async fn list(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
+    let usable = usable(context, types).await;
+    usable.iter().take(TOOLS_MAX).map(|(name, script)| described(name, script, types)).collect()
+}
+
+/// The scripts that the agent may run.
+async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, VersionOfScript)> {
     if !context.caller.scopes.has(Scope::Submit) {
         return Vec::new();
     }
-    let scripts = context.client.published_scripts().await.unwrap_or_default();
-    let may_run = |script: &VersionOfScript| {
+    let mut scripts = context.client.published_scripts().await.unwrap_or_default();
+    scripts.retain(|(_, script)| {
         let script_type = script.definition.script_type.as_str();
         context.sees_script(script) && types.names.iter().any(|name| name == script_type)
+    });
+    scripts
+}
+
+/// Lists a prompt for each of these scripts: a person chooses it, and the agent runs the script.
+pub(super) async fn prompts(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
+    let prompt = |(name, script): &(ScriptName, VersionOfScript)| {
+        let declared = script.definition.params.iter().flat_map(|params| &params.0);
+        let argument = |(name, of): (&String, &Parameter)| json!({ "name": name, "description": of.description, "required": of.required });
+        json!({
+            "name": name,
+            "description": script.definition.description,
+            "arguments": declared.map(argument).collect::<Vec<_>>(),
+        })
     };
-    let usable = scripts.iter().filter(|(_, script)| may_run(script));
-    usable.take(TOOLS_MAX).map(|(name, script)| described(name, script, types)).collect()
+    usable(context, types).await.iter().take(TOOLS_MAX).map(prompt).collect()
+}
+
+/// Returns the message of a prompt: it asks for a call of the tool of its script.
+pub(super) async fn prompt(
+    context: &CallContext,
+    types: &AgentTypes,
+    params: &Value,
+) -> Result<Value, RpcError> {
+    let usable = usable(context, types).await;
+    let Some((name, script)) = usable.iter().find(|(name, _)| params["name"] == name.as_str())
+    else {
+        let name = shown(params["name"].as_str().unwrap_or_default());
+        let message = format!("there is no prompt `{name}`; prompts/list shows all");
+        return Err(RpcError::new(code::INVALID_PARAMS, message));
+    };
+    let about = about(&script.definition.description);
+    let arguments = match &params["arguments"] {
+        Value::Object(given) if !given.is_empty() => {
+            format!("with these parameters: {}", Value::Object(given.clone()))
+        }
+        _ => "; ask me for the parameters that it needs".to_owned(),
+    };
+    let text = format!("{about}Call the tool {PREFIX}{name} {arguments}.").replace(" ;", ";");
+    let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
+    Ok(json!({ "description": script.definition.description, "messages": [message] }))
 }
 
 /// Returns what a script says about itself as sentences before others; nothing if it says nothing.

@@ -9,7 +9,7 @@ use super::super::method::Method;
 use super::super::rpc_error::{RpcError, code};
 use super::super::table::MethodTable;
 use super::types::AgentTypes;
-use super::{AgentServer, published};
+use super::{AgentServer, published, results, schema, written};
 use crate::proto::job::{JobId, SETTINGS};
 use crate::proto::text::{did_you_mean, meant, shown};
 
@@ -59,7 +59,11 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "extension",
 ];
 
-const TOOLS: [AgentTool; 19] = tools! {
+/// The filters of jobs that agents need; the tool takes the others too.
+const FILTERS_TAKEN: [&str; 7] =
+    ["status", "script_type", "name", "caller", "since", "limit", "cursor"];
+
+const TOOLS: [AgentTool; 20] = tools! {
     /// Runs a script and returns its output, or its error and log. If it takes longer than `wait`, returns the id
     /// of the job, which goes on; a cancel stops it. Files that the script leaves in the folder $HERO_OUTPUT_DIR
     /// are kept: job_files, get_file. A Python script may name packages of PyPI at its head (PEP 723).
@@ -78,7 +82,9 @@ const TOOLS: [AgentTool; 19] = tools! {
     "follow_job", "job.log", Reads;
     /// Lists the files of a job: those that its script left, and those that it was given.
     "job_files", "job.files", Reads;
-    /// Returns a file of a job, in Base64; of one beyond 1 MiB its size and the path where the API has it.
+    /// Returns the output of a job, also one that is too long for run_script or get_job.
+    "job_output", "job.output", Reads;
+    /// Returns a file of a job: text in parts of 32 KiB, an image as such, of any other its size and address.
     "get_file", "job.file", Reads;
     /// Stops a job, waiting or running.
     "stop_job", "job.stop", Changes;
@@ -111,11 +117,12 @@ const TOOLS: [AgentTool; 19] = tools! {
 /// The tool that runs a script and waits for its end.
 pub(super) const RUN: &str = "run_script";
 const FOLLOW: &str = "follow_job";
+const FILE: &str = "get_file";
+const OUTPUT: &str = "job_output";
+const LIST: &str = "list_jobs";
 const START_SESSION: &str = "start_session";
 /// The longest wait for lines of a log.
 const FOLLOW_MAX: Duration = Duration::from_secs(30);
-/// The lines of a log that come with the end of a script.
-const LOG_LINES: usize = 200;
 
 /// Returns the description of every tool.
 pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
@@ -167,15 +174,16 @@ impl AgentTool {
                 script_type["description"] = json!(format!("Script type; not sandboxed: {names}"));
             }
         }
-        if self.name == FOLLOW {
-            let wait = json!({
-                "description": "The longest time to wait for a line, in seconds, up to 30; 10 without it",
-                "type": "number",
-            });
-            properties.insert("wait".to_owned(), wait);
+        if self.name == LIST {
+            properties.retain(|name, _| FILTERS_TAKEN.contains(&name.as_str()));
         }
+        properties.extend(
+            self.own_arguments().into_iter().map(|(name, schema)| (name.to_owned(), schema)),
+        );
         schema.insert("properties".to_owned(), Value::Object(properties));
-        Value::Object(schema)
+        let mut schema = Value::Object(schema);
+        schema::shorten(&mut schema);
+        schema
     }
 
     /// Returns the error of an argument that the tool does not have.
@@ -184,7 +192,8 @@ impl AgentTool {
         let own = method.into_iter().flat_map(|method| &method.names).map(String::as_str);
         let submits = self.kind == ToolKind::Submits;
         let own = own.filter(|own| !submits || *own != "job");
-        let own = own.chain((self.name == FOLLOW).then_some("wait"));
+        let further = self.own_arguments();
+        let own = own.chain(further.iter().map(|(name, _)| *name));
         let settings: &[&str] = if submits { &SETTINGS_TAKEN } else { &[] };
         let known: Vec<&str> = settings.iter().copied().chain(own).collect();
         let hint = match meant(name, known.iter().copied()) {
@@ -222,6 +231,41 @@ impl AgentTool {
             *field = json!(own);
         }
         error
+    }
+
+    /// Calls it and returns its result.
+    async fn call(
+        &self,
+        server: &AgentServer,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, RpcError> {
+        match self.name {
+            FOLLOW => return follow(server, arguments).await.map(results::of_values),
+            FILE => return written::file(server, arguments).await,
+            OUTPUT => return written::output(server, arguments).await,
+            _ => {}
+        }
+        let found = server.call(self.method, self.params(&server.table, arguments)?).await?;
+        match self.method {
+            "job.run" => written::ended(server, &found).await,
+            "session.run" => Ok(written::ran_in_session(&found)),
+            _ => Ok(results::of_values(found)),
+        }
+    }
+
+    /// The arguments that it has beside the parameters of its method.
+    fn own_arguments(&self) -> Vec<(&'static str, Value)> {
+        match self.name {
+            FOLLOW => vec![(
+                "wait",
+                json!({
+                    "description": "The longest time to wait for a line, in seconds, up to 30; 10 without it",
+                    "type": "number",
+                }),
+            )],
+            FILE | OUTPUT => written::part_schema().to_vec(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the parameters of its method.
@@ -262,67 +306,20 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return wrong("the arguments are not an object".to_owned()),
     };
-    let called = match (tool.name, published) {
-        (_, Some(name)) => server.call(tool.method, published::run_params(&name, &arguments)).await,
-        (FOLLOW, None) => follow(server, arguments).await,
-        (_, None) => match tool.params(&server.table, arguments) {
-            Ok(params) => server.call(tool.method, params).await,
-            Err(error) => Err(error),
-        },
+    let called = match published {
+        Some(name) => {
+            let ran = server.call(tool.method, published::run_params(&name, &arguments)).await;
+            match ran {
+                Ok(job) => written::ended(server, &job).await,
+                Err(error) => Err(error),
+            }
+        }
+        None => tool.call(server, arguments).await,
     };
-    Ok(match called {
-        Err(error) => {
-            let error = tool.in_its_names(&server.table, error);
-            result(true, &error.message, &json!({ "error": error }))
-        }
-        Ok(job) if tool.method == "job.run" => ended(server, &job).await,
-        Ok(ran) if tool.method == "session.run" => ran_in_session(&ran),
-        Ok(found) => result(false, &found.to_string(), &found),
-    })
-}
-
-fn result(is_error: bool, text: &str, structured: &Value) -> Value {
-    json!({
-        "content": [{ "type": "text", "text": text }],
-        "structuredContent": structured,
-        "isError": is_error,
-    })
-}
-
-/// The result of a script: its output; or its error and the last lines of its log.
-async fn ended(server: &AgentServer, job: &Value) -> Value {
-    let params = json!({ "id": job["id"] });
-    let log = server.call("job.log", params).await.unwrap_or_default();
-    let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts = lines.iter().filter(|line| line.get("progress").is_none());
-    let texts: Vec<&str> = texts.filter_map(|line| line["line"].as_str()).collect();
-    let log = texts[texts.len().saturating_sub(LOG_LINES)..].join("\n");
-    let mut found = json!({ "id": job["id"], "status": job["status"], "log": log });
-    for name in ["output", "output_encoding", "error", "exit_code"] {
-        if let Some(value) = job.get(name) {
-            found[name] = value.clone();
-        }
-    }
-    let text = |name: &str| job[name].as_str().unwrap_or_default();
-    match text("status") {
-        "finished" => result(false, text("output"), &found),
-        "error" => result(true, &format!("{}\n{log}", text("error")), &found),
-        status => {
-            let id = text("id");
-            let message =
-                format!("job {id} is {status} and goes on: wait_job, follow_job or stop_job");
-            result(false, &message, &found)
-        }
-    }
-}
-
-/// The result of a script that ran in a session: what it wrote.
-fn ran_in_session(ran: &Value) -> Value {
-    let text = ran["output"].as_str().unwrap_or_default();
-    match (&ran["exit_code"], text) {
-        (code, "") if *code != 0 => result(true, &format!("exit code {code}"), ran),
-        (code, text) => result(*code != 0, text, ran),
-    }
+    Ok(called.unwrap_or_else(|error| {
+        let error = tool.in_its_names(&server.table, error);
+        results::of_error(&error.message, &json!({ "error": error }))
+    }))
 }
 
 /// Returns the lines of a log after a place; if there are none yet, waits for some.
@@ -407,6 +404,8 @@ mod tests {
             assert_eq!(schema["type"], "object", "{tool}");
             assert!(schema["properties"].is_object(), "{tool}");
             assert!(!schema.to_string().contains("$ref"), "{tool}");
+            let bytes = schema.to_string().len();
+            assert!(tool["name"] != LIST || bytes < 1500, "{bytes} bytes: {schema}");
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 assert!(property["description"].is_string(), "{} {name}", tool["name"]);
             }

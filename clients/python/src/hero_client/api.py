@@ -211,9 +211,9 @@ class FileContent(_FileContentRequired, total=False):
 
 class _FindingDocumentRequired(TypedDict):
     line: int
-    """The line, from 1; 0 if the text names it."""
+    """The line, from 1; 0 if the program that checks the script names none."""
     column: int
-    """The column, from 1."""
+    """The column, from 1; 0 if it is not known, and then the message has the place too."""
     message: str
     """The mistake."""
 
