@@ -31,9 +31,9 @@ use crate::proto::target::{ActorId, Group, Instance, ScriptType};
                         Everything is removed afterwards, including the jobs. With --keep DIR everything is in DIR: the\n\
                         jobs, tokens and logs, the address of the page, and the configuration, DIR/hero.toml, which is\n\
                         made by the first run and yours to change; --config FILE replaces it. The next run with the same\n\
-                        DIR continues there: jobs that wait run, those that ran are run again. A changed configuration is taken\n\
-                        over at the next start, or as by a service that is reloaded: kill -HUP PID. Periodic jobs are in DIR/cron.d, secrets in DIR/secrets, and\n\
-                        scripts with a name in DIR/scripts."
+                        DIR continues there: jobs that wait run, those that ran are run again. A changed configuration\n\
+                        is taken over at the next start, or as by a service that is reloaded: kill -HUP PID. Periodic\n\
+                        jobs are in DIR/cron.d, secrets in DIR/secrets, and scripts with a name in DIR/scripts."
 )]
 pub(super) struct Dev {
     /// Print the log of the daemons

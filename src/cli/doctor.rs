@@ -41,7 +41,7 @@ impl Doctor {
                 findings.extend(machine::findings(config, global));
                 findings.extend(units::findings(global));
                 let of_redis =
-                    async { Ok(namespace::findings(config, &hung::running(global)).await) };
+                    async { Ok(namespace::findings(config, &hung::running(global, config)).await) };
                 findings.extend(super::block_on(of_redis)?);
             }
         }

@@ -40,7 +40,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 #[command(after_help = ["Examples:\n  hero exec -t osis -e '40 + 2'\n  \
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
-                        hero exec -- df -h /home\n  \
+                        hero exec -- du -sh /usr/share/doc\n  \
                         hero exec --param region=north --param retries:=3 report.py\n  \
                         hero exec --explain report.py\n  \
                         hero exec --uses deploy@3 --param host=web1\n  \
@@ -49,8 +49,8 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
     "\n\nThe exit code of a failed job is its script's, from 1 to 63, or 128 and the\n\
-                        number of the signal that ended it; else it is 1, also for a script's own 64 to 127. Hero's own codes: 2 wrong\n\
-                        usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
+                        number of the signal that ended it; else it is 1, also for a script's own 64 to 127. Hero's own\n\
+                        codes: 2 wrong usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
     pub(super) options: JobOptions,

@@ -73,10 +73,8 @@ pub(super) struct FurtherOptions {
     settings: SettingOptions,
     #[command(flatten)]
     given: Given,
-    /// The earliest time to start, this long from now by Redis's clock
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    #[arg(conflicts_with = "at", help_heading = WHEN)]
-    delay: Option<String>,
+    #[command(flatten)]
+    delay: DelayOption,
     /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
     #[arg(requires = "at", help_heading = WHEN)]
@@ -86,6 +84,25 @@ pub(super) struct FurtherOptions {
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
     #[arg(long, help_heading = WHAT)]
     check: bool,
+}
+
+/// The delay of one job.
+#[derive(Debug, Args)]
+pub(super) struct DelayOption {
+    /// The earliest time to start, this long from now by Redis's clock
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "at", help_heading = WHEN)]
+    delay: Option<String>,
+}
+
+impl DelayOption {
+    /// Delays a job, if one is given.
+    pub(super) fn apply(&self, job: &mut Job) -> Result<(), Error> {
+        let Some(delay) = &self.delay else { return Ok(()) };
+        let wrong = |why: String| Error::new(Exit::Data, format!("--delay: {why}"));
+        let delay = parse_duration(delay).map_err(|error| wrong(error.to_string()))?;
+        set_delay(job, delay).map_err(|error| wrong(error.reason))
+    }
 }
 
 impl JobOptions {
@@ -139,11 +156,7 @@ impl JobOptions {
         }
         config.check_asked(&spec).map_err(|error| of_option(error.into()))?;
         let mut job = Job::from(spec);
-        if let Some(delay) = &further.delay {
-            let wrong = |why: String| Error::new(Exit::Data, format!("--delay: {why}"));
-            let delay = parse_duration(delay).map_err(|error| wrong(error.to_string()))?;
-            set_delay(&mut job, delay).map_err(|error| wrong(error.reason))?;
-        }
+        further.delay.apply(&mut job)?;
         Ok(job)
     }
 

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
 
 use super::Cli;
-use crate::proto::job::Setting;
+use crate::proto::job::{FieldKind, Setting};
 
 /// The tip for an argument of a script that stands before `--`.
 const OF_SCRIPT: &str = "arguments of the script come after --: hero exec report.py -- north";
@@ -74,7 +74,13 @@ fn of_set(command: &Command, word: &str) -> Option<String> {
     let set = command.get_arguments().find(|arg| arg.get_long() == Some("set"))?;
     let form = set.get_value_names()?.first()?.replace("FIELD", "NAME");
     Setting::named(&name)?;
-    Some(format!("a setting of the job is given by --set {}", form.replace("NAME", &name)))
+    let value = match Setting::named(&name)?.kind {
+        FieldKind::Map | FieldKind::Object => "'{\"NAME\": \"VALUE\"}'",
+        FieldKind::List | FieldKind::Texts => "'[\"VALUE\"]'",
+        _ => "VALUE",
+    };
+    let form = form.replace("NAME", &name).replace("VALUE", value);
+    Some(format!("a setting of the job is given by --set {form}"))
 }
 
 /// Returns the command that words name, with its name.
@@ -109,6 +115,7 @@ mod tests {
             ("hero submit a.sh --retries -1", "--retries takes no value below zero, such as -1"),
             ("hero submit a.sh --timeout -5s", "--timeout takes no value below zero, such as -5s"),
             ("hero job edit a --limit-key A", "--set limit_key=VALUE"),
+            ("hero job edit a --env A=1", "--set env='{\"NAME\": \"VALUE\"}'"),
             ("hero graph retry a --timeout 3s", "--set JOB.timeout=VALUE"),
         ] {
             let args = line.split(' ').map(OsString::from);

@@ -169,6 +169,7 @@ fn first_line(path: &Path) -> Result<String, Error> {
     let read = File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_end(&mut bytes));
     read.map_err(|error| unreadable(path, &error))?;
     let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_start_matches('\u{feff}');
     Ok(text.lines().next().unwrap_or_default().trim_end().to_owned())
 }
 

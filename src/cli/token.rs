@@ -42,11 +42,11 @@ pub(super) enum TokenCommand {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero token new ci --scope read,submit --expires 90d --type python\n  \
-                        hero token new night --scope operate\n\n\
+                        hero token new night --scope read,submit,operate\n\n\
                         read looks at everything, or with --type, --group, --caller or --context at what is within them alone; \
                         submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
-                        stops, retries and deletes its own; operate changes any job, queue and actor; admin does what cannot be undone for \
-                        many jobs. The name becomes caller_id of the jobs."
+                        stops, retries and deletes its own; operate changes queues and actors, and with submit any job; admin does what cannot be undone for \
+                        many jobs. No scope includes another. The name becomes caller_id of the jobs."
 )]
 pub(super) struct NewTokenCommand {
     /// The name of the token

@@ -179,15 +179,15 @@ impl Client {
     /// Resumes a queue that is paused by its name. Returns whether it was.
     ///
     /// # Errors
-    /// [`ClientError::PausedByRule`] if it stays paused; [`ClientError::Store`].
+    /// [`ClientError::PausedByRule`] if it would stay paused, and then nothing is changed; [`ClientError::Store`].
     pub async fn resume_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
-        let one = std::slice::from_ref(queue);
-        let news = self.shards.each(|store| store.resume(one)).await?;
-        self.note("queue.resume", queue).await;
         let pauses = self.pauses().await?;
         if let Some(rule) = pauses.rules.into_iter().find(|rule| rule.covers(queue)) {
             return Err(ClientError::PausedByRule { queue: queue.clone(), rule });
         }
+        let one = std::slice::from_ref(queue);
+        let news = self.shards.each(|store| store.resume(one)).await?;
+        self.note("queue.resume", queue).await;
         Ok(news.concat().contains(&true))
     }
 

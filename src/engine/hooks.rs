@@ -22,6 +22,8 @@ use crate::proto::units::format_duration;
 
 /// The variable of `after` with the outcome of the attempt.
 const OUTCOME: &str = "HERO_OUTCOME";
+/// The variables that Hero gives the jobs of periodic jobs. Of any other name, such as `HERO_CONFIG`, the submitter chooses the value.
+const OF_FIRINGS: [&str; 2] = ["HERO_CRON", "HERO_CRON_DUE"];
 /// The largest part of an error in it: the system bounds a variable.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 /// The time of `after` in a unit that stops: little of its drain is left.
@@ -42,7 +44,7 @@ pub(super) struct HookedEngine {
 enum JobDataFor {
     /// An interpreter that starts no program: the variables are values.
     Interpreter,
-    /// An interpreter that may start programs: those variables whose names begin with `HERO_`.
+    /// An interpreter that may start programs: the variables of a firing alone.
     InterpreterOfPrograms,
     /// A program: the same, and all of them as JSON on its standard input.
     Program,
@@ -103,7 +105,7 @@ impl JobDataFor {
     fn variables(self, job: &Script<'_>) -> BTreeMap<String, String> {
         let mut env = job.env.clone();
         if self != Self::Interpreter {
-            env.retain(|name, _| name.starts_with("HERO_"));
+            env.retain(|name, _| OF_FIRINGS.contains(&name.as_str()));
         }
         env
     }

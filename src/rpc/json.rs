@@ -170,8 +170,8 @@ async fn batch(
     for request in requests {
         let response = match request {
             Err(response) => Some(response),
-            Ok(Request { id: Some(id), .. }) if text.len() > BATCH_BYTES_MAX => {
-                Some(response(id, Err(not_called())))
+            Ok(Request { id, .. }) if text.len() > BATCH_BYTES_MAX => {
+                id.map(|id| response(id, Err(not_called())))
             }
             Ok(Request { id, method, params }) => {
                 let result = call(service, sender, &method, params).await;

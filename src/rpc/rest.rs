@@ -56,7 +56,9 @@ pub(super) async fn serve(
     };
     match answered {
         Ok(response) => response,
-        Err((status, error)) => asking_for_token(json_response(status, &json!({ "error": error }))),
+        Err((status, error)) => {
+            asking_for_token(json_response(status, json!({ "error": error }).to_string()))
+        }
     }
 }
 
@@ -110,7 +112,8 @@ fn method_not_allowed(path: &str, response: &Response) -> Response {
         takes.replace(',', ", ")
     );
     let error = RpcError::new(code::METHOD_NOT_FOUND, message);
-    let mut told = json_response(StatusCode::METHOD_NOT_ALLOWED, &json!({ "error": error }));
+    let mut told =
+        json_response(StatusCode::METHOD_NOT_ALLOWED, json!({ "error": error }).to_string());
     told.headers_mut().extend(allowed.map(|allowed| (header::ALLOW, allowed)));
     told
 }
@@ -157,13 +160,14 @@ async fn answer(
         result.map_err(|error| (error.status(), error))
     };
     Ok(match call {
-        RestCall::Get(id, None) => {
-            json_response(StatusCode::OK, &ask("job.get", json!({ "id": id })).await?)
-        }
+        RestCall::Get(id, None) => json_response(
+            StatusCode::OK,
+            json::text_of(ask("job.get", json!({ "id": id })).await?).await,
+        ),
         RestCall::Get(id, Some(wait)) => {
             let wait = seconds(&wait).map_err(|error| (error.status(), error))?;
             let params = json!({ "id": id, "wait": wait });
-            json_response(StatusCode::OK, &ask("job.wait", params).await?)
+            json_response(StatusCode::OK, json::text_of(ask("job.wait", params).await?).await)
         }
         RestCall::Output(id) => match ask("job.output", json!({ "id": id })).await {
             Ok(found) => output(&found)?,
@@ -180,7 +184,7 @@ async fn answer(
         RestCall::Tell(id) => {
             let body = read_json(service, request).await?;
             let params = event_for(id, &body).map_err(|error| (error.status(), error))?;
-            json_response(StatusCode::OK, &ask("job.tell", params).await?)
+            json_response(StatusCode::OK, json::text_of(ask("job.tell", params).await?).await)
         }
         RestCall::Submit(wait) => {
             let body = read_json(service, request).await?;
@@ -191,7 +195,7 @@ async fn answer(
             let id = job["id"].as_str().unwrap_or_default();
             let place = HeaderValue::from_str(&format!("{}/jobs/{id}", service.settings().path));
             let status = if wait.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-            let mut response = json_response(status, &job);
+            let mut response = json_response(status, json::text_of(job).await);
             if let Ok(place) = place {
                 response.headers_mut().insert(header::LOCATION, place);
             }
@@ -252,12 +256,12 @@ fn output(found: &Value) -> Result<Response, Refused> {
         .into_response())
 }
 
-fn json_response(status: StatusCode, value: &Value) -> Response {
+fn json_response(status: StatusCode, text: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (header::VARY, HeaderValue::from_static("Accept")),
     ];
-    (status, headers, value.to_string()).into_response()
+    (status, headers, text).into_response()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
+use super::page_query::{NoParameters, PageQuery};
 use super::parts::{Confirm, meter, sign, things, time_of, was};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -59,7 +60,11 @@ fn find<'a>(now: &'a SiteSnapshot, name: &str) -> PageResult<&'a PresenceOf> {
 }
 
 /// Shows one actor.
-pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
+pub(super) async fn show(
+    visit: Visit,
+    Path(name): Path<String>,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let of = find(&now, &name)?;
     let links = visit.links();

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, page_of};
+use super::page_query::{NoParameters, PageQuery};
 use super::parts::{
     Confirm, ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until,
     was_at,
@@ -25,7 +26,10 @@ use crate::rpc::results::{FiringList, Id, PeriodicJobList};
 use crate::store::FIRINGS_MAX;
 
 /// Lists periodic jobs.
-pub(super) async fn list(visit: Visit) -> PageResult {
+pub(super) async fn list(
+    visit: Visit,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let PeriodicJobList { cron: jobs, problems } = visit.ask("cron.list", json!({})).await?;
     let disabled = jobs.iter().filter(|job| !job.enabled).count() as u64;
@@ -167,7 +171,11 @@ fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup 
 }
 
 /// Shows a periodic job.
-pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
+pub(super) async fn show(
+    visit: Visit,
+    Path(name): Path<String>,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "name": name });
     let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", asked).await?;
@@ -249,7 +257,11 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
 }
 
 /// Shows all firings of a periodic job that are kept.
-pub(super) async fn whole_history(visit: Visit, Path(name): Path<String>) -> PageResult {
+pub(super) async fn whole_history(
+    visit: Visit,
+    Path(name): Path<String>,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "name": name, "limit": FIRINGS_MAX });
     let FiringList { firings } = visit.ask("cron.history", asked).await?;

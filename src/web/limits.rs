@@ -6,6 +6,7 @@ use serde_json::json;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
+use super::page_query::{NoParameters, PageQuery};
 use super::parts::{count, data_table, empty};
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -18,7 +19,10 @@ async fn read(visit: &Visit) -> PageResult<Vec<LimitDocument>> {
 }
 
 /// Lists the limits.
-pub(super) async fn list(visit: Visit) -> PageResult {
+pub(super) async fn list(
+    visit: Visit,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let limits = read(&visit).await?;
     let line =

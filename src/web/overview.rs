@@ -11,6 +11,7 @@ use maud::{Markup, html};
 use super::brokers;
 use super::layout::{Nav, WebPage, bar, head};
 use super::live::LivePart;
+use super::page_query::{NoParameters, PageQuery};
 use super::parts::{problems, things, tiles};
 use super::queues::{self, QueueRow};
 use super::snapshot::SiteSnapshot;
@@ -26,7 +27,10 @@ const QUEUES_MAX: usize = 12;
 ///
 /// # Errors
 /// [`PageError`] if Redis does not answer.
-pub(super) async fn show(visit: Visit) -> PageResult {
+pub(super) async fn show(
+    visit: Visit,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let wrong = wrong::found(&now, &visit.site.config(), visit.links());
     let rows = chosen(queues::rows(&visit, &now));

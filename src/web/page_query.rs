@@ -24,14 +24,21 @@ impl<S: Sync, T: for<'de> Deserialize<'de>> FromRequestParts<S> for PageQuery<T>
     }
 }
 
+/// The parameters of a page that takes none.
+#[derive(Deserialize)]
+pub(super) struct NoParameters {}
+
 fn check_names(known: &[&str], query: Option<&str>) -> PageResult<()> {
     let pairs = query.unwrap_or_default().split('&');
     let mut names = pairs.filter_map(|pair| pair.split('=').next()).filter(|it| !it.is_empty());
     match names.find(|name| !known.contains(name)) {
         Some(name) => {
-            let (name, known) = (shown(name), known.join("`, `"));
-            let message =
-                format!("unknown parameter `{name}` in the address, which takes `{known}`");
+            let name = shown(name);
+            let takes = match known {
+                [] => "none".to_owned(),
+                known => format!("`{}`", known.join("`, `")),
+            };
+            let message = format!("unknown parameter `{name}` in the address, which takes {takes}");
             Err(PageError::of_parameter(&name, message))
         }
         None => Ok(()),

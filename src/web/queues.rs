@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
+use super::page_query::{NoParameters, PageQuery};
 use super::parts::{Confirm, count, duration, rate, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -156,7 +157,11 @@ fn find<'a>(visit: &Visit, now: &'a SiteSnapshot, name: &str) -> PageResult<Queu
 }
 
 /// Shows one queue.
-pub(super) async fn show(visit: Visit, Path(name): Path<String>) -> PageResult {
+pub(super) async fn show(
+    visit: Visit,
+    Path(name): Path<String>,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let row = find(&visit, &now, &name)?;
     let jobs = super::jobs::of_queue(&visit, &now, &row.state.queue).await?;

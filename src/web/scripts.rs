@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, page_of};
-use super::page_query::PageQuery;
+use super::page_query::{NoParameters, PageQuery};
 use super::parts::{count, data_table, empty, first_line, things, was_at};
 use super::submit::DraftError;
 use super::visit::Visit;
@@ -29,7 +29,10 @@ fn address(links: &SiteLinks, name: &str) -> String {
 }
 
 /// Lists the published scripts.
-pub(super) async fn list(visit: Visit) -> PageResult {
+pub(super) async fn list(
+    visit: Visit,
+    PageQuery(NoParameters {}): PageQuery<NoParameters>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let ScriptList { scripts } = visit.ask("script.list", json!({})).await?;
     let line = html! { (things(scripts.len() as u64, "script")) };

@@ -44,8 +44,10 @@ const left = { script: 'seq 3 > "$HERO_OUTPUT_DIR/n.txt"', script_type: 'bash' }
 const leaves = (await call('run_script', left)).structuredContent;
 const files = (await call('job_files', { id: leaves.id })).structuredContent.files;
 expect(files, files.length === 1 && files[0].name === 'n.txt');
-const file = (await call('get_file', { id: leaves.id, name: 'n.txt' })).structuredContent;
-expect(file, Buffer.from(file.content, 'base64').toString() === '1\n2\n3\n');
+const file = await call('get_file', { id: leaves.id, name: 'n.txt' });
+expect(file, file.text === '1\n2\n3\n' && file.structuredContent.size === 6);
+const rest = await call('job_output', { id, offset: 1 });
+expect(rest, rest.text === '2');
 const wrong = await call('run_script', { ...script, timeout: 'soon' });
 expect(wrong, wrong.isError && wrong.text.includes('timeout') && !wrong.text.includes('job.'));
 const types = (await call('script_types', {})).structuredContent;

@@ -203,6 +203,9 @@ fn variables_of_a_published_script_are_masked_for_those_who_run_it() {
     let copied = api.call_as(&who, "job.clone", json!({ "id": id, "changes": changes }));
     let copied = copied.expect("without the variables")["id"].clone();
     assert_eq!(api.call("job.wait", json!([copied]))["env_vars"], Value::Null);
+    let bare = api.call_as(&who, "job.clone", json!({ "id": id, "changes": { "uses": null } }));
+    let bare = bare.expect("without the variables")["id"].clone();
+    assert_eq!(api.call("job.wait", json!([bare]))["env_vars"], Value::Null, "the same script");
 }
 
 #[test]

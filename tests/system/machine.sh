@@ -49,7 +49,7 @@ build_package() {
         echo "the package cannot be built"
         exit 1
     }
-    deb=$(echo target/debian/hero_*_"$(dpkg --print-architecture)".deb)
+    deb=$(echo target/debian-test/hero_*_"$(dpkg --print-architecture)".deb)
 }
 
 # The package with the pages, beside the package.

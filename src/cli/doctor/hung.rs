@@ -8,6 +8,7 @@ use super::super::Global;
 use super::super::stage::stage_of;
 use super::finding::{DoctorFinding, FindingArea};
 use super::units::{LIST, asked, lines};
+use crate::config::{Config, Unit};
 use crate::proto::units::brief;
 use crate::view::{Moment, has_systemd};
 
@@ -23,14 +24,19 @@ pub(super) struct RunningUnit {
 }
 
 /// Returns the running units of actors and supervisors on this machine.
-pub(super) fn running(global: &Global) -> Vec<RunningUnit> {
+pub(super) fn running(global: &Global, config: &Config) -> Vec<RunningUnit> {
     if !has_systemd() || stage_of(global.file()).is_some() {
         return Vec::new();
     }
     let list = asked(&LIST).unwrap_or_default();
-    let is_active = |(unit, active, _): &(&str, &str, &str)| {
-        *active == "active" && !unit.starts_with("hero@broker")
+    // Brokers have a heartbeat of their own.
+    let has_presence = |unit: &str| {
+        let name = unit.trim_end_matches(".service").split_once('@').map(|(_, name)| name);
+        let unit = name.and_then(|name| config.unit(name).ok());
+        unit.is_some_and(|unit| !matches!(unit, Unit::Broker(_)))
     };
+    let is_active =
+        |(unit, active, _): &(&str, &str, &str)| *active == "active" && has_presence(unit);
     let names: Vec<&str> = lines(&list).filter(is_active).map(|(unit, ..)| unit).collect();
     if names.is_empty() {
         return Vec::new();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::correction::of_hash;
 use super::super::given::Given;
-use super::super::job_options::{SettingOptions, of_option, pair, spoken_time};
+use super::super::job_options::{DelayOption, SettingOptions, of_option, pair, spoken_time};
 use super::super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::Error;
@@ -28,6 +28,8 @@ pub(in crate::cli) struct CloneJob {
     job: String,
     #[command(flatten)]
     options: ChangeOptions,
+    #[command(flatten)]
+    delay: DelayOption,
     /// A field of the copy that differs; may be repeated
     #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -41,7 +43,8 @@ impl CloneJob {
         let of = client.job_id(&self.job).await?;
         let mut changes = self.options.changes(&client.get_job(&of).await?)?;
         changes.extend(self.set.into_iter().map(|(name, text)| of_hash(&name, text)));
-        let copy = client.clone_of(&of, &changes).await?;
+        let mut copy = client.clone_of(&of, &changes).await?;
+        self.delay.apply(&mut copy)?;
         let config = global.config()?;
         config.check_asked(&copy.spec).map_err(ClientError::from)?;
         if self.dry_run {

@@ -196,7 +196,9 @@ impl CallContext {
     pub(super) fn tells_variables(&self, published: &Job, of: &Job) -> bool {
         let (before, after) = (&published.spec, &of.spec);
         let keeps = |(name, value)| before.env_vars.get(name) == Some(value);
-        let is_another = before.uses.is_some() && before.script != after.script;
+        // A copy that does not name the published script is no run of it: its variables are not masked.
+        let is_another =
+            before.uses.is_some() && (after.uses.is_none() || before.script != after.script);
         is_another && !self.operates() && after.env_vars.iter().any(keeps)
     }
 

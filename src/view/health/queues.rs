@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::config::format_duration;
+use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, did_you_mean, nearest};
@@ -19,6 +20,9 @@ pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
     let is_renewed = !moment.refuses_writes();
     for (state, actors) in &moment.queues {
         one(state, is_renewed.then_some(*actors), rules, found);
+        if state.paused {
+            paused_long(moment, state, rules, found);
+        }
     }
     paused(moment, rules, found);
 }
@@ -41,7 +45,6 @@ pub(super) fn one(state: &QueueState, actors: Option<u64>, rules: &HealthRules, 
     }
     held(state, rules, found);
     if state.paused {
-        paused_long(state, rules, found);
         return;
     }
     if actors.is_some_and(|actors| lacks_actor(state, actors)) {
@@ -126,17 +129,21 @@ fn long_wait(wait: Option<Duration>, rules: &HealthRules) -> Option<String> {
 }
 
 /// A pause that holds jobs for long. A person has made it, so it is only worth knowing.
-fn paused_long(state: &QueueState, rules: &HealthRules, found: &mut Found) {
+fn paused_long(moment: &Moment, state: &QueueState, rules: &HealthRules, found: &mut Found) {
     let queue = &state.queue;
     let Some(long) = long_wait(state.oldest_wait, rules).filter(|_| state.depth > 0) else {
         return;
     };
     let jobs = counted(state.depth, "job waits", "jobs wait");
+    // A rule holds it, whoever paused and resumed it by its name before.
+    let rule = moment.pauses.iter().find(|rule| rule.covers(queue));
+    let who = rule.map_or(state.paused_by.as_ref(), |rule| moment.paused_by.get(&rule.to_string()));
+    let resume = rule.map_or_else(|| format!("hero queue resume {queue}"), PauseRule::resume);
     found.add(
         (ProblemKind::QueueHeldLong, Severity::Note),
         Subject::Queue(queue.clone()),
-        format!("queue {queue} is paused{}; {jobs} in it{long}", by(state.paused_by.as_ref())),
-        format!("resume it: hero queue resume {queue}"),
+        format!("queue {queue} is paused{}; {jobs} in it{long}", by(who)),
+        format!("resume it: {resume}"),
     );
 }
 

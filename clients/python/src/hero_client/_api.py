@@ -226,6 +226,9 @@ class AsyncClient(AsyncVerbs):
 
     async def _do(self, step: Any) -> Any:
         patience = SILENCE_SECONDS if isinstance(step, Exchange) else getattr(step, "seconds", 0) + SECONDS
+        if isinstance(step, Download):
+            # Each of its reads is bounded.
+            patience = None
         try:
             return await asyncio.wait_for(self._done(step), patience)
         except HeroError:
@@ -238,9 +241,13 @@ class AsyncClient(AsyncVerbs):
             return _Connection(*await self._connect())
         if isinstance(step, Exchange):
             return await step.connection.exchanged(step.data)
-        connection = _Connection(*await self._connect())
+        connection = _Connection(*await asyncio.wait_for(self._connect(), SECONDS))
+        request = _request(self._endpoint, self._token, step)
         try:
-            answer = await connection.exchanged(_request(self._endpoint, self._token, step), -1)
+            if isinstance(step, Download):
+                answer = await connection.downloaded(request)
+            else:
+                answer = await connection.exchanged(request, -1)
         finally:
             connection.close()
         return _result(self._endpoint, step, answer)
@@ -264,6 +271,13 @@ class _Connection:
             self._writer.write(data)
             await self._writer.drain()
         return await self._reader.read(size)
+
+    async def downloaded(self, request: bytes) -> bytes:
+        """Sends a request and receives its whole answer, however long that takes while bytes come."""
+        parts = [await asyncio.wait_for(self.exchanged(request), SECONDS)]
+        while parts[-1]:
+            parts.append(await asyncio.wait_for(self.exchanged(b""), SECONDS))
+        return b"".join(parts)
 
     def close(self) -> None:
         """Closes it."""
