@@ -33,13 +33,8 @@ impl Client {
         files: &JobFiles,
     ) -> Result<(JobId, bool), ClientError> {
         let given = job.clone();
-        match self.submit_with_files(job, files).await {
-            Ok(id) => {
-                let is_new = id == given.id;
-                Ok((id, is_new))
-            }
-            Err(error) => Ok((self.same(given, files, error).await?, false)),
-        }
+        let stored = self.submit_with_files(job, files).await;
+        self.or_same(given, files, stored, |id| id).await
     }
 
     /// The same for a job whose end the caller waits for.
@@ -52,27 +47,28 @@ impl Client {
         files: &JobFiles,
     ) -> Result<(AwaitedJob, bool), ClientError> {
         let given = job.clone();
-        match self.submit_awaited(job, files).await {
-            Ok(awaited) => {
-                let is_new = awaited.id == given.id;
-                Ok((awaited, is_new))
-            }
-            Err(error) => Ok((self.same(given, files, error).await?.into(), false)),
-        }
+        let stored = self.submit_awaited(job, files).await;
+        self.or_same(given, files, stored, |awaited| &awaited.id).await
     }
 
-    async fn same(
+    /// Returns what was stored, or the job of the same id and content, and whether it is new.
+    async fn or_same<T: From<JobId>>(
         &self,
         given: Job,
         files: &JobFiles,
-        error: ClientError,
-    ) -> Result<JobId, ClientError> {
-        match error {
-            ClientError::IdTaken(id) if files.is_empty() => match self.get_job(&id).await {
-                Ok(known) if is_repeated(&known, given) => Ok(id),
+        stored: Result<T, ClientError>,
+        id_of: impl Fn(&T) -> &JobId,
+    ) -> Result<(T, bool), ClientError> {
+        match stored {
+            Ok(stored) => {
+                let is_new = *id_of(&stored) == given.id;
+                Ok((stored, is_new))
+            }
+            Err(ClientError::IdTaken(id)) if files.is_empty() => match self.get_job(&id).await {
+                Ok(known) if is_repeated(&known, given) => Ok((id.into(), false)),
                 _ => Err(ClientError::IdTaken(id)),
             },
-            error => Err(error),
+            Err(error) => Err(error),
         }
     }
 }

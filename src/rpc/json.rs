@@ -140,7 +140,7 @@ pub(super) fn response(id: Value, result: Result<Value, RpcError>) -> Value {
 pub(super) async fn answer(service: &ApiService, sender: &Sender, text: Bytes) -> RpcAnswers {
     let batch_max = service.settings().batch_max;
     let is_large = text.len() > LARGE_BYTES;
-    match beside(is_large, move || parse(&text, batch_max)).await {
+    match on_own_thread(is_large, move || parse(&text, batch_max)).await {
         Err(error) => RpcAnswers::error(&error),
         Ok(Parsed::One(Err(response))) => {
             RpcAnswers { text: Some(response.to_string()), status: StatusCode::BAD_REQUEST }
@@ -199,11 +199,14 @@ fn not_called() -> RpcError {
 
 /// Returns the text of a response.
 pub(super) async fn text_of(response: Value) -> String {
-    beside(is_large(&response, &mut 0), move || response.to_string()).await
+    on_own_thread(is_large(&response, &mut 0), move || response.to_string()).await
 }
 
 /// Does what takes long for a large text on a thread of its own, so that other callers are answered meanwhile.
-async fn beside<T: Send + 'static>(is_large: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
+async fn on_own_thread<T: Send + 'static>(
+    is_large: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
     if !is_large {
         return work();
     }
