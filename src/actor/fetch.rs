@@ -325,7 +325,7 @@ impl Fetch {
                 Err(error) => debug!("{error}"),
             }
         }
-        while !self.errands.is_idle() && !self.retry.is_waiting(Instant::now()) {
+        while self.errands.left() > 0 && !self.retry.is_waiting(Instant::now()) {
             self.errands.begin(&self.boot, self.recording.is_flushing());
             let end = self.errands.next().await;
             self.on_errand(end);

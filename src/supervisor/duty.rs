@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, error, info, warn};
 
+use super::deliveries::Deliveries;
 use super::whole_crontab::WholeCrontab;
 use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
@@ -168,6 +169,8 @@ pub(super) struct DutyCounts {
     pub(super) crontab: WholeCrontab,
     /// The scripts of files that were published last.
     pub(super) scripts: Mutex<Option<Arc<ScriptFiles>>>,
+    /// The notifications that are being delivered.
+    pub(super) deliveries: Deliveries,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.
