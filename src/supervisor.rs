@@ -3,6 +3,7 @@
 //! may run at the same time.
 
 mod awaited_jobs;
+mod clock_watch;
 mod control_fan_out;
 mod cron_in_force;
 mod dead_boots;

@@ -18,7 +18,7 @@ use crate::proto::target::{ActorId, Group, ScriptType};
 #[derive(Debug, Clone, Default)]
 pub struct ClaimLimits {
     all: Arc<BTreeMap<LimitName, LimitConfig>>,
-    /// The text for the actors of a script type and group: a claim reads no limit that selects none of their jobs.
+    /// The text for the actors of a script type and group: a claim reads only limits that may select one of their jobs.
     of_actors: Arc<Mutex<BTreeMap<(ScriptType, Group), Arc<str>>>>,
 }
 

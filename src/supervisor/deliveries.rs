@@ -14,16 +14,16 @@ pub(super) const LAST_WITHIN: Duration = Duration::from_secs(10);
 
 /// The messages that are being delivered.
 #[derive(Debug, Default)]
-pub(super) struct Deliveries {
+pub(super) struct DeliveriesUnderWay {
     is_ending: AtomicBool,
     under_way: watch::Sender<usize>,
 }
 
 /// One message until its outcome is recorded.
-pub(super) struct Delivery<'a>(&'a Deliveries);
+pub(super) struct DeliveryUnderWay<'a>(&'a DeliveriesUnderWay);
 
-impl<'a> Delivery<'a> {
-    fn of(all: &'a Deliveries) -> Self {
+impl<'a> DeliveryUnderWay<'a> {
+    fn of(all: &'a DeliveriesUnderWay) -> Self {
         all.under_way.send_modify(|number| *number += 1);
         Self(all)
     }
@@ -34,20 +34,20 @@ impl<'a> Delivery<'a> {
     }
 }
 
-impl Drop for Delivery<'_> {
+impl Drop for DeliveryUnderWay<'_> {
     fn drop(&mut self) {
         self.0.under_way.send_modify(|number| *number -= 1);
     }
 }
 
-impl Deliveries {
+impl DeliveriesUnderWay {
     /// Counts a message as being delivered until the value is dropped. `None` if the supervisor ends and takes no
     /// further ones.
-    pub(super) fn begin(&self) -> Option<Delivery<'_>> {
+    pub(super) fn begin(&self) -> Option<DeliveryUnderWay<'_>> {
         if self.is_ending.load(Ordering::Relaxed) {
             return None;
         }
-        Some(Delivery::of(self))
+        Some(DeliveryUnderWay::of(self))
     }
 
     /// Takes no further messages, and waits for a short time until the outcomes of the others are recorded.

@@ -16,7 +16,7 @@ pub(super) struct ModuleFiles {
     looked_at: Mutex<Option<Instant>>,
 }
 
-/// What changes with the content: device, inode, size and the time of the last change.
+/// The device, inode, size and time of the last change: some of these change with the content.
 type FileState = (u64, u64, u64, (i64, i64));
 
 impl ModuleFiles {
