@@ -3,10 +3,12 @@
 //! may run at the same time.
 
 mod awaited_jobs;
+mod clock_watch;
 mod control_fan_out;
 mod cron_in_force;
 mod dead_boots;
 mod deliver;
+mod deliveries;
 mod dependents;
 mod due_jobs;
 mod durability;
@@ -99,8 +101,8 @@ impl Supervisor {
 
 impl RunningSupervisor {
     /// Serves a shard, whose Redis has answered, until `shutdown` requests the end. A duty holds nothing
-    /// between its rounds, so the end waits for nothing. `place` is the place of the shard among those that it
-    /// serves.
+    /// between its rounds, so the end waits only for notifications that are being delivered. `place` is the place of
+    /// the shard among those that it serves.
     pub async fn serve(
         &self,
         place: usize,
@@ -134,7 +136,11 @@ impl RunningSupervisor {
             asked = shutdown.wait_for(|asked| *asked > Shutdown::No) => drop(asked),
         }
         let status = "shutting down".to_owned();
-        report(ServiceReport::Stopping { status, within: BEAT });
+        report(ServiceReport::Stopping { status, within: BEAT + deliveries::LAST_WITHIN });
+        tokio::select! {
+            () = counts[place].deliveries.end() => {}
+            _ = shutdown.wait_for(|asked| *asked == Shutdown::Now) => {}
+        }
         duties.shutdown().await;
         heartbeat.give_up().await;
         reports.gone(place);

@@ -44,6 +44,7 @@ mod login;
 mod metrics;
 mod named_scripts;
 mod one_system;
+mod oom_kills;
 mod outage;
 mod output;
 mod parsing;

@@ -2,6 +2,7 @@
 //! fails over or does not serve.
 
 mod actor;
+mod answer_sizes;
 mod bounds;
 mod clock_steps;
 mod cluster;

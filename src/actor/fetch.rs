@@ -39,6 +39,7 @@ use super::running_job::RunOutcome;
 use super::settings::ActorSettings;
 use super::verdict;
 use crate::engine::StopReason;
+use crate::proto::job::JobId;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
 use crate::store::{Attempt, GivenBack, START_PATIENCE};
@@ -201,6 +202,7 @@ impl Fetch {
     fn apply(&mut self, action: Action) {
         match action {
             Action::Start(actor, attempt, given) => self.start(actor, *attempt, given),
+            Action::SetApart(actor, id, claimed_at) => self.set_apart(actor, id, claimed_at),
             Action::Control(actor, message) => self.on_control(actor, &message),
             Action::DrainAll => {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
@@ -246,6 +248,16 @@ impl Fetch {
             let log = self.jobs.new_log(&id, None, &self.settings);
             self.recording.add((id, claimed_at), script_type, verdict::refuse(&invalid), &log);
         }
+    }
+
+    /// Postpones a job whose claims cut the connection to Redis, so that others are claimed.
+    fn set_apart(&mut self, actor: usize, id: JobId, claimed_at: u64) {
+        let script_type = self.jobs.slots[actor].id.script_type.clone();
+        let end = verdict::cuts_connection();
+        warn!(job_id = %id, script_type = %script_type, "postpones job {id} of {script_type}: {}", verdict::CUTS_CONNECTION);
+        let log = self.jobs.new_log(&id, None, &self.settings);
+        log.mark(verdict::CUTS_CONNECTION);
+        self.recording.add((id, claimed_at), script_type, end, &log);
     }
 
     fn on_errand(&mut self, end: ErrandEnd) {
@@ -325,7 +337,7 @@ impl Fetch {
                 Err(error) => debug!("{error}"),
             }
         }
-        while !self.errands.is_idle() && !self.retry.is_waiting(Instant::now()) {
+        while self.errands.left() > 0 && !self.retry.is_waiting(Instant::now()) {
             self.errands.begin(&self.boot, self.recording.is_flushing());
             let end = self.errands.next().await;
             self.on_errand(end);

@@ -12,7 +12,7 @@ use super::machine;
 use crate::proto::job::BootId;
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::target::ActorId;
-use crate::store::{Appearance, PresenceOf, StoreError};
+use crate::store::{Appearance, BootDeath, PresenceOf, StoreError};
 
 /// Takes the identities of all actors of this process, or none of them.
 pub(super) async fn take(boot: &Boot, started_at: Timestamp) -> Result<(), ActorError> {
@@ -61,16 +61,48 @@ async fn take_one(
     gone.insert(ended.clone());
     info!(actor = %actor, pid = holder.pid, "takes the name over from a process that has ended");
     match boot.store.appear(actor, presence, lease, Some(&held)).await? {
-        Appearance::Taken => recover(boot, &ended).await,
+        Appearance::Taken => {
+            let is_oom_kill = holder
+                .oom_kills
+                .zip(machine::oom_kills())
+                .is_some_and(|(before, now)| now > before);
+            if is_oom_kill {
+                note_oom_kill(boot, actor, holder.pid);
+            }
+            recover(boot, actor, &ended, is_oom_kill).await
+        }
         // Another process took it first.
         Appearance::Held(held) => Err(held_by(Presence::parse(held.as_bytes()).ok().as_ref())),
     }
 }
 
-/// Requeues the jobs of an ended process before its lease is over.
-async fn recover(boot: &Boot, gone: &BootId) -> Result<(), ActorError> {
-    let job = &boot.settings().job;
-    let found = boot.store.recover_boots(Some(gone), job.crash_limit, job.kept()).await?;
+/// Notes that the process before was killed for lack of memory.
+fn note_oom_kill(boot: &Boot, actor: &ActorId, pid: u32) {
+    warn!(
+        actor = %actor, pid,
+        "the process before was killed as memory ran out: raise MemoryMax= of its unit, or lower `tasks`, or `memory` \
+         and `job_memory` of the sandbox (hero check UNIT compares them)"
+    );
+    let _ = boot.process.after_oom_kill.set(format!("{:.3}", Timestamp::now()));
+}
+
+/// Requeues the jobs of an ended process before its lease is over. If it was killed for lack of memory, jobs that are
+/// processes of their own are charged nothing: each is killed before the actor, so the actor was the largest.
+async fn recover(
+    boot: &Boot,
+    actor: &ActorId,
+    gone: &BootId,
+    is_oom_kill: bool,
+) -> Result<(), ActorError> {
+    let settings = boot.settings();
+    let job = &settings.job;
+    let engine = settings.engines.get(&actor.script_type);
+    let death = match is_oom_kill {
+        false => BootDeath::Unknown,
+        true if engine.is_some_and(|engine| engine.runs_processes()) => BootDeath::Memory,
+        true => BootDeath::MemoryOfScripts,
+    };
+    let found = boot.store.recover_gone(gone, death, job.crash_limit, job.kept()).await?;
     for note in &found.notes {
         warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
@@ -126,6 +158,8 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     running: health.running.load(Relaxed),
                     state: if draining { ActorState::Draining } else { ActorState::Ready },
                     holding: boot.health.overload(),
+                    oom_kills: machine::oom_kills(),
+                    after_oom_kill: boot.process.after_oom_kill.get().cloned(),
                 },
             }
         })

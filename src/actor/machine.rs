@@ -52,6 +52,15 @@ pub(super) fn overload(bounds: &ActorConfig) -> Option<String> {
     None
 }
 
+/// Returns the number of processes that the kernel has killed for lack of memory since this machine started.
+pub(super) fn oom_kills() -> Option<u64> {
+    oom_kills_in(&fs::read_to_string("/proc/vmstat").ok()?)
+}
+
+fn oom_kills_in(vmstat: &str) -> Option<u64> {
+    vmstat.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
 /// Returns the load over the last minute.
 fn load_in(loadavg: &str) -> Option<f64> {
     loadavg.split_whitespace().next()?.parse().ok()
@@ -68,6 +77,12 @@ mod tests {
     use super::*;
     use crate::config::LoadMax;
     use nix::sys::wait::{Id, WaitPidFlag, waitid};
+
+    #[test]
+    fn oom_kills_are_read_where_the_kernel_counts_them() {
+        assert_eq!(oom_kills_in("pgfault 7\noom_kill 3\ndrop_pagecache 0\n"), Some(3));
+        assert_eq!(oom_kills_in("pgfault 7\n"), None);
+    }
 
     #[test]
     fn load_and_memory_are_read_as_the_kernel_writes_them() {

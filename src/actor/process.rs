@@ -1,7 +1,7 @@
 //! The state that all boots of one process share: its threads, its reports, and its state line.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -46,6 +46,8 @@ pub(super) struct ActorProcess {
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
     is_overloaded: AtomicBool,
+    /// When it took a name over from a process that was killed for lack of memory.
+    pub(super) after_oom_kill: OnceLock<String>,
     /// The actors that are drained, in the order of the settings. It holds for all shards, with those whose
     /// boot begins later.
     drained: watch::Sender<Vec<bool>>,
@@ -72,6 +74,7 @@ impl ActorProcess {
             of,
             started_at: Timestamp::now(),
             is_overloaded: AtomicBool::new(false),
+            after_oom_kill: OnceLock::new(),
             drained: watch::Sender::new(vec![false; crew.workers.len()]),
             shards: Mutex::new(vec![ShardState::Awaited(Instant::now()); crew.shards()]),
             crew,

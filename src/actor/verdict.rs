@@ -155,6 +155,19 @@ pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
     (verdict, counts::of_invalid())
 }
 
+/// The wait of a job whose claims cut the connection to Redis.
+const CUT_WAIT: Duration = Duration::from_mins(1);
+/// Why such a job waits.
+pub(super) const CUTS_CONNECTION: &str = "redis has cut the connection twice as this job was claimed, and serves other \
+     calls: its fields or inputs are larger than client-output-buffer-limit of redis allows; raise that, or make them \
+     smaller; it is tried again every minute";
+
+/// Returns the verdict on a job whose claims cut the connection to Redis: it waits, and is not charged.
+pub(super) fn cuts_connection() -> (Verdict, Counts) {
+    let error = CUTS_CONNECTION.to_owned();
+    (Verdict::Postpone { error, exit_code: None, delay: CUT_WAIT }, Counts::new())
+}
+
 /// Returns the end of a job that starts too late, and its counters; `None` if it may start, or has started before.
 pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
     let within = job.spec.expires?;

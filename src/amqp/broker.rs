@@ -37,6 +37,7 @@ use super::topology::{Pool, all_work, pools};
 use crate::client::Client;
 use crate::config::{AmqpConfig, AmqpMode, ConfigError, Node};
 use crate::proto::report::{Reporter, ServiceReport, Shutdown};
+use crate::proto::text::counted;
 use crate::store::{Backoff, Outage, Store, StoreError};
 use crate::trace::Tracer;
 use dispatcher::Dispatcher;
@@ -147,10 +148,21 @@ impl Broker {
         self.end(&shared, dispatchers, &mut shutdown).await;
         report_now(&shared, "end", "shutdown.drained", "the messages are settled");
         tasks.shutdown().await;
+        if *shutdown.borrow() != Shutdown::Now {
+            shared.end_replies().await;
+        }
         report_now(&shared, "end", "shutdown.ended", "the last event of this process");
         // Nothing reports an event any more.
         drop(last);
-        let _ = tokio::time::timeout(EVENTS_WITHIN, events).await;
+        if tokio::time::timeout(EVENTS_WITHIN, events).await.is_err() {
+            let left = shared.counts.events_waiting.load(Ordering::Relaxed);
+            shared.lost_events(left);
+            warn!(
+                "{} lost: this process ends, and they could be neither published nor kept within {} s",
+                counted(left, "log event is", "log events are"),
+                EVENTS_WITHIN.as_secs()
+            );
+        }
         let name = shared.presence().name();
         let _ = tokio::time::timeout(EVENTS_WITHIN, async {
             events::note_spooled(&shared).await;

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::check_memory::MemoryCheck;
+use super::check_memory::UnitsMemory;
 use super::check_shards::{ShardsCheck, redis_document, state_of, state_soon};
 use super::job_notes::unknown_notifications;
 use super::{Global, output};
@@ -74,13 +74,13 @@ impl Check {
         if let Some(shards) = &shards {
             warnings.extend(shards.warnings()?);
         }
-        let memory = unit.as_ref().and_then(|(_, unit)| MemoryCheck::of(config, unit));
+        let memory = UnitsMemory::of(config, unit.as_ref());
         if global.json {
             let mut document = document(config, unit.as_ref())?;
             if let Some((_, unit)) = &unit {
                 document["unit"]["sandbox"] = json!(own_sandbox(config, global, unit)?);
-                document["unit"]["memory"] = json!(memory.as_ref().map(MemoryCheck::document));
             }
+            memory.add_to(&mut document);
             document["warnings"] = json!(warnings);
             if let Some(state) = &redis {
                 document["redis"] = redis_document(state);
@@ -103,8 +103,7 @@ impl Check {
         let mut lines = lines_of(config, &crontab, &secrets);
         lines.extend(scripts.scripts.iter().map(line_of_script));
         lines.extend(unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)));
-        let memory = memory.zip(unit.as_ref());
-        lines.extend(memory.map(|(memory, (name, _))| memory.line(name)));
+        lines.extend(memory.lines());
         if let Some((name, unit)) = &unit
             && let Some(said) = own_sandbox(config, global, unit)?
         {

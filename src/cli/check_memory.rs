@@ -1,11 +1,63 @@
 //! Compares the memory that the jobs of a unit may take with the memory of this machine.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::config::{ActorUnit, Config, EngineKind, Unit, format_size, machine_memory_bytes};
 
+/// The memory of one unit, or of each unit of actors of this machine.
+pub(super) struct UnitsMemory {
+    units: Vec<(String, MemoryCheck)>,
+    is_of_one: bool,
+}
+
+impl UnitsMemory {
+    /// Adds up the memory of this unit; without one, of the tables `[unit.NAME]` and of what systemd starts.
+    pub(super) fn of(config: &Config, unit: Option<&(&str, Unit)>) -> Self {
+        if let Some((name, unit)) = unit {
+            let of_unit = MemoryCheck::of(config, unit).map(|of| ((*name).to_owned(), of));
+            return Self { units: of_unit.into_iter().collect(), is_of_one: true };
+        }
+        let names: BTreeSet<String> = config.units.keys().cloned().chain(enabled_units()).collect();
+        let check = |name: String| {
+            let unit = config.unit(&name).ok()?;
+            Some((name, MemoryCheck::of(config, &unit)?))
+        };
+        Self { units: names.into_iter().filter_map(check).collect(), is_of_one: false }
+    }
+
+    /// Describes each unit in one line, and several together in another.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let of_units = self.units.iter().map(|(name, of)| of.line(&format!("unit {name}")));
+        let together = self.together().map(|of| of.line("all units together"));
+        of_units.chain(together).collect()
+    }
+
+    /// Adds it to a document: to its unit, or for all units by name.
+    pub(super) fn add_to(&self, document: &mut Value) {
+        if self.is_of_one {
+            let first = self.units.first();
+            document["unit"]["memory"] = json!(first.map(|(_, of)| of.document()));
+        } else {
+            let of_units = self.units.iter().map(|(name, of)| (name.clone(), of.document()));
+            document["memory"] = of_units.collect::<serde_json::Map<_, _>>().into();
+        }
+    }
+
+    /// Returns the sum over units; `None` for less than two.
+    fn together(&self) -> Option<MemoryCheck> {
+        let (_, MemoryCheck { machine_bytes, .. }) = *self.units.get(1)?;
+        let bytes = self.units.iter().map(|(_, of)| of.jobs_bytes);
+        let jobs_bytes = bytes.fold(0, u64::saturating_add);
+        Some(MemoryCheck { jobs_bytes, machine_bytes })
+    }
+}
+
 /// The memory that the jobs of a unit may take together, and the memory of the machine.
-pub(super) struct MemoryCheck {
+struct MemoryCheck {
     jobs_bytes: u64,
     machine_bytes: u64,
 }
@@ -13,7 +65,7 @@ pub(super) struct MemoryCheck {
 impl MemoryCheck {
     /// Adds up the memory of all tasks of actors whose jobs are processes; `None` if one has no bound, or the kernel
     /// does not tell what there is.
-    pub(super) fn of(config: &Config, unit: &Unit) -> Option<Self> {
+    fn of(config: &Config, unit: &Unit) -> Option<Self> {
         let Unit::Actors(actors) = unit else { return None };
         Some(Self {
             jobs_bytes: jobs_bytes(config, actors)?,
@@ -22,7 +74,7 @@ impl MemoryCheck {
     }
 
     /// Describes it in one line.
-    pub(super) fn line(&self, unit: &str) -> String {
+    fn line(&self, who: &str) -> String {
         let [jobs, machine] =
             [self.jobs_bytes, self.machine_bytes].map(|bytes| format_size(bytes >> 20 << 20));
         let more = if self.jobs_bytes > self.machine_bytes {
@@ -31,14 +83,26 @@ impl MemoryCheck {
             ""
         };
         format!(
-            "unit {unit}: its jobs may take {jobs} of memory at once; this machine has {machine}{more}"
+            "{who}: the jobs may take {jobs} of memory at once; this machine has {machine}{more}"
         )
     }
 
-    /// The same as JSON.
-    pub(super) fn document(&self) -> Value {
+    fn document(&self) -> Value {
         json!({ "jobs_bytes": self.jobs_bytes, "machine_bytes": self.machine_bytes })
     }
+}
+
+/// Returns the units `hero@NAME` that systemd starts with the machine.
+fn enabled_units() -> Vec<String> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let wants = entries(Path::new("/etc/systemd/system"))
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|of| of == "wants"));
+    let names = wants.flat_map(|folder| entries(&folder).collect::<Vec<_>>());
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter_map(|name| Some(name.strip_prefix("hero@")?.strip_suffix(".service")?.to_owned()))
+        .collect()
 }
 
 fn jobs_bytes(config: &Config, actors: &[ActorUnit]) -> Option<u64> {

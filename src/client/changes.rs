@@ -27,7 +27,13 @@ impl Client {
             id: id.clone(),
             status: status.to_owned(),
         };
-        match self.of(id)?.stop_by(id, self.job.kept(), &self.author.signature()).await? {
+        let (store, by) = (self.of(id)?, self.author.signature());
+        let mut outcome = store.stop_by(id, self.job.kept(), &by).await?;
+        // It may be of a batch whose submission is decided, and not made.
+        if outcome == StopOutcome::Missing && store.finish_commits(self.job.kept()).await? {
+            outcome = store.stop_by(id, self.job.kept(), &by).await?;
+        }
+        match outcome {
             StopOutcome::Stopped => Ok(true),
             StopOutcome::Requested | StopOutcome::Own => Ok(false),
             StopOutcome::Unowned => Err(wrong("started by an actor that its hash does not name")),

@@ -262,6 +262,8 @@ impl Client {
     /// # Errors
     /// As [`Client::retry_graph`].
     pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+        // Jobs whose submission is decided, and not made, are stopped too.
+        self.of(id)?.finish_commits(self.job.kept()).await?;
         let (by, members) = (self.author.signature(), self.of(id)?.within_graph(id));
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
@@ -289,6 +291,7 @@ impl Client {
     /// [`ClientError::GraphRuns`] if a job runs; some of the jobs may be deleted if it began to run
     /// meanwhile. [`ClientError::NoSuchGraph`], [`ClientError::Store`].
     pub async fn delete_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+        self.of(id)?.finish_commits(self.job.kept()).await?;
         let runs = |job: &JobId| ClientError::GraphRuns { id: id.clone(), job: job.clone() };
         let waiting = self.all_members(id, &[GraphJobOutcome::Waiting]).await?;
         for some in waiting.chunks(Store::GRAPHS_PER_PAGE_MAX) {

@@ -66,6 +66,15 @@ impl Client {
         Ok(lists)
     }
 
+    /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, ClientError> {
+        let of_shards = self.shards.each(Store::ids_without_hash).await?;
+        Ok(of_shards.into_iter().flatten().collect())
+    }
+
     /// Reads which lists of older programs have entries and are none of these, each with its length if
     /// the user of Redis may read it.
     ///

@@ -13,8 +13,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a name or a value that is not legal;
-    /// [`ClientError::WrongState`] if the job has ended, has had this event, keeps too many, or waits for it from
-    /// others.
+    /// [`ClientError::WrongState`] if the job has ended, has had this event, no longer waits for it, keeps too many, or
+    /// waits for it from others.
     pub async fn tell_job(
         &self,
         id: &JobId,
@@ -29,6 +29,11 @@ impl Client {
             TellOutcome::Twice => {
                 return Err(wrong(format!(
                     "told {event} already; it can be told that again once it waits for it again"
+                )));
+            }
+            TellOutcome::Missed => {
+                return Err(wrong(format!(
+                    "past its wait for {event}, which ended by its time; it can be told that once it waits for it again"
                 )));
             }
             TellOutcome::Forbidden => {

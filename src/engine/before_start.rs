@@ -37,7 +37,12 @@ const OF_MACHINE: [i32; 13] = [
 impl Failure {
     /// Returns the failure of a step before the script began: of the machine, if [`OF_MACHINE`] has the error.
     pub fn before_start(what: impl Display, error: &io::Error) -> Self {
-        let message = format!("{what}: {}", reason(error));
+        let mut message = format!("{what}: {}", reason(error));
+        if error.raw_os_error() == Some(libc::EAGAIN) {
+            message.push_str(
+                "; TasksMax= of the unit and kernel.pid_max bound its processes and threads",
+            );
+        }
         let is_of_machine = error.raw_os_error().is_some_and(|number| OF_MACHINE.contains(&number));
         if is_of_machine { Self::Machine { message } } else { Self::script(message) }
     }

@@ -362,6 +362,11 @@ pub trait Engine: Send + Sync {
     /// Returns why scripts of this type cannot run on this machine (`no v in PATH`), or `None`.
     fn unavailable(&self) -> Option<String>;
 
+    /// Returns whether scripts are processes of their own, which the kernel kills before this one if memory runs out.
+    fn runs_processes(&self) -> bool {
+        false
+    }
+
     /// Returns the names of the engine and its modules for the presence of an actor.
     fn capabilities(&self) -> Vec<String>;
 

@@ -248,6 +248,10 @@ impl Engine for HookedEngine {
             .or_else(|| hooks.into_iter().flatten().find_map(Hook::unavailable))
     }
 
+    fn runs_processes(&self) -> bool {
+        self.engine.runs_processes()
+    }
+
     fn capabilities(&self) -> Vec<String> {
         self.engine.capabilities()
     }

@@ -380,6 +380,10 @@ impl Engine for CommandEngine {
         self.preparer.program().err().or_else(|| self.sandbox.refusal())
     }
 
+    fn runs_processes(&self) -> bool {
+        true
+    }
+
     fn capabilities(&self) -> Vec<String> {
         std::iter::once("command".to_owned()).chain(self.program_name.clone()).collect()
     }

@@ -146,6 +146,8 @@ spell! {
 
     /// List: notes on jobs that ended before any actor had them, as JSON, for a supervisor's log.
     notes() = "meta:job:notes";
+    /// Sorted set: jobs that stand in no index, and `LIST ID` of ids that were pushed before their hash, by when in µs.
+    unindexed() = "meta:job:unindexed";
 
     /// Hash: throughput of a script type, as last sampled.
     rate(script_type: &ScriptType) = "meta:queue:rate:type:{script_type}";
@@ -389,6 +391,7 @@ mod tests {
             (keys.reserved(&id), "hero:meta:job:reserved:job-1"),
             (keys.committing(), "hero:meta:job:committing"),
             (keys.settling(), "hero:meta:job:settling"),
+            (keys.unindexed(), "hero:meta:job:unindexed"),
             (keys.notes(), "hero:meta:job:notes"),
             (keys.graph(&id), "hero:meta:graph:info:job-1"),
             (keys.graph_jobs(&id), "hero:meta:graph:jobs:job-1"),

@@ -1,10 +1,13 @@
 //! Messages: the reply of a terminal job, control messages for actors, the presence of actors.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
+use crate::proto::units::brief;
 use crate::proto::word_table::words;
 
 /// The longest control message, in bytes.
@@ -200,6 +203,13 @@ pub struct Presence {
     /// The overload of its machine: it claims no jobs because of it, though it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holding: Option<String>,
+    /// The processes that the kernel of its machine has killed for lack of memory since the machine started; absent
+    /// where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oom_kills: Option<u64>,
+    /// When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_oom_kill: Option<String>,
 }
 
 impl Presence {
@@ -247,6 +257,8 @@ impl Presence {
             running: 0,
             state: ActorState::Foreign,
             holding: None,
+            oom_kills: None,
+            after_oom_kill: None,
         }
     }
 
@@ -279,6 +291,35 @@ pub struct SupervisorPresence {
     /// The periodic jobs of files that it fires; absent if an older version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<CronInForce>,
+    /// The latest step of Redis's clock that it has noticed within the last hour; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_step: Option<ClockStep>,
+}
+
+/// A step of Redis's clock against the monotonic clock of a supervisor's machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockStep {
+    /// When it was noticed, by Redis's clock after it: RFC 3339, UTC.
+    pub at: String,
+    /// By how much the clock was set forward, in seconds; negative if it was set back.
+    pub seconds: i64,
+}
+
+impl ClockStep {
+    /// A longer step is an error.
+    pub const MAX: Duration = Duration::from_mins(1);
+
+    /// Returns the step in words, such as `the clock of redis was set back by 1h`.
+    pub fn text(&self, of_shard: &str) -> String {
+        let way = if self.seconds < 0 { "back" } else { "forward" };
+        let step = brief(Duration::from_secs(self.seconds.unsigned_abs()));
+        format!("the clock of redis{of_shard} was set {way} by {step}")
+    }
+
+    /// Returns whether it is longer than [`ClockStep::MAX`].
+    pub fn is_long(&self) -> bool {
+        self.seconds.unsigned_abs() > Self::MAX.as_secs()
+    }
 }
 
 impl SupervisorPresence {

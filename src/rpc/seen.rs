@@ -24,6 +24,7 @@ pub(crate) fn moment_within(moment: &Moment, caller: &Caller) -> Moment {
     seen.paused_by.clear();
     seen.queues.iter_mut().for_each(|(state, _)| state.paused_by = None);
     seen.unserved.clear();
+    seen.ids_without_hash.clear();
     seen.failing_notifications.clear();
     seen.periodic_jobs.clear();
     seen

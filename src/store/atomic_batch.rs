@@ -122,6 +122,29 @@ impl Store {
         Ok(self.commit_step("", None, &kept(retention)).await? > 0)
     }
 
+    /// Makes all steps of the commits that were begun, so that every job of a batch whose submission is decided exists.
+    /// Returns true if there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn finish_commits(
+        &self,
+        retention: impl Into<Retention>,
+    ) -> Result<bool, StoreError> {
+        let retention = kept(retention);
+        let key = self.keys.committing();
+        let mut was_any = false;
+        loop {
+            let left: u64 =
+                self.link.command("looking for unfinished batches", "LLEN", &key).await?;
+            if left == 0 {
+                return Ok(was_any);
+            }
+            was_any = true;
+            self.commit_step("", None, &retention).await?;
+        }
+    }
+
     async fn commit_step(
         &self,
         batch: &str,

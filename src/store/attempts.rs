@@ -97,7 +97,7 @@ impl Store {
             .arg(claim.wanted)
             .arg(claim.wanted.saturating_sub(claim.ahead))
             .arg(claim.size_max_bytes)
-            .arg(claim.limits.as_argument());
+            .arg(&*claim.limits.of_actor(claim.actor));
         let answer: Value = self.invoke("claiming jobs", &script).await?;
         let claimed =
             self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))?;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 use redis::Value;
 
+use super::outputs::READS_MAX;
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, JobOutput, JobStatus};
+use crate::proto::job::{JobId, JobOutput};
 
 /// The output of each prerequisite, in Base64 where it is not UTF-8; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
@@ -61,7 +62,10 @@ pub(super) type FoundInputs = (
 
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
-/// The answer of `inputs.lua` for an output with a key of its own.
+/// The bytes that one call reads of a long output: Redis cuts the connection of a client whose answers are larger than
+/// its `client-output-buffer-limit`.
+const PIECE_BYTES: usize = 512 << 10;
+/// The answer of `inputs.lua` for an output that is long or has a key of its own.
 const APART: i64 = -1;
 /// The same for a job that is gone.
 const GONE: i64 = -2;
@@ -114,10 +118,8 @@ impl Store {
                     Value::Int(GONE | UNENDED) => (0, None),
                     // The job cannot have its inputs already.
                     Value::Int(APART) if inputs[job].is_err() => (0, None),
-                    Value::Int(APART) => match self.outcome(id).await {
-                        Ok(Some((JobStatus::Finished, Some(output)))) => {
-                            sized(Value::BulkString(output))
-                        }
+                    Value::Int(APART) => match self.output_in_pieces(id, bytes_max).await {
+                        Ok(Some(output)) => sized(Value::BulkString(output)),
                         Ok(_) if is_needed => {
                             inputs[job] = Err(NoInputs::Absent(id.clone(), AbsentOutput::Gone));
                             continue;
@@ -141,6 +143,45 @@ impl Store {
             left.retain(|(job, _)| inputs[*job].is_ok());
         }
         Ok((inputs, with_files, gone, names))
+    }
+
+    /// Reads the output of a job in pieces, and no further once it has more than `bytes_max`. `None` if the job has none
+    /// any more.
+    async fn output_in_pieces(
+        &self,
+        id: &JobId,
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        const DOING: &str = "reading a long output";
+        let mut restarts = 0;
+        let (mut output, mut of) = (Vec::new(), None);
+        while restarts < READS_MAX {
+            let mut script = self.scripts.output_piece.prepare_invoke();
+            script.arg(id.as_str()).arg(output.len()).arg(PIECE_BYTES);
+            let answer: Vec<Vec<u8>> = self.invoke(DOING, &script).await?;
+            let [piece, now] = match <[Vec<u8>; 2]>::try_from(answer) {
+                Ok(both) => both,
+                Err(nothing) if nothing.is_empty() => return Ok(None),
+                Err(_) => {
+                    let key = self.keys.output(id);
+                    let reason = format!("key {key} is gone, though the job has not expired");
+                    return Err(StoreError::Failed { doing: DOING, reason });
+                }
+            };
+            if of.get_or_insert_with(|| now.clone()) != &now {
+                // The job has ended again.
+                (output, of, restarts) = (Vec::new(), None, restarts + 1);
+                continue;
+            }
+            let is_last = piece.len() < PIECE_BYTES;
+            output.extend(piece);
+            if is_last || output.len() as u64 > bytes_max {
+                return Ok(Some(output));
+            }
+        }
+        let (address, reason) =
+            (self.address().to_string(), format!("job {id} changes while it is read"));
+        Err(StoreError::NotServing { address, reason })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Limits: the argument of a claim, and the care for limits that hold jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,23 +12,50 @@ use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::job::JobStatus;
+use crate::proto::target::{ActorId, Group, ScriptType};
 
-/// The limits of a configuration, as the claim reads them. Cheap to clone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClaimLimits(Arc<str>);
+/// The limits of a configuration, as claims read them. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct ClaimLimits {
+    all: Arc<BTreeMap<LimitName, LimitConfig>>,
+    /// The text for the actors of a script type and group: a claim reads only limits that may select one of their jobs.
+    of_actors: Arc<Mutex<BTreeMap<(ScriptType, Group), Arc<str>>>>,
+}
+
+impl PartialEq for ClaimLimits {
+    fn eq(&self, other: &Self) -> bool {
+        self.all == other.all
+    }
+}
+
+impl Eq for ClaimLimits {}
 
 impl ClaimLimits {
     /// The limits of a configuration.
     pub fn new(limits: &BTreeMap<LimitName, LimitConfig>) -> Self {
-        if limits.is_empty() {
-            return Self::default();
-        }
-        let all: Vec<Value> = limits.iter().map(|(name, limit)| entry(name, limit)).collect();
-        Self(Value::from(all).to_string().into())
+        Self { all: Arc::new(limits.clone()), ..Self::default() }
     }
 
-    pub(super) fn as_argument(&self) -> &str {
-        &self.0
+    /// Returns the limits that may select a job which this actor claims, as JSON; empty if there is none.
+    pub(super) fn of_actor(&self, actor: &ActorId) -> Arc<str> {
+        if self.all.is_empty() {
+            return Arc::default();
+        }
+        let key = (actor.script_type.clone(), actor.group.clone());
+        let mut of_actors = self.of_actors.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = of_actors.entry(key).or_insert_with(|| self.text_for(actor));
+        Arc::clone(text)
+    }
+
+    fn text_for(&self, actor: &ActorId) -> Arc<str> {
+        let default = Group::default();
+        let is_of = |limit: &LimitConfig| {
+            limit.script_type.as_ref().is_none_or(|of| *of == actor.script_type)
+                && limit.group.as_ref().is_none_or(|of| *of == actor.group || *of == default)
+        };
+        let own = self.all.iter().filter(|(_, limit)| is_of(limit));
+        let own: Vec<Value> = own.map(|(name, limit)| entry(name, limit)).collect();
+        if own.is_empty() { Arc::default() } else { Value::from(own).to_string().into() }
     }
 }
 
@@ -177,7 +204,8 @@ mod tests {
 
     #[test]
     fn absent_keys_of_a_limit_are_left_out() {
-        assert_eq!(ClaimLimits::new(&BTreeMap::new()).as_argument(), "");
+        let actor: ActorId = "osis:io:1".parse().expect("legal");
+        assert_eq!(&*ClaimLimits::new(&BTreeMap::new()).of_actor(&actor), "");
         let limit = LimitConfig {
             key: Some("api".parse().expect("legal")),
             rate: Some("10/s".parse().expect("legal")),
@@ -185,8 +213,37 @@ mod tests {
         };
         let limits = BTreeMap::from([("a".parse().expect("legal"), limit)]);
         assert_eq!(
-            ClaimLimits::new(&limits).as_argument(),
+            &*ClaimLimits::new(&limits).of_actor(&actor),
             r#"[{"name":"a","key":"api","rate":10,"period_us":1000000}]"#
         );
+    }
+    #[test]
+    fn claim_reads_only_limits_that_may_select_a_job_of_its_actor() {
+        let limit = |script_type: Option<&str>, group: Option<&str>| LimitConfig {
+            script_type: script_type.map(|of| of.parse().expect("legal")),
+            group: group.map(|of| of.parse().expect("legal")),
+            running: Some(1),
+            ..LimitConfig::default()
+        };
+        let limits = BTreeMap::from(
+            [
+                ("all", limit(None, None)),
+                ("type", limit(Some("osis"), None)),
+                ("type-2", limit(Some("bash"), None)),
+                ("group", limit(None, Some("io"))),
+                ("group-2", limit(None, Some("web"))),
+                ("default", limit(Some("osis"), Some("default"))),
+            ]
+            .map(|(name, limit)| (name.parse().expect("legal"), limit)),
+        );
+        let limits = ClaimLimits::new(&limits);
+        let names = |actor: &str| -> Vec<String> {
+            let text = limits.of_actor(&actor.parse().expect("legal"));
+            let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+            all.iter().map(|of| of["name"].as_str().expect("text").to_owned()).collect()
+        };
+        // A job without a group counts as one of `default`.
+        assert_eq!(names("osis:io:1"), ["all", "default", "group", "type"]);
+        assert_eq!(names("bash:web:1"), ["all", "group-2", "type-2"]);
     }
 }

@@ -37,6 +37,28 @@ const FALLBACKS_PER_STEP: usize = 100;
 /// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 
+/// The cause of a boot's death, as far as its successor knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootDeath {
+    /// Nothing is known: the jobs that it ran are charged a crash.
+    Unknown,
+    /// The kernel killed it for lack of memory, though its jobs are processes which it would kill first: they are charged
+    /// nothing.
+    Memory,
+    /// The kernel killed it for lack of memory; its scripts ran within it, and are charged a crash.
+    MemoryOfScripts,
+}
+
+impl BootDeath {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::Memory => "memory",
+            Self::MemoryOfScripts => "memory of scripts",
+        }
+    }
+}
+
 impl Store {
     /// Recovers the jobs of boots whose lease has run out, or of one boot that the caller knows to
     /// be gone.
@@ -49,7 +71,22 @@ impl Store {
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        self.recover_leases(gone, Duration::ZERO, crash_limit, retention).await
+        self.recover_leases((gone, BootDeath::Unknown), Duration::ZERO, crash_limit, retention)
+            .await
+    }
+
+    /// Recovers the jobs of a boot that the caller knows to be gone, and how it died.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recover_gone(
+        &self,
+        gone: &BootId,
+        death: BootDeath,
+        crash_limit: u32,
+        retention: impl Into<Retention>,
+    ) -> Result<Recovered, StoreError> {
+        self.recover_leases((Some(gone), death), Duration::ZERO, crash_limit, retention).await
     }
 
     /// Recovers the jobs of boots whose lease has run out, as long as the last look was no longer ago than `pause`. Else
@@ -63,12 +100,12 @@ impl Store {
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        self.recover_leases(None, pause, crash_limit, retention).await
+        self.recover_leases((None, BootDeath::Unknown), pause, crash_limit, retention).await
     }
 
     async fn recover_leases(
         &self,
-        gone: Option<&BootId>,
+        (gone, death): (Option<&BootId>, BootDeath),
         pause: Duration,
         crash_limit: u32,
         retention: impl Into<Retention>,
@@ -78,7 +115,7 @@ impl Store {
         loop {
             let mut script = self.scripts.recover_boots.prepare_invoke();
             script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(&retention);
-            script.arg(millis(pause));
+            script.arg(millis(pause)).arg(death.as_str());
             let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
                 self.invoke("recovering jobs of dead actors", &script).await?;
             found.boots += boots;

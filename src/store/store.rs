@@ -128,7 +128,7 @@ pub use outputs::Outcome;
 pub use presence::{Appearance, PresenceOf, Renewal};
 pub use problem_marks::ProblemMarks;
 pub use queues::{Hindrance, QueueState};
-pub use recovery::Recovered;
+pub use recovery::{BootDeath, Recovered};
 pub use redis_state::{ClusterPlace, RedisRisk, RedisState, RiskKind};
 pub use restore::RestoredPlace;
 pub use samples::CounterSample;

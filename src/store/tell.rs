@@ -12,6 +12,8 @@ pub enum TellOutcome {
     Kept,
     /// The job has had it, or keeps it already.
     Twice,
+    /// The wait of the job for it has ended by its time, and it does not wait for it again.
+    Missed,
     /// The job waits for it from others.
     Forbidden,
     /// The job keeps too many events.
@@ -43,6 +45,7 @@ impl Store {
             "told" => TellOutcome::Told,
             "kept" => TellOutcome::Kept,
             "twice" => TellOutcome::Twice,
+            "missed" => TellOutcome::Missed,
             "forbidden" => TellOutcome::Forbidden,
             "full" => TellOutcome::Full,
             "refused" => {

@@ -26,7 +26,26 @@ pub struct FoundUnindexed {
     pub untyped: Option<(u64, String)>,
 }
 
+/// The noted entries that are read for people.
+const SHOWN_MAX: isize = 1000;
+
 impl Store {
+    /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list: at
+    /// most a thousand.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let arguments = (self.keys.unindexed(), 0, SHOWN_MAX - 1);
+        let noted: Vec<String> =
+            self.link.command("reading which ids were pushed early", "ZRANGE", arguments).await?;
+        let pushed = |entry: &String| {
+            let (list, id) = entry.split_once(' ')?;
+            Some((list.to_owned(), id.to_owned()))
+        };
+        Ok(noted.iter().filter_map(pushed).collect())
+    }
+
     /// Looks at jobs that are noted since they stand in no index, and, with `walks`, at some of the hashes of all jobs.
     /// Walks are `pause` apart.
     ///

@@ -20,7 +20,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let sweep = round.settings.supervisor.sweep_interval;
     let (next, now) = round.store.next_lease_end().await?;
     if let Some(now) = now {
-        round.counts.note_clock(now);
+        round.counts.clock.note(now, &round.counts.of_shard());
     }
     let next = next.unwrap_or(Duration::MAX);
     Ok(Next::After(next.clamp(sweep, round.long_pause())))

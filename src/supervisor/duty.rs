@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
+use super::clock_watch::ClockWatch;
+use super::deliveries::DeliveriesUnderWay;
 use super::whole_crontab::WholeCrontab;
 use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
@@ -28,10 +30,6 @@ use crate::view::HealthRules;
 
 /// The shortest time between two warnings of one duty.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
-/// A step of Redis's clock that is told; a slow answer of Redis is none.
-const CLOCK_STEP: Duration = Duration::from_secs(2);
-/// A longer step is an error.
-const CLOCK_STEP_MAX: Duration = Duration::from_mins(1);
 /// The longest wait for work to be seen, as a multiple of the sweep interval.
 const UNSEEN_FACTOR: u32 = 30;
 
@@ -158,8 +156,8 @@ pub(super) struct DutyCounts {
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// The state of Redis, as of the last check of what it keeps.
     redis: Mutex<Option<RedisState>>,
-    /// The latest time by Redis's clock, and when it was read.
-    clock: Mutex<Option<(Instant, Duration)>>,
+    /// Redis's clock.
+    pub(super) clock: ClockWatch,
     /// The work that the latest look has found.
     pub(super) outlook: watch::Sender<Outlook>,
     /// When the next look is due: the duties may rest until then.
@@ -168,6 +166,8 @@ pub(super) struct DutyCounts {
     pub(super) crontab: WholeCrontab,
     /// The scripts of files that were published last.
     pub(super) scripts: Mutex<Option<Arc<ScriptFiles>>>,
+    /// The notifications that are being delivered.
+    pub(super) deliveries: DeliveriesUnderWay,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.
@@ -228,26 +228,6 @@ impl DutyCounts {
     pub(super) fn redis_answered(&self) {
         if let Some(lasted) = self.outage.over(Instant::now()) {
             info!("redis{} is back after {:.1} s", self.of_shard(), lasted.as_secs_f64());
-        }
-    }
-
-    /// Notes the time by Redis's clock, and logs a step of it: the difference to this machine's monotonic clock.
-    pub(super) fn note_clock(&self, now: Duration) {
-        let read = Instant::now();
-        let Some((at, then)) = self.clock.lock().replace((read, now)) else { return };
-        let due = then + read.duration_since(at);
-        let (step, way) = (now.abs_diff(due), if now > due { "forward" } else { "back" });
-        if step <= CLOCK_STEP {
-            return;
-        }
-        let (of_shard, shown) = (self.of_shard(), brief(step));
-        let what = format!("the clock of redis{of_shard} was set {way} by {shown}");
-        if step > CLOCK_STEP_MAX {
-            error!(
-                "{what}: times of jobs and schedules are off by as much; check the time of its machine"
-            );
-        } else {
-            warn!("{what}");
         }
     }
 

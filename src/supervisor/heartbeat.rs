@@ -110,6 +110,7 @@ impl Heartbeat<'_> {
             redis: self.counts.trouble().unwrap_or_else(|| "ok".to_owned()),
             types: self.settings.borrow().crontab.rules.type_names(),
             cron: Some(cron),
+            clock_step: self.counts.clock.step(),
         };
         let times = Arc::clone(&self.settings.borrow().times);
         let renewed = self.store.supervise(&self.id, &presence, &times);

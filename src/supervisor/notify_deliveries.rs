@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::deliver::{deliver, longest};
+use super::deliveries::DeliveryUnderWay;
 use super::duty::{Next, Round};
 use crate::proto::notification::NotifyMessage;
 use crate::store::StoreError;
@@ -23,15 +24,24 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
         return Ok(Next::After(round.long_pause()));
     };
     let lease = longest.saturating_add(LEASE_MARGIN);
+    // The end of the supervisor waits for what is being taken as well.
+    let Some(taking) = round.counts.deliveries.begin() else {
+        return Ok(Next::After(round.long_pause()));
+    };
     let taken = round.store.notify_take(PER_ROUND, lease).await?;
+    let begun: Vec<DeliveryUnderWay<'_>> = taken.iter().map(|_| taking.another()).collect();
+    drop(taking);
     let is_full = taken.len() == PER_ROUND;
-    let ended = join_all(taken.into_iter().map(|message| attempt(&round, message))).await;
+    let ended = join_all(taken.into_iter().zip(begun).map(|of| attempt(&round, of))).await;
     ended.into_iter().collect::<Result<Vec<()>, _>>()?;
     Ok(Next::After(round.settings.supervisor.sweep_interval).unless_more(is_full))
 }
 
 /// Tries to deliver a message, and records what became of it.
-async fn attempt(round: &Round, mut message: NotifyMessage) -> Result<(), StoreError> {
+async fn attempt(
+    round: &Round,
+    (mut message, _begun): (NotifyMessage, DeliveryUnderWay<'_>),
+) -> Result<(), StoreError> {
     let delivered = match round.settings.notify.get(&message.to) {
         Some(notify) => deliver(notify, &mut message).await,
         None => {

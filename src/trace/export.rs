@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use super::dropped::DroppedSpans;
@@ -18,6 +18,8 @@ use crate::proto::text::counted;
 const SPANS_MAX: usize = 256;
 /// The longest time of one request.
 const REQUEST_MAX: Duration = Duration::from_secs(5);
+/// The longest time that the end of a process waits for its last spans.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// The wait after a failure, in which spans are collected.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -48,13 +50,43 @@ impl SpanExport {
         Some(Self { place, poster, headers, resource, dropped: Arc::default(), is_away: false })
     }
 
-    /// Sends until no tracer is left.
-    pub(super) async fn run(mut self, mut waiting: mpsc::Receiver<JobSpan>, closing: Arc<Notify>) {
+    /// Sends until no tracer is left, or a short time after `closing` is true. Counts the spans that are left then.
+    pub(super) async fn run(
+        mut self,
+        mut waiting: mpsc::Receiver<JobSpan>,
+        mut closing: watch::Receiver<bool>,
+    ) {
         let mut spans = Vec::new();
+        let of_sending = closing.clone();
+        let is_done = tokio::select! {
+            () = self.send_all(&mut waiting, &mut spans, of_sending) => true,
+            () = async {
+                closed(&mut closing).await;
+                tokio::time::sleep(FLUSH_MAX).await;
+            } => false,
+        };
+        let left = (spans.len() + waiting.len()) as u64;
+        self.dropped.add(left);
+        if !is_done || self.is_away {
+            warn!(
+                left,
+                "the receiver of spans at {} did not take the last ones; {} dropped since the start",
+                self.place,
+                counted(self.dropped.all(), "span is", "spans are")
+            );
+        }
+    }
+
+    async fn send_all(
+        &mut self,
+        waiting: &mut mpsc::Receiver<JobSpan>,
+        spans: &mut Vec<JobSpan>,
+        mut closing: watch::Receiver<bool>,
+    ) {
         loop {
             let number = tokio::select! {
-                number = waiting.recv_many(&mut spans, SPANS_MAX) => number,
-                () = closing.notified() => {
+                number = waiting.recv_many(spans, SPANS_MAX) => number,
+                () = closed(&mut closing), if !waiting.is_closed() => {
                     waiting.close();
                     continue;
                 }
@@ -62,13 +94,13 @@ impl SpanExport {
             if number == 0 {
                 return;
             }
-            let sent = self.send(&spans).await;
+            let sent = self.send(spans).await;
             spans.clear();
             self.note(sent, number as u64);
-            if self.is_away && !waiting.is_closed() {
+            if self.is_away && !*closing.borrow() {
                 tokio::select! {
                     () = tokio::time::sleep(PAUSE) => {}
-                    () = closing.notified() => waiting.close(),
+                    () = closed(&mut closing) => {}
                 }
             }
         }
@@ -113,6 +145,14 @@ impl SpanExport {
             )),
             Err(error) => Err(error.to_string()),
         }
+    }
+}
+
+/// Waits until no further spans are taken.
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    // Without the sender nobody can close: the process does not wait for the last spans.
+    if closing.wait_for(|closing| *closing).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -11,11 +11,9 @@ mod open_span;
 mod span;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
-use tokio::sync::Notify;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tracing::debug;
 
@@ -29,8 +27,6 @@ pub use span::{JobSpan, SpanKind};
 
 /// The spans that wait for the receiver; further ones are dropped.
 const WAITING_MAX: usize = 2048;
-/// The longest time that the end of a process waits for its last spans.
-const FLUSH_MAX: Duration = Duration::from_secs(2);
 
 /// Takes spans, and sends them from a task of its own. It never waits.
 #[derive(Clone)]
@@ -44,7 +40,7 @@ pub struct Tracer {
 /// The task that sends spans.
 pub struct Sending {
     task: JoinHandle<()>,
-    closing: Arc<Notify>,
+    closing: watch::Sender<bool>,
 }
 
 /// A place in a trace.
@@ -62,8 +58,8 @@ impl Tracer {
         let export = SpanExport::new(config, service)?;
         let (spans, waiting) = mpsc::channel(WAITING_MAX);
         let dropped = Arc::clone(&export.dropped);
-        let closing: Arc<Notify> = Arc::default();
-        let task = tokio::spawn(export.run(waiting, Arc::clone(&closing)));
+        let closing = watch::Sender::new(false);
+        let task = tokio::spawn(export.run(waiting, closing.subscribe()));
         Some((Self { spans, dropped, service, sample: config.sample }, Sending { task, closing }))
     }
 
@@ -125,10 +121,7 @@ pub fn new_span() -> u64 {
 impl Sending {
     /// Takes no further spans, and waits for a short time until the others are sent.
     pub async fn end(self) {
-        self.closing.notify_one();
-        let task = self.task.abort_handle();
-        if tokio::time::timeout(FLUSH_MAX, self.task).await.is_err() {
-            task.abort();
-        }
+        self.closing.send_replace(true);
+        let _ = self.task.await;
     }
 }

@@ -88,7 +88,9 @@ impl NamespaceHealth {
         servers::emptied(moment, &mut found);
         servers::keys(moment, &mut found);
         servers::lists(moment, &mut found);
+        servers::ids_without_hash(moment, &mut found);
         servers::clocks(moment, &mut found);
+        servers::clock_steps(moment, &mut found);
         queues::all(moment, rules, &mut found);
         jobs::last_hour(moment, rules, &mut found);
         jobs::rising(moment, rules, &mut found);
@@ -97,6 +99,7 @@ impl NamespaceHealth {
         notifications::all(moment, &mut found);
         daemons::periodic_jobs(moment, &mut found);
         daemons::holding(moment, &mut found);
+        daemons::oom_kills(moment, &mut found);
         daemons::versions(moment, &mut found);
         jobs::dead_letters(moment, &mut found);
         let mut problems = found.0;

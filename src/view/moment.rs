@@ -45,6 +45,8 @@ pub struct Moment {
     pub wrong_types: Vec<String>,
     /// The lists that programs pushed to and nobody serves, each with its length, if it may be read.
     pub unserved: Vec<(String, Option<u64>)>,
+    /// The ids that programs pushed within the last minute and whose hashes are not there, each after its list.
+    pub ids_without_hash: Vec<(String, String)>,
     /// The live supervisors.
     pub supervisors: Vec<SupervisorPresence>,
     /// The brokers of RabbitMQ of the last day, if they are configured.
@@ -121,7 +123,7 @@ impl Moment {
         };
         let emptied = client.emptied(at).await.unwrap_or_default();
         let wrong_types = client.wrong_types().await?;
-        let unserved = client.unserved_lists().await.unwrap_or_default();
+        let (unserved, ids_without_hash) = pushed_in_vain(client).await;
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
@@ -156,6 +158,7 @@ impl Moment {
             emptied,
             wrong_types,
             unserved,
+            ids_without_hash,
             supervisors,
             brokers,
             failing_notifications: notifications.failing,
@@ -303,6 +306,12 @@ pub fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
     counts
 }
 
+/// Returns the lists that nobody serves, and the ids whose hashes are not there, as far as they may be read.
+async fn pushed_in_vain(client: &Client) -> (Vec<(String, Option<u64>)>, Vec<(String, String)>) {
+    let unserved = client.unserved_lists().await.unwrap_or_default();
+    (unserved, client.ids_without_hash().await.unwrap_or_default())
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -341,6 +350,7 @@ pub(crate) mod tests {
             emptied: None,
             wrong_types: Vec::new(),
             unserved: Vec::new(),
+            ids_without_hash: Vec::new(),
             supervisors: vec![SupervisorPresence {
                 unit: "supervisor".to_owned(),
                 pid: 7,
@@ -351,6 +361,7 @@ pub(crate) mod tests {
                 redis: "ok".to_owned(),
                 types: Vec::new(),
                 cron: None,
+                clock_step: None,
             }],
             brokers: Vec::new(),
             failing_notifications: Vec::new(),
@@ -391,9 +402,9 @@ pub(crate) mod tests {
         assert_eq!(servers([None; 4]), [None]);
     }
 
-    #[test]
-    fn actor_serves_its_own_queue_that_of_its_group_and_that_of_its_type() {
-        let presence = |unit: &str, state| PresenceOf {
+    /// Returns the presence of an actor.
+    pub(crate) fn presence(unit: &str, state: ActorState) -> PresenceOf {
+        PresenceOf {
             actor: ActorId::from_unit(unit).expect("legal"),
             presence: crate::proto::message::Presence {
                 pid: 1,
@@ -409,8 +420,14 @@ pub(crate) mod tests {
                 running: 1,
                 state,
                 holding: None,
+                oom_kills: None,
+                after_oom_kill: None,
             },
-        };
+        }
+    }
+
+    #[test]
+    fn actor_serves_its_own_queue_that_of_its_group_and_that_of_its_type() {
         let actors = [
             presence("osis-io-1", ActorState::Ready),
             presence("osis-default-1", ActorState::Ready),

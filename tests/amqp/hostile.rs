@@ -95,7 +95,9 @@ fn a_queue_that_rejects_its_answers_holds_up_nobody_and_no_end() {
         });
         pong(&broker);
         process.signal(Signal::SIGTERM);
-        process.ends().code(0);
+        let done = process.ends().code(0);
+        let counted = |line: &&str| line.contains("answers are dropped: this process ends");
+        assert_eq!(done.stderr.lines().filter(counted).count(), 1, "{}", done.stderr);
         // The kept answers are tried: the queue takes one at a time.
         let taken = steps(&broker.url, &json!([{ "do": "take", "queue": "full" }]));
         assert!(!taken[0].as_array().expect("a list").is_empty(), "{taken}");

@@ -27,10 +27,12 @@ pub(crate) enum Fault {
     /// CLIENT KILL for every connection there is.
     DropClients,
     FlushScripts,
+    /// The clock of Redis is set, forward or back, by more than the lease.
+    SetClock,
 }
 
 /// Each fault, how often it strikes among a hundred, and its name in the table.
-pub(crate) const FAULTS: [(Fault, u8, &str); 14] = [
+pub(crate) const FAULTS: [(Fault, u8, &str); 15] = [
     (Fault::KillActor, 42, "kill -9 an actor"),
     (Fault::KillActorForLong, 3, "kill -9 an actor, away past its lease"),
     (Fault::KillSupervisor, 15, "kill -9 a supervisor"),
@@ -45,6 +47,7 @@ pub(crate) const FAULTS: [(Fault, u8, &str); 14] = [
     (Fault::Refuse, 3, "refuse connections"),
     (Fault::DropClients, 2, "CLIENT KILL every connection"),
     (Fault::FlushScripts, 1, "SCRIPT FLUSH"),
+    (Fault::SetClock, 4, "set the clock of redis, forward or back"),
 ];
 
 impl Fault {

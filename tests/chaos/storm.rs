@@ -21,7 +21,7 @@ use super::observer::{Kind, Observer};
 use super::units::{Settings, Unit};
 use super::work::{Expected, Submitter, Work};
 use crate::support::proxy::{Half, Mode};
-use crate::support::{RETENTION, Redis, World, number, seed};
+use crate::support::{RETENTION, Redis, World, can_set_clock, number, seed};
 
 const SUPERVISORS: [&str; 2] = ["supervisor", "second"];
 const ACTORS: [&str; 6] = [
@@ -38,6 +38,9 @@ const CRASH_LIMIT: u32 = 1000;
 /// Jobs on their way at a time, so that there are always some to be struck.
 const OPEN_MAX: usize = 150;
 const BATCH: usize = 25;
+/// The clock of Redis is ahead by at most so many seconds: jobs that are due wait for as long after a step back, and
+/// replies are kept for longer.
+const CLOCK_AHEAD_MAX_S: i64 = 15;
 /// Nothing ends for this long only if something is stuck.
 const STUCK: Duration = Duration::from_secs(40);
 const TICK: Duration = Duration::from_millis(5);
@@ -94,6 +97,7 @@ pub(crate) struct Storm {
     /// Since when all should work again, and the probes that show it.
     probing: Option<(Instant, Vec<String>)>,
     calm: Store,
+    sets_clock: bool,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -108,7 +112,9 @@ fn every_job_ends_once_whatever_dies() {
 impl Storm {
     fn new(plan: Plan) -> Self {
         eprintln!("the storm has SEED={}", plan.seed);
-        let redis = Redis::that_keeps();
+        let sets_clock = can_set_clock();
+        let redis =
+            if sets_clock { Redis::that_keeps_with_own_clock() } else { Redis::that_keeps() };
         let folder = redis.folder().to_owned();
         let socket = folder.join("redis.sock");
         let settings = Settings { crash_limit: CRASH_LIMIT, ..Settings::SHORT };
@@ -134,6 +140,7 @@ impl Storm {
             submitter: Submitter::start(store, format!("redis+unix://{lane}")),
             observer: Observer::new(&socket),
             calm: world.store.clone(),
+            sets_clock,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -303,6 +310,11 @@ impl Storm {
                 let mut pipeline = redis::pipe();
                 pipeline.cmd("CLIENT").arg(&["KILL", "TYPE", "normal", "SKIPME", "yes"]);
                 self.observer.ask::<redis::Value>(&pipeline);
+            }
+            Fault::SetClock => {
+                if self.sets_clock {
+                    self.world.redis.set_clock(self.rng.i64(0..=CLOCK_AHEAD_MAX_S));
+                }
             }
             Fault::FlushScripts => {
                 let mut pipeline = redis::pipe();

@@ -1,9 +1,9 @@
 //! Scripts of several languages: checks, errors, invalid input.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{field, until};
-use crate::support::{Hero, Redis, keys, needs};
+use crate::support::{Hero, Redis, keys, needs, wait_until};
 
 #[test]
 fn script_is_checked_at_submission() {
@@ -21,6 +21,12 @@ fn script_is_checked_at_submission() {
     hero.run(&["script", "check", "-t", "bash", "-e", "echo 1"]).code(0).stdout("");
     hero.run(&["submit", "--check", "-t", "bash", "-e", "echo 1"]).code(0);
     hero.run(&["submit", bad]).code(0);
+    let twice = "# /// script\n# dependencies = []\n# ///\n".repeat(2) + "print(1)";
+    for args in [&["script", "check"][..], &["submit", "--check"]] {
+        let checked = hero.run(&[args, &["-t", "python", "-e", &twice]].concat()).code(65);
+        let told = format!("{}{}", checked.stdout, checked.stderr);
+        assert!(told.contains("a second `# /// script` block"), "{args:?}: {told}");
+    }
     let json = hero.run(&["--json", "script", "check", bad]).code(65).stdout;
     let found: serde_json::Value = serde_json::from_str(&json).expect("one JSON document");
     assert_eq!(found.as_array().map(Vec::len), Some(1), "{json}");
@@ -361,4 +367,39 @@ fn actions_of_heroscript_run_in_a_type_of_rhai() {
     let script = "!!person.define name:'Ann' age:30";
     hero.run(&["exec", "-t", "osis", "-e", script]).code(0).stdout("Ann is 30\n");
     hero.run(&["exec", "-t", "osis", "-e", "40 + 2"]).code(0).stdout("42\n");
+}
+
+/// Makes an environment of the Python of this machine, without a program for that. Returns its folder of modules.
+fn python_environment(folder: &Path) -> Option<PathBuf> {
+    let of_system = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
+    let library = of_system.filter(|path| path.join("os.py").is_file()).find(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python3."))
+    })?;
+    let modules = folder.join("lib").join(library.file_name()?).join("site-packages");
+    std::fs::create_dir_all(&modules).ok()?;
+    std::fs::create_dir(folder.join("bin")).ok()?;
+    std::os::unix::fs::symlink("/usr/bin/python3", folder.join("bin/python")).ok()?;
+    std::fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").ok()?;
+    Some(modules)
+}
+
+#[test]
+fn warm_interpreter_is_started_again_once_a_module_that_it_preloads_changes() {
+    let redis = Redis::start();
+    let folder = redis.folder().join("environment");
+    let Some(modules) = python_environment(&folder) else { return };
+    let module = modules.join("prices.py");
+    std::fs::write(&module, "VALUE = 1\n").expect("a module");
+    let command = format!("[\"{}/bin/python\", \"{{script}}\"]", folder.display());
+    let hero = Hero::on(&redis)
+        .set("type.python.command", &command)
+        .set("type.python.warm", "true")
+        .set("type.python.preload", "[\"prices\"]")
+        .set("type.python.sandbox.read", &format!("[{:?}]", redis.folder().display().to_string()));
+    let _actor = hero.actor("python-default-1").start();
+    let script = "import prices, sys; print(prices.VALUE, 'ctypes' in sys.modules)";
+    let answer = || hero.run(&["exec", "-t", "python", "-e", script]).code(0).stdout;
+    wait_until("it is warm", || answer() == "1 True\n");
+    std::fs::write(&module, "VALUE = 1234\n").expect("a module");
+    wait_until("the new module is warm", || answer() == "1234 True\n");
 }

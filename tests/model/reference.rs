@@ -60,6 +60,8 @@ pub(super) struct Job {
     pub(super) waits: u32,
     /// The event that ended its last wait, if that had a name.
     pub(super) event: Option<&'static str>,
+    /// The event that its last wait was for, if that ended by its time.
+    pub(super) missed: Option<&'static str>,
     /// The events that it was told before it waits for them.
     pub(super) told: BTreeSet<&'static str>,
     /// The turn in which its wait for jobs was looked at last.
@@ -94,6 +96,7 @@ impl Job {
             wait: None,
             waits: 0,
             event: None,
+            missed: None,
             told: BTreeSet::new(),
             looked: 0,
             is_to_stop: false,
@@ -625,7 +628,7 @@ impl Model {
         let job = self.jobs.get_mut(id).expect("it was looked at");
         (job.attempt, job.crashes, job.boot, job.run_at) = (0, 0, None, None);
         (job.retained, job.failed_in_vain) = (false, false);
-        (job.waits, job.event, job.is_to_stop) = (0, None, false);
+        (job.waits, job.event, job.missed, job.is_to_stop) = (0, None, None, false);
         job.told.clear();
         let script_type = job.script_type.clone();
         self.count(&script_type, "submitted");
@@ -782,8 +785,9 @@ impl Model {
             self.leave(id);
             let job = self.jobs.get_mut(id).expect("it was looked at");
             job.boot = None;
-            if job.wait.take().is_some() {
+            if let Some(wait) = job.wait.take() {
                 job.event = None;
+                job.missed = wait.event();
                 job.pending.clear();
             }
             self.push_back(id);

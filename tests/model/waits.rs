@@ -19,6 +19,11 @@ pub(super) enum Wait {
 }
 
 impl Wait {
+    /// Returns the name of the event that it is for.
+    pub(super) fn event(&self) -> Option<&'static str> {
+        if let Self::Event(name) = self { Some(name) } else { None }
+    }
+
     /// Returns the text of the field.
     pub(super) fn text(&self) -> String {
         match self {
@@ -57,7 +62,7 @@ impl Model {
         job.attempt -= 1;
         job.waits += 1;
         (job.run_at, job.due, job.looked) = (Some(until), false, looked);
-        (job.wait, job.event) = (Some(wait.clone()), None);
+        (job.wait, job.event, job.missed) = (Some(wait.clone()), None, None);
         if has_come {
             self.wake(id, event);
         } else {
@@ -82,7 +87,7 @@ impl Model {
     pub(super) fn wake(&mut self, id: &str, event: Option<&'static str>) {
         self.leave(id);
         let job = self.jobs.get_mut(id).expect("a job that waits");
-        (job.wait, job.event, job.boot) = (None, event, None);
+        (job.wait, job.event, job.missed, job.boot) = (None, event, None, None);
         job.pending.clear();
         self.push_back(id);
     }
@@ -119,6 +124,9 @@ impl Model {
         if job.status == Scheduled && job.wait == Some(Wait::Event(event)) {
             self.wake(id, Some(event));
             return TellOutcome::Told;
+        }
+        if job.missed == Some(event) {
+            return TellOutcome::Missed;
         }
         if job.event == Some(event) || !job.told.insert(event) {
             return TellOutcome::Twice;

@@ -1,9 +1,10 @@
 //! Webhooks: what they get, and that none is lost.
 
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::{Receiver, fail, finish, hero, wanted};
-use crate::support::{Redis, wait_until};
+use crate::support::{Redis, keys, wait_until};
 
 #[test]
 fn failed_job_is_told_to_a_webhook_with_its_error() {
@@ -71,4 +72,33 @@ fn message_is_delivered_once_the_receiver_is_back_with_the_same_id() {
         assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     }
     wait_until("nothing is left", || redis.all("NOTIFY_DUE").is_empty());
+}
+
+#[test]
+fn supervisor_that_ends_waits_for_its_deliveries_and_counts_those_it_leaves() {
+    for (answer, recorded, left) in [("204", 1, 0), ("hang", 0, 1)] {
+        let redis = Redis::start();
+        let receiver = Receiver::start(&redis, "receiver.py");
+        receiver.answers("hang");
+        let hero = hero(&redis, &receiver, "every = \"0s\"\ntimeout = \"1m\"");
+        let _osis = hero.actor("osis-default-1").start();
+        let supervisor = hero.supervisor().start();
+        wanted(&redis, &["failed"]);
+        fail(&hero, &[]);
+        // Its score is the end of its lease, which is longer than the timeout.
+        let lease_s = || -> Option<u64> {
+            let due: Vec<String> =
+                redis.ask(&format!("ZRANGE {} 0 0 WITHSCORES", keys::keys().notify_due()));
+            let (now_s, _): (u64, u64) = redis.ask("TIME");
+            let due_us: f64 = due.get(1)?.parse().ok()?;
+            Some((due_us as u64 / 1_000_000).saturating_sub(now_s))
+        };
+        wait_until("it is being delivered", || lease_s() > Some(30));
+        supervisor.signal(Signal::SIGTERM);
+        receiver.answers(answer);
+        let done = supervisor.ends().code(0);
+        let told = |text: &str| done.stderr.matches(text).count();
+        assert_eq!(told("cannot deliver to ops"), recorded, "{}", done.stderr);
+        assert_eq!(told("ends while 1 notification is being delivered"), left, "{}", done.stderr);
+    }
 }

@@ -36,6 +36,11 @@ fn running_job_of_a_live_actor_is_not_charged_when_the_clock_of_redis_is_set() {
         assert_eq!(status(), "started");
         assert_eq!(redis.field(&keys::job("a"), "crashes"), None);
         wait_until("the step is told", || supervisor.err().contains(told));
+        let problems = || hero.run(&["doctor", "--problems"]).stdout;
+        let is_problem =
+            |of: &str| of.lines().any(|line| line.contains("ERROR") && line.contains(told));
+        wait_until("it is a critical problem", || is_problem(&problems()));
+        assert_eq!(supervisor.err().matches(told).count(), 1, "told once: {}", supervisor.err());
     }
     fs::write(go, "").expect("a file");
     hero.run(&["job", "wait", "a"]).code(0).stdout("done\n");
@@ -57,4 +62,36 @@ fn periodic_job_fires_on_after_the_clock_of_redis_was_set_back() {
     redis.set_clock(0);
     let before = firings(&redis);
     wait_until("it fires on", || firings(&redis) >= before + 2);
+}
+
+#[test]
+fn rate_goes_on_after_the_clock_of_redis_was_set_back() {
+    if !can_set_clock() {
+        return;
+    }
+    let redis = Redis::with_own_clock();
+    redis.set_clock(HOUR_S);
+    let hero = Hero::on(&redis).set("limit.one.rate", "\"1/2s\"");
+    let _supervisor = hero.supervisor().start();
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "-e", "1"]).code(0).stdout("1\n");
+    redis.set_clock(0);
+    hero.run(&["exec", "-t", "osis", "-e", "2"]).code(0).stdout("2\n");
+    hero.run(&["exec", "-t", "osis", "-e", "3"]).code(0).stdout("3\n");
+}
+
+#[test]
+fn due_times_are_times_of_the_clock_of_redis() {
+    if !can_set_clock() {
+        return;
+    }
+    let redis = Redis::with_own_clock();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let _osis = hero.actor("osis-default-1").start();
+    hero.run(&["submit", "-t", "osis", "--id", "a", "--delay", "30m", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "b", "--delay", "90m", "-e", "1"]).code(0);
+    redis.set_clock(HOUR_S);
+    hero.run(&["job", "wait", "a"]).code(0).stdout("1\n");
+    assert_eq!(redis.field(&keys::job("b"), "status").as_deref(), Some("scheduled"));
 }

@@ -1,6 +1,7 @@
 //! Atomic batches: jobs submitted all or none.
 
-use hero::client::JobBuilder;
+use hero::client::{Client, JobBuilder};
+use hero::config::JobConfig;
 use hero::proto::job::{Job, JobId, JobStatus};
 use hero::store::{BatchOutcome, Submitted, Verdict};
 use jiff::Timestamp;
@@ -166,6 +167,39 @@ async fn a_commit_whose_client_has_gone_is_continued_and_jobs_may_end_meanwhile(
     for left in ["PENDING", "STAGED", "RESERVED", "COMMITTING", "READY"] {
         assert!(world.redis.all(left).is_empty(), "{left} is left");
     }
+}
+
+#[tokio::test]
+async fn what_is_staged_lasts_once_the_batch_is_decided() {
+    let world = World::new();
+    let mut jobs: Vec<Job> = (0..600).map(|n| job(&format!("a{n}"))).collect();
+    jobs.extend((0..600).map(|n| after(&format!("b{n}"), &[&format!("a{n}")])));
+    submit_until(&world, &jobs, "COMMITTING").await;
+    // The decision keeps the first thousand, the next step the others.
+    world.store.commit_left(RETENTION).await.expect("going on");
+    let staged: Vec<String> =
+        ["STAGED", "RESERVED"].iter().flat_map(|kind| world.redis.all(kind)).collect();
+    assert!(staged.len() > 1200, "{}", staged.len());
+    let expires = |key: &&String| world.redis.ask::<i64>(&format!("TTL {key}")) >= 0;
+    assert_eq!(staged.iter().find(expires), None);
+    while world.store.commit_left(RETENTION).await.expect("going on") {}
+    assert_eq!(world.count("osis", "submitted"), 1200);
+    for left in ["STAGED", "RESERVED", "COMMITTING"] {
+        assert!(world.redis.all(left).is_empty(), "{left} is left");
+    }
+}
+
+#[tokio::test]
+async fn job_of_a_batch_that_is_decided_is_stopped_before_it_is_submitted() {
+    let world = World::new();
+    let jobs: Vec<Job> = (0..600).map(|n| job(&format!("a{n}"))).collect();
+    submit_until(&world, &jobs, "COMMITTING").await;
+    let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client");
+    let last: JobId = "a599".parse().expect("legal");
+    assert_eq!(world.field("a599", "status"), None, "it is not submitted yet");
+    assert!(client.stop_job(&last).await.expect("stopped"), "it has ended");
+    assert_eq!(world.field("a599", "error").as_deref(), Some("stopped"));
+    assert_eq!(world.count("osis", "submitted"), 600);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::proto::job::{BootId, JobStatus};
-use hero::store::{GivenBack, Recorded, Recovered, StopOutcome, Verdict};
+use hero::store::{BootDeath, GivenBack, Recorded, Recovered, StopOutcome, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue, wait_until};
 
@@ -39,6 +39,27 @@ pub(super) async fn recover_pops(world: &World) -> Recovered {
     let found = sweep().await;
     world.check();
     found
+}
+
+#[tokio::test]
+async fn death_for_lack_of_memory_is_named_and_charged_to_no_job_that_is_a_process() {
+    for (death, crashes) in [(BootDeath::Memory, None), (BootDeath::MemoryOfScripts, Some("1"))] {
+        let (world, dead) = (World::new(), Life::of("osis-default-1"));
+        world.accepts(&["a", "b"].map(job)).await;
+        world.claim(&dead, 2).await;
+        let (store, boot) = (&world.store, &dead.boot);
+        let found = store.recover_gone(boot, death, CRASH_LIMIT, RETENTION).await;
+        let found = found.expect("recovering");
+        assert_eq!((found.put_back, found.given_up), (2, 0));
+        let notes: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
+        assert!(notes.iter().all(|note| note.contains("killed as memory ran out")), "{notes:?}");
+        for id in ["a", "b"] {
+            assert_eq!(world.field(id, "crashes").as_deref(), crashes);
+            let attempts = world.field(id, "attempts").expect("the attempt is listed");
+            assert!(attempts.contains("was killed as memory ran out"), "{attempts}");
+        }
+        world.check();
+    }
 }
 
 #[tokio::test]

@@ -143,6 +143,8 @@ async fn id_that_is_pushed_before_its_hash_runs_once_the_hash_is_there() {
     let adopted = world.adopt(&list()).await;
     assert_eq!((adopted.jobs, adopted.removed), (0, 1));
     assert_eq!(look(&world).await.recovered.put_back, 0, "it has no hash yet");
+    let early = world.store.ids_without_hash().await.expect("reading");
+    assert_eq!(early, [(list(), "late".to_owned())]);
     // As the minimal protocol writes it: its queue alone says its type.
     popped(&world, "late", "status dispatched");
     let found = look(&world).await;

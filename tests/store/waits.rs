@@ -296,7 +296,25 @@ async fn time_that_passes_ends_a_wait_with_a_timeout() {
         (event(&world, "a")["timeout"].clone(), world.field("a", "wait")),
         (json!(true), None)
     );
-    assert_eq!(tell(&world, &id, "approved", &["ann"]).await, TellOutcome::Kept, "for a next wait");
+    assert_eq!(event(&world, "a")["missed"], "approved");
+    assert_eq!(tell(&world, &id, "approved", &["ann"]).await, TellOutcome::Missed);
+    assert_eq!(world.claim(&life, 1).await.attempts.len(), 1);
+    assert_eq!(tell(&world, &id, "approved", &["ann"]).await, TellOutcome::Missed, "it runs on");
+    world.finish(&life, &id, waits(APPROVED, HOUR)).await;
+    assert_eq!(tell(&world, &id, "approved", &["ann"]).await, TellOutcome::Told, "a next wait");
+}
+
+#[tokio::test]
+async fn events_that_a_job_has_not_read_at_its_end_are_noted() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    for name in ["approved", "paid"] {
+        assert_eq!(tell(&world, &id, name, &["ann"]).await, TellOutcome::Kept);
+    }
+    world.finish(&life, &id, Verdict::Finished { output: "1".into(), exit_code: None }).await;
+    let notes: Vec<String> = world.redis.ask(&format!("LRANGE {} 0 -1", keys::keys().notes()));
+    let noted = "ended without having waited for what it was told: approved, paid";
+    assert_eq!(notes, [json!(["a", "osis", noted]).to_string()]);
 }
 
 #[tokio::test]

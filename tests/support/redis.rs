@@ -39,7 +39,16 @@ impl Redis {
 
     /// Starts a server whose clock [`Redis::set_clock`] sets.
     pub(crate) fn with_own_clock() -> Self {
-        let mut redis = Self::absent(false);
+        Self::of_own_clock(false)
+    }
+
+    /// The same, on a server that keeps everything.
+    pub(crate) fn that_keeps_with_own_clock() -> Self {
+        Self::of_own_clock(true)
+    }
+
+    fn of_own_clock(keeps: bool) -> Self {
+        let mut redis = Self::absent(keeps);
         redis.clock = Some(SetClock::compile(redis.folder()));
         redis.start_again();
         redis

@@ -78,6 +78,8 @@ impl Life {
             running: 0,
             state: ActorState::Ready,
             holding: None,
+            oom_kills: None,
+            after_oom_kill: None,
         }
     }
 }

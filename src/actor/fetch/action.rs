@@ -2,6 +2,7 @@
 
 use super::errands::Errand;
 use super::inputs::ReadInputs;
+use crate::proto::job::JobId;
 use crate::store::{Attempt, StoreError};
 
 /// One thing that the loop has to do.
@@ -9,6 +10,8 @@ use crate::store::{Attempt, StoreError};
 pub(super) enum Action {
     /// Run a job that this actor claimed, with its inputs.
     Start(usize, Box<Attempt>, ReadInputs),
+    /// Postpone a job of this actor that was claimed at that time: its claims cut the connection.
+    SetApart(usize, JobId, u64),
     /// Handle a control message of this actor.
     Control(usize, Vec<u8>),
     /// Claim no more jobs.

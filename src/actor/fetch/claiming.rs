@@ -1,5 +1,6 @@
 //! Claims: jobs for free slots, and the check which jobs this boot owns after a claim whose answer was lost.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ use crate::store::{Claim, Claimed, GivenBack, StoreError};
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
 /// The time between two comparisons while a claim whose answer was lost may still reach Redis.
 const LATE_CLAIM_INTERVAL: Duration = Duration::from_secs(1);
+/// A Redis that answers within this time after a lost connection was not away.
+const SERVES_SOON: Duration = Duration::from_secs(1);
 /// The maximum number of jobs that are compared with those that run here.
 const OWNED_MAX: usize = 10_000;
 
@@ -31,6 +34,10 @@ pub(super) struct Claiming {
     is_unsure: bool,
     /// When the answer to a claim was last lost.
     lost_at: Option<Instant>,
+    /// The jobs of claims whose answers were lost, and the actor of the last such claim: until they are claimed again,
+    /// each job is claimed alone.
+    suspects: BTreeSet<JobId>,
+    failed_actor: usize,
     compared_at: Instant,
     /// When the claim under way began.
     began_at: Instant,
@@ -50,7 +57,7 @@ pub(super) enum ClaimingEnd {
 #[derive(Debug, Default)]
 pub(super) struct ClaimRound {
     answers: Vec<ActorClaim>,
-    failed: Option<StoreError>,
+    failed: Option<(usize, StoreError)>,
 }
 
 #[derive(Debug)]
@@ -76,6 +83,8 @@ impl Claiming {
             boot: Arc::clone(boot),
             is_unsure: false,
             lost_at: None,
+            suspects: BTreeSet::new(),
+            failed_actor: 0,
             compared_at: Instant::now(),
             began_at: Instant::now(),
             claim: Pending::default(),
@@ -128,7 +137,10 @@ impl Claiming {
         if self.is_claiming() || self.is_unsure {
             return;
         }
-        let due = due_claims(jobs, settings);
+        let mut due = due_claims(jobs, settings);
+        if !self.suspects.is_empty() {
+            due.iter_mut().for_each(Due::narrow);
+        }
         if !due.is_empty() {
             let size_max_bytes = settings.job.script_size_max.saturating_add(HASH_MARGIN_BYTES);
             let (boot, limits) = (Arc::clone(&self.boot), settings.limits.clone());
@@ -146,7 +158,7 @@ impl Claiming {
                         limits: &limits,
                     };
                     if let Err(error) = round.claim(&boot, actor, &claim).await {
-                        round.failed = Some(error);
+                        round.failed = Some((actor, error));
                         break;
                     }
                 }
@@ -199,8 +211,14 @@ impl Claiming {
             if !claimed.unadopted.is_empty() {
                 actions.push(Action::Adopt(actor, std::mem::take(&mut claimed.unadopted)));
             }
-            if !claimed.attempts.is_empty() {
+            if claimed.attempts.is_empty() {
+                // Other actors have the jobs.
+                self.suspects.clear();
+            } else {
                 failpoint::reached(failpoint::AFTER_CLAIM);
+            }
+            for attempt in &claimed.attempts {
+                self.suspects.remove(&attempt.id);
             }
             actions.extend(claimed.attempts.into_iter().map(|attempt| {
                 let inputs = inputs.remove(&attempt.id).unwrap_or_else(|| Ok(JobInputs::default()));
@@ -208,8 +226,9 @@ impl Claiming {
             }));
         }
         actions.push(match round.failed {
-            Some(error) => {
+            Some((actor, error)) => {
                 self.is_unsure = true;
+                self.failed_actor = actor;
                 if matches!(error, StoreError::Unreachable { .. }) {
                     self.lost_at = Some(Instant::now());
                 }
@@ -220,6 +239,12 @@ impl Claiming {
         actions
     }
 
+    /// Returns whether the connection was lost for a second time at the claim of this job, though Redis serves: at the
+    /// second claim the job was alone.
+    fn has_cut_twice(&self, id: &JobId) -> bool {
+        self.suspects.contains(id) && self.lost_at.is_some_and(|at| at.elapsed() < SERVES_SOON)
+    }
+
     fn on_owned(
         &mut self,
         owned: Vec<(JobId, u64)>,
@@ -227,8 +252,17 @@ impl Claiming {
     ) -> Vec<Action> {
         self.is_unsure = false;
         self.compared_at = Instant::now();
-        let unknown = owned.into_iter().filter(|(id, _)| !is_known(id));
+        let unknown: Vec<(JobId, u64)> =
+            owned.into_iter().filter(|(id, _)| !is_known(id)).collect();
+        if let [(id, claimed_at)] = &unknown[..]
+            && self.has_cut_twice(id)
+        {
+            self.suspects.remove(id);
+            return vec![Action::SetApart(self.failed_actor, id.clone(), *claimed_at)];
+        }
+        self.suspects.extend(unknown.iter().map(|(id, _)| id.clone()));
         let unknown: Vec<GivenBack> = unknown
+            .into_iter()
             .map(|(id, claimed_at)| GivenBack {
                 id,
                 claimed_at,
@@ -247,6 +281,13 @@ impl Claiming {
             actions.push(Action::Do(Errand::GiveBack(unknown)));
         }
         actions
+    }
+}
+
+impl Due {
+    /// Claims one job alone.
+    fn narrow(&mut self) {
+        (self.free, self.ahead) = if self.free > 0 { (1, 0) } else { (0, 1) };
     }
 }
 

@@ -117,9 +117,9 @@ impl Errands {
         }
     }
 
-    /// Returns whether all are done.
-    pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && !self.under_way.is_active()
+    /// Returns the number of those that are not done.
+    pub(super) fn left(&self) -> usize {
+        self.waiting.len() + usize::from(self.under_way.is_active())
     }
 
     /// Returns whether no control message should be taken that could add one.

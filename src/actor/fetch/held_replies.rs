@@ -18,13 +18,20 @@ pub(super) type ReplyEnd = (Vec<JobId>, Result<u64, StoreError>);
 pub(super) struct HeldReplies {
     store: Store,
     waiting: Vec<JobId>,
+    /// The number of jobs of the call under way.
+    confirming: usize,
     under_way: Pending<ReplyEnd>,
 }
 
 impl HeldReplies {
     /// Holds none yet.
     pub(super) fn new(store: &Store) -> Self {
-        Self { store: store.clone(), waiting: Vec::new(), under_way: Pending::default() }
+        Self {
+            store: store.clone(),
+            waiting: Vec::new(),
+            confirming: 0,
+            under_way: Pending::default(),
+        }
     }
 
     /// Adds jobs that have ended.
@@ -37,9 +44,9 @@ impl HeldReplies {
         self.waiting.len()
     }
 
-    /// Returns whether none waits.
-    pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && !self.under_way.is_active()
+    /// Returns the number of jobs that have no reply yet.
+    pub(super) fn left(&self) -> usize {
+        self.waiting.len() + self.confirming
     }
 
     /// Starts to confirm ends and to push their replies.
@@ -48,6 +55,7 @@ impl HeldReplies {
             return;
         }
         let (ids, store) = (std::mem::take(&mut self.waiting), self.store.clone());
+        self.confirming = ids.len();
         self.under_way.start(async move {
             let pushed = pushed(&store, &ids).await;
             (ids, pushed)
@@ -61,6 +69,7 @@ impl HeldReplies {
 
     /// Takes the end of a call.
     pub(super) fn done(&mut self, (ids, pushed): ReplyEnd) -> Action {
+        self.confirming = 0;
         match pushed {
             Ok(_) => Action::RedisAnswered,
             Err(error) if error.is_outage() => {

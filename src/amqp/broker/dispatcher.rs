@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tracing::{debug, error};
+use tracing::{error, warn};
 
 use super::repeats::Repeat;
 use super::shared::Shared;
@@ -19,6 +19,7 @@ use crate::amqp::route::{LOG_KEY, Served, serves};
 use crate::amqp::topology::Pool;
 use crate::config::{AckMode, BrokerName, BuiltInName};
 use crate::proto::job::Job;
+use crate::proto::text::counted;
 use crate::store::Backoff;
 use crate::trace::OpenSpan;
 
@@ -64,7 +65,11 @@ impl Dispatcher {
     async fn drain(&mut self) {
         let drained = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(DRAIN, drained).await.is_err() {
-            debug!("messages that are not settled are delivered again");
+            warn!(
+                "{} not settled within {} s: this process ends, and RabbitMQ delivers them again",
+                counted(self.tasks.len() as u64, "message is", "messages are"),
+                DRAIN.as_secs()
+            );
         }
     }
 

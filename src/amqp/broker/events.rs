@@ -13,7 +13,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
-use super::shared::Shared;
+use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{LinkError, Outgoing};
 use crate::amqp::logs::{Beside, LEVELS, LogRecord, Spool, SpoolBatch};
 use crate::amqp::message::{AmqpMessage, CHAIN, MessageFailure, Properties, ROOT};
@@ -89,7 +89,13 @@ fn report(
     };
     // A message may have a root that no record can have.
     let Ok(record) = record(beside).or_else(|_| record(Beside::default())) else { return };
-    if shared.events.try_send(record).is_err() && shared.lost_events(1) == 1 {
+    // Counted first: the task may take it at once.
+    BrokerCounts::add(&shared.counts.events_waiting);
+    if shared.events.try_send(record).is_ok() {
+        return;
+    }
+    shared.counts.events_waiting.fetch_sub(1, Ordering::Relaxed);
+    if shared.lost_events(1) == 1 {
         warn!("log events are lost: {WAITING_MAX} wait to be published or kept");
     }
 }
@@ -159,8 +165,10 @@ impl EventTask {
                 }
                 () = sleep_until(again), if self.again.is_some() => {}
             }
+            let taken = records.len();
             if !records.is_empty() {
                 self.take(records).await;
+                self.shared.counts.events_waiting.fetch_sub(taken as u64, Ordering::Relaxed);
             }
             if self.again.is_some_and(|again| again <= Instant::now()) && !is_last {
                 self.replay().await;

@@ -14,6 +14,7 @@ use crate::amqp::link::{LinkError, Outgoing};
 use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT};
 use crate::amqp::topology::OWNER;
 use crate::proto::job::TraceParent;
+use crate::proto::text::counted;
 use crate::store::Backoff;
 
 /// The time that an answer holds up its message.
@@ -24,6 +25,8 @@ const WITHIN: Duration = Duration::from_secs(30);
 pub(super) const WAITING_KIB_MAX: usize = 16 << 10;
 /// The attempts to publish once the process is to end.
 const LAST_ATTEMPTS: u32 = 3;
+/// The longest time that answers which are tried beside the work hold up the end.
+const LAST_WITHIN: Duration = Duration::from_secs(5);
 
 /// An answer on its way.
 struct PendingAnswer {
@@ -121,9 +124,27 @@ impl Shared {
     fn try_beside(self: &Arc<Self>, reply: PendingAnswer) {
         let kib = u32::try_from(reply.body.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
         match Arc::clone(&self.replies).try_acquire_many_owned(kib) {
-            Ok(room) => _ = tokio::spawn(Arc::clone(self).try_for_a_time(reply, room)),
+            Ok(room) => {
+                BrokerCounts::add(&self.counts.answers_waiting);
+                tokio::spawn(Arc::clone(self).try_for_a_time(reply, room));
+            }
             Err(_) => self.drop_reply(&reply, "too many answers wait for queues that reject them"),
         }
+    }
+
+    /// Waits until no answer is tried beside the work, for a short time: the process ends, and drops the others.
+    pub(super) async fn end_replies(&self) {
+        let all = u32::try_from(WAITING_KIB_MAX).unwrap_or(u32::MAX);
+        if timeout(LAST_WITHIN, self.replies.acquire_many(all)).await.is_ok() {
+            return;
+        }
+        let left = self.counts.answers_waiting.load(Ordering::Relaxed);
+        self.counts.dropped.fetch_add(left, Ordering::Relaxed);
+        warn!(
+            "{} dropped: this process ends, and RabbitMQ has not taken them within {} s",
+            counted(left, "answer is", "answers are"),
+            LAST_WITHIN.as_secs()
+        );
     }
 
     async fn try_for_a_time(self: Arc<Self>, reply: PendingAnswer, room: OwnedSemaphorePermit) {
@@ -131,17 +152,18 @@ impl Shared {
         let reason = loop {
             tokio::time::sleep(backoff.failed()).await;
             match timeout_at(end, self.link.publish(reply.out())).await {
-                Ok(Ok(())) => {
-                    BrokerCounts::add(&self.counts.answers);
-                    return;
-                }
-                Ok(Err(error @ LinkError::Unroutable { .. })) => break error.to_string(),
-                Ok(Err(error)) if Instant::now() >= end => break error.to_string(),
+                Ok(Ok(())) => break None,
+                Ok(Err(error @ LinkError::Unroutable { .. })) => break Some(error.to_string()),
+                Ok(Err(error)) if Instant::now() >= end => break Some(error.to_string()),
                 Ok(Err(error)) => debug!("publishing an answer: {error}; trying again"),
-                Err(_) => break "RabbitMQ does not confirm it".to_owned(),
+                Err(_) => break Some("RabbitMQ does not confirm it".to_owned()),
             }
         };
-        self.drop_reply(&reply, &reason);
+        self.counts.answers_waiting.fetch_sub(1, Ordering::Relaxed);
+        match reason {
+            None => BrokerCounts::add(&self.counts.answers),
+            Some(reason) => self.drop_reply(&reply, &reason),
+        }
         drop(room);
     }
 

@@ -85,12 +85,16 @@ pub(super) struct BrokerCounts {
     pub(super) served: AtomicU64,
     /// Answers that were published.
     pub(super) answers: AtomicU64,
+    /// Answers that are tried beside the work.
+    pub(super) answers_waiting: AtomicU64,
     /// Answers that were dropped.
     pub(super) dropped: AtomicU64,
     /// Messages that went to a retry lane.
     pub(super) retried: AtomicU64,
     /// Messages that became dead letters.
     pub(super) dead: AtomicU64,
+    /// Log events that their task has not published or kept yet.
+    pub(super) events_waiting: AtomicU64,
     /// Log events that wait in the spool.
     pub(super) spooled: AtomicU64,
     /// The number of these that Redis was told.

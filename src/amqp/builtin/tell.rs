@@ -45,6 +45,9 @@ pub(super) async fn serve(client: &Client, message: &AmqpMessage) -> Result<Valu
         TellOutcome::Told => Ok(json!({ "id": id, "result": "told" })),
         TellOutcome::Kept => Ok(json!({ "id": id, "result": "kept" })),
         TellOutcome::Twice => Ok(json!({ "id": id, "result": "twice" })),
+        TellOutcome::Missed => {
+            refused("no longer waits for this event: its wait ended by its time")
+        }
         TellOutcome::Missing => {
             Err(MessageFailure::lasting("not_found", format!("no such job: {id}")))
         }

@@ -207,6 +207,12 @@ impl Preparer {
     /// # Errors
     /// A check that cannot be made on this machine.
     pub(super) fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
+        // As a run does before the script begins.
+        if self.packages.is_some()
+            && let Err(Failure::Invalid { message }) = python::check_metadata(source)
+        {
+            return Ok(Some(message));
+        }
         let program = self.options.check.first().map_or("", String::as_str);
         let program = resolve(program).map_err(Failure::script)?;
         let scratch = new_scratch()?;

@@ -291,7 +291,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row(OUTPUT, "Output", Texts).text("The output, once it finished"),
     row("kept_state", "State for the next attempt", Texts),
     row("event", "Event", Texts),
-    row("told_events", "Events told ahead", Texts),
+    row("told_events", "Events not read", Texts),
     row("session_call", "Call", Texts),
     row("error", "Error", Texts).exported().searched(),
     row("script", "Script", Texts),

@@ -58,7 +58,7 @@ local function run_later(id, script_type, kind, text, exit_code, delay_us)
   if event or has_wrong_type[index_of('scheduled', script_type)] then
     local f = read(id, 'group', 'instance', 'priority')
     local queue = queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type
-    if wait then return rarely().wake_waiting(id, script_type, queue, event or rarely().timeout_event(at), at) end
+    if wait then return rarely().wake_waiting(id, script_type, queue, event or rarely().timeout_event(rarely().json_table(wait) or {}, at), at) end
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
     rarely().push_back(id, queue, at)
@@ -72,6 +72,13 @@ local function note_usage(id, ran_before, used)
   for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
     redis.call('HSET', JOB .. id, name, value)
   end
+end
+
+-- Notes the events that a job was told and has not read at its end.
+local function note_unread(id, script_type, told)
+  local names = {}
+  for name in string.gmatch(told, '"event":"([^"\\]+)"') do names[#names + 1] = name end
+  note_end(id, script_type, table.concat(names, ', '), 'ended without having waited for what it was told: ')
 end
 
 -- The key of a staged output; with ':reply' after it, the key of its reply.
@@ -147,7 +154,7 @@ local function finish(number)
   end
   local f = read(id, 'script_type', 'reply', 'unique_key', 'dependents', 'status', 'attempt',
     'retention', 'limits', 'postponed', 'input_files', 'output_files', 'graph_id', 'reply_format',
-    'durable', 'cron', 'kept_state_at', 'waits', 'stop_requested')
+    'durable', 'cron', 'kept_state_at', 'waits', 'stop_requested', 'told_events')
   if not f[5] then return 'lost' end
   if present(f[8]) then rarely().leave_limits(id, f[8], at) end
   local script_type = legal_type(f[1]) or fallback_type
@@ -179,6 +186,7 @@ local function finish(number)
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
   if status == 'finished' and kind == 'apart' then text = take_output(id, staged(id, ARGV[a + 1]), job) end
   if end_job(id, job, status, text, exit_code, at, retention) then calls_back = true end
+  if present(f[19]) then note_unread(id, script_type, f[19]) end
   if trims then concluded[status .. ' ' .. script_type] = { status, script_type } end
   if kind == 'dead' then add_dead_letter(id, script_type) end
   if present(f[4]) then ended[#ended + 1] = { id = id, status = status, dependents = f[4] } end

@@ -2,23 +2,23 @@
 --
 -- ARGV: 1 limit on the bytes of one output, then for each its id, and a time or '': a job of this id
 --       that was created later is another one
--- returns for each an array of the output; its size if it exceeds the limit; -1 if it has a key of its own, where
---         the caller reads it; false if the job failed; -2 if it is gone; or -3 if it has not ended; of 1 if the job left
+-- returns for each an array of the output; its size if it exceeds the limit; -1 if it is long, or has a key of its own:
+--         the caller reads it in pieces; false if the job failed; -2 if it is gone; or -3 if it has not ended; of 1 if the job left
 --         files, else 0; and of its name or ''. If the answer gets too long it ends early: call again for the other jobs
 -- needs: job later_owner
 
-local BYTES_PER_STEP = 1048576
+local BYTES_PER_STEP = 524288
 local output_max = tonumber(ARGV[1])
 local outputs, bytes = {}, 0
 for number = 2, #ARGV, 2 do
   local size = redis.pcall('HSTRLEN', JOB .. ARGV[number], 'output')
   size = type(size) == 'number' and size or 0
-  local is_too_large = size > output_max
-  if not is_too_large then bytes = bytes + size end
+  local is_too_large, is_long = size > output_max, size > BYTES_PER_STEP
+  if not is_too_large and not is_long then bytes = bytes + size end
   if bytes > BYTES_PER_STEP and number > 2 then break end
-  local f = is_too_large and read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'name')
+  local f = (is_too_large or is_long) and read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'name')
     or read(ARGV[number], 'status', 'output_files', 'output_key', 'created_at', 'name', 'output')
-  local output = is_too_large and size or f[6] or f[3] and -1 or ''
+  local output = is_too_large and size or f[6] or (is_long or f[3]) and -1 or ''
   if not f[1] or is_later_owner(f[4], ARGV[number + 1]) then
     outputs[#outputs + 1] = { -2, 0, '' }
   elseif f[1] == 'error' then

@@ -10,7 +10,9 @@ local id, name, state, record = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('HEXISTS', NOTIFY_MESSAGES, id) == 0 then return 0 end
 if state == 'retrying' then
   redis.call('HSET', NOTIFY_MESSAGES, id, ARGV[6])
-  redis.call('ZADD', NOTIFY_DUE, integer(now_us() + ARGV[5] * 1000), id)
+  -- No whole millisecond, as of a message that is taken: it gathers no events any more.
+  local at = now_us()
+  redis.call('ZADD', NOTIFY_DUE, integer(at - at % 1000 + ARGV[5] * 1000 + 1), id)
 else
   redis.call('HDEL', NOTIFY_MESSAGES, id)
   redis.call('ZREM', NOTIFY_DUE, id)

@@ -7,7 +7,7 @@
 -- needs: wrong_type time
 
 local at = now_us()
--- The score of a message that has been taken is its lease, or the time of its next attempt.
+-- The score of a message that has been taken is its lease, or the time of its next attempt, and no whole millisecond.
 local function gathers(id, due_us)
   return due_us > at and tonumber(redis.call('ZSCORE', NOTIFY_DUE, id) or nil) == due_us
 end

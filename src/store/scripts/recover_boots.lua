@@ -2,6 +2,7 @@
 --
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention  4 the longest pause between two looks at leases in ms, 0 for no check of the clock
+--       5 '', 'memory' if it was killed for lack of memory through no fault of its jobs, or 'memory of scripts'
 -- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
 -- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending illegal dependents foreign_end limits
 
@@ -29,6 +30,7 @@ end
 -- A job that was claimed ahead may not have begun. The first time it is charged no crash; then it has the
 -- field `crashes`, and no such job is claimed ahead.
 local function recover(id, boot, is_ahead)
+  local died_of = ARGV[5] == '' and 'died' or 'was killed as memory ran out'
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
@@ -42,8 +44,9 @@ local function recover(id, boot, is_ahead)
   if f[1] ~= 'started' or f[2] ~= boot then return end
   local queue = queue_of(f[3], f[4], f[5], f[6])
   local has_begun = not is_ahead or f[8]
-  local crashes = (tonumber(f[8]) or 0) + (has_begun and 1 or 0)
-  redis.call('HSET', JOB .. id, 'crashes', crashes)
+  local is_charged = has_begun and ARGV[5] ~= 'memory'
+  local crashes = (tonumber(f[8]) or 0) + (is_charged and 1 or 0)
+  if is_charged or f[8] or is_ahead then redis.call('HSET', JOB .. id, 'crashes', crashes) end
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
   -- Another run would be another session.
   if has_begun and f[16] then
@@ -52,10 +55,10 @@ local function recover(id, boot, is_ahead)
   -- Its fields are illegal, and it cannot run.
   if not queue then return give_up(id, script_type, f, illegal_text(f[3], f[4], f[5], f[6])) end
   if crashes >= crash_limit then
-    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
+    give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it' .. (ARGV[5] == '' and '' or ', the last as memory ran out'), true)
     return add_dead_letter(id, script_type)
   end
-  if has_begun then note_attempt(id, 'crashed', nil, when) end
+  if has_begun then note_attempt(id, 'crashed', ARGV[5] ~= '' and died_of .. ' while it ran the job' or nil, when) end
   log_event(id, 'dispatched')
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', when,
     'attempt', math.max((tonumber(f[7]) or 1) - 1, 0))
@@ -65,7 +68,8 @@ local function recover(id, boot, is_ahead)
   count(f[3], 'recovered')
   put_back = put_back + 1
   note(id, script_type, 'goes back to the front of queue ' .. queue .. ': actor ' .. (present(f[12]) or '')
-    .. (has_begun and ' died while it ran the job; crash ' .. crashes .. ' of ' .. crash_limit
+    .. (has_begun and not is_charged and ' ' .. died_of .. ', which is charged to no job'
+      or has_begun and ' ' .. died_of .. ' while it ran the job; crash ' .. crashes .. ' of ' .. crash_limit
       or ' died when it had claimed the job ahead'))
 end
 

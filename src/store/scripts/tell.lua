@@ -4,6 +4,7 @@
 --       4... names of the person or program that tells it  last: the rights of the caller
 -- returns two strings: 'told'; 'kept'; 'missing' if there is none that the caller may change; 'refused' and the state that forbids it; 'twice' if the job has
 --         had this event and does not wait for it again, or keeps it already; 'forbidden' if the wait is for others;
+--         'missed' if its last wait for this event has ended by its time;
 --         'full' if it keeps too many; 'illegal' if its fields name no queue
 -- needs: wrong_type caller time names routing job index events queue waits
 
@@ -27,6 +28,7 @@ if wait and wait.event == name then
 end
 local had = json_table(f[4])
 if had and had.event == name then return { 'twice', '' } end
+if had and had.missed == name then return { 'missed', '' } end
 local told = json_table(f[3]) or {}
 for _, other in ipairs(told) do
   if type(other) == 'table' and other.event == name then return { 'twice', '' } end

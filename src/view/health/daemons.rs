@@ -1,8 +1,11 @@
 //! Supervisors and actors: too few, failing, holding, of other versions.
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
 use crate::proto::cron::CronInForce;
 use crate::proto::text::counted;
+use crate::store::PresenceOf;
 use crate::view::{ActorCount, Moment, start_of};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -96,6 +99,31 @@ fn unknown(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
         format!(
             "correct `crons` of [notify.{name}] in hero.toml on {host} and reload the supervisor; the names: hero cron list"
         ),
+    );
+}
+
+/// Actors whose process before was killed for lack of memory within the last hour.
+pub(super) fn oom_kills(moment: &Moment, found: &mut Found) {
+    const TOLD: SignedDuration = SignedDuration::from_hours(1);
+    let recent = |of: &&PresenceOf| {
+        let at = of.presence.after_oom_kill.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
+        at.is_some_and(|at| moment.at.duration_since(at) < TOLD)
+    };
+    let mut killed = moment.actors.iter().filter(recent);
+    let Some(PresenceOf { actor, presence }) = killed.next() else { return };
+    let others = match killed.count() {
+        0 => String::new(),
+        number => format!(", and {} in the last hour", counted(number as u64, "other", "others")),
+    };
+    let at = presence.after_oom_kill.as_deref().unwrap_or_default();
+    found.add(
+        (ProblemKind::ActorOomKilled, Severity::Warning),
+        Subject::Actors(Some(actor.script_type.clone())),
+        format!(
+            "actor {actor} on {} was killed as memory ran out, before {at}{others}",
+            presence.hostname
+        ),
+        "raise MemoryMax= of its unit, or lower `tasks`, or `memory` and `job_memory` of the sandbox: hero check UNIT",
     );
 }
 

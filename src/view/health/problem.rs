@@ -114,6 +114,8 @@ kinds! {
     WrongType = "wrong_type",
     /// The clock of a machine differs from Redis's.
     ClockDiffers = "clock_differs",
+    /// The clock of Redis was set.
+    ClockStepped = "clock_stepped",
     /// A queue is deep.
     QueueDepth = "queue_depth",
     /// A queue has jobs and no actor.
@@ -122,6 +124,8 @@ kinds! {
     QueueOfUnknownType = "queue_of_unknown_type",
     /// Programs pushed ids to a list that nobody serves.
     ListUnserved = "list_unserved",
+    /// Programs pushed ids whose hashes are not there.
+    IdsWithoutHash = "ids_without_hash",
     /// The first job of a queue waits for long.
     QueueWait = "queue_wait",
     /// Limits hold jobs of a queue.
@@ -142,6 +146,8 @@ kinds! {
     JobsDue = "jobs_due",
     /// Actors claim no jobs, as their machines are overloaded or full.
     ActorsHold = "actors_hold",
+    /// An actor was killed for lack of memory.
+    ActorOomKilled = "actor_oom_killed",
     /// A broker of RabbitMQ does not renew its presence.
     BrokerGone = "broker_gone",
     /// A broker has no RabbitMQ, Redis or MariaDB.

@@ -135,6 +135,23 @@ pub(super) fn lists(moment: &Moment, found: &mut Found) {
     );
 }
 
+/// Ids that programs pushed, and whose hashes are not there.
+pub(super) fn ids_without_hash(moment: &Moment, found: &mut Found) {
+    let Some((list, id)) = moment.ids_without_hash.first() else { return };
+    let number = moment.ids_without_hash.len() as u64;
+    found.add(
+        (ProblemKind::IdsWithoutHash, Severity::Warning),
+        Subject::Queues,
+        format!(
+            "programs pushed {} within the last minute: {} to {}",
+            counted(number, "id without a job", "ids without jobs"),
+            shown(id),
+            shown(list)
+        ),
+        "let them write the hash of a job before they push its id; an id whose hash comes within a minute is pushed again",
+    );
+}
+
 /// The clocks of this machine and of each machine with a daemon, by the times of their heartbeats.
 pub(super) fn clocks(moment: &Moment, found: &mut Found) {
     const REMEDY: &str = "jobs are due by redis's clock: set both by NTP, see timedatectl status";
@@ -150,6 +167,20 @@ pub(super) fn clocks(moment: &Moment, found: &mut Found) {
         let text = format!("the clocks of {host} and of redis differ by {difference} or more");
         found.add(differs, Subject::Machine(Some(host.to_owned())), text, REMEDY);
     }
+}
+
+/// The longest step of Redis's clock that a supervisor has noticed within the last hour.
+pub(super) fn clock_steps(moment: &Moment, found: &mut Found) {
+    let steps = moment.supervisors.iter().filter_map(|of| of.clock_step.as_ref());
+    let Some(step) = steps.max_by_key(|step| step.seconds.unsigned_abs()) else { return };
+    let severity = if step.is_long() { Severity::Critical } else { Severity::Warning };
+    found.add(
+        (ProblemKind::ClockStepped, severity),
+        Subject::Redis(None),
+        format!("{} at {}", step.text(""), step.at),
+        "scheduled jobs, retries, expiries and retention are early or late by as much: let NTP keep the time of \
+         its machine. This is told for an hour",
+    );
 }
 
 /// The machines whose clocks differ, each with the least difference that its heartbeats prove.

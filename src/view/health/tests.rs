@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::proto::cron::CronInForce;
+use crate::proto::message::{ActorState, ClockStep};
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
 use crate::store::{BrokerPresence, CronEnds, EmptiedRedis, FiredCron, LastHour, WriteTrial};
 use crate::view::Minute;
-use crate::view::moment::tests::moment;
+use crate::view::moment::tests::{moment, presence};
 
 /// A change of a healthy moment.
 type Change<'a> = &'a dyn Fn(&mut Moment);
@@ -23,6 +24,10 @@ fn health(change: impl Fn(&mut Moment), rules: &HealthRules) -> NamespaceHealth 
 fn texts(change: impl Fn(&mut Moment)) -> Vec<(Severity, String)> {
     let health = health(change, &HealthRules::default());
     health.problems.into_iter().map(|of| (of.severity, of.text)).collect()
+}
+
+fn step(seconds: i64) -> ClockStep {
+    ClockStep { at: "2026-01-31T12:30:00Z".to_owned(), seconds }
 }
 
 #[test]
@@ -67,7 +72,24 @@ fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let cases: [(Change<'_>, Severity, &str); 27] = [
+    let cases: [(Change<'_>, Severity, &str); 31] = [
+        (
+            &|of| of.ids_without_hash = vec![("hero:q:work:type:osis".to_owned(), "a".to_owned())],
+            Warning,
+            "programs pushed 1 id without a job within the last minute: a to hero:q:work:type:osis",
+        ),
+        (
+            &|of| {
+                of.actors = vec![presence("osis-default-1", ActorState::Ready)];
+                let presence = &mut of.actors[0].presence;
+                presence.last_heartbeat = of.at.to_string();
+                presence.version = env!("CARGO_PKG_VERSION").to_owned();
+                presence.hostname = "one".to_owned();
+                of.actors[0].presence.after_oom_kill = Some("2026-01-31T12:30:00Z".to_owned());
+            },
+            Warning,
+            "actor osis:default:1 on one was killed as memory ran out, before 2026-01-31T12:30:00Z",
+        ),
         (
             &|of| of.unserved = vec![("hero:work_queue:w1".to_owned(), Some(3))],
             Warning,
@@ -194,6 +216,16 @@ fn every_rule_has_its_severity_and_its_sentence() {
             &|of| of.supervisors[0].last_heartbeat = "2026-01-31T13:00:09Z".to_owned(),
             Warning,
             "the clocks of one and of redis differ by 9.00s or more",
+        ),
+        (
+            &|of| of.supervisors[0].clock_step = Some(step(60)),
+            Warning,
+            "the clock of redis was set forward by 1m at 2026-01-31T12:30:00Z",
+        ),
+        (
+            &|of| of.supervisors[0].clock_step = Some(step(-61)),
+            Critical,
+            "the clock of redis was set back by 1m1s at 2026-01-31T12:30:00Z",
         ),
         (
             &|of| of.supervisors[0].version = "0.0.9".to_owned(),

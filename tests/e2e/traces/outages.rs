@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use nix::sys::signal::Signal;
+
 use super::collector::{sending, spans};
 use crate::notify::Receiver;
 use crate::support::{Authority, Hero, Process, Redis, Served, keys, wait_until};
@@ -161,4 +163,17 @@ fn collector_with_tls_gets_spans_if_its_authority_is_trusted() {
     assert_eq!((said(&actor, LOST), said(&actor, "UnknownIssuer")), (1, 1), "{}", actor.err());
     assert_eq!(said(&actor, "SSL_CERT_FILE"), 1, "it says what to do: {}", actor.err());
     assert_eq!(spans(&receiver).len(), 6);
+}
+
+#[test]
+fn spans_that_a_collector_does_not_take_before_the_end_are_counted_in_a_line() {
+    let redis = Redis::start();
+    let receiver = Receiver::start(&redis, "receiver.py");
+    receiver.answers("hang");
+    let hero = sending(Hero::on(&redis), &receiver);
+    let actor = hero.actor("osis-default-1").start();
+    Hero::on(&redis).run(&["exec", "-t", "osis", "-e", "42"]).code(0).stdout("42\n");
+    actor.signal(Signal::SIGTERM);
+    let done = actor.ends().code(0);
+    assert!(done.stderr.contains("3 spans are dropped since the start"), "{}", done.stderr);
 }

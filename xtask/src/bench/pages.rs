@@ -124,6 +124,8 @@ fn presence(number: usize) -> Presence {
         running: 0,
         state: ActorState::Ready,
         holding: None,
+        oom_kills: None,
+        after_oom_kill: None,
     }
 }
 

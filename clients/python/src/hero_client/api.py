@@ -49,6 +49,11 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     machine; empty in the presence of foreign programs."""
     holding: Optional[str]
     """The overload of its machine: it claims no jobs because of it, though it is ready."""
+    oom_kills: Optional[int]
+    """The processes that the kernel of its machine has killed for lack of memory since the machine started; absent
+    where the kernel does not tell."""
+    after_oom_kill: Optional[str]
+    """When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC."""
 
 
 class AuditList(TypedDict):
@@ -1665,7 +1670,7 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
@@ -1675,18 +1680,19 @@ Redis refuses every write. redis_emptied: Redis has lost all keys of the namespa
 redis_unknown: Redis does not tell its state. redis_cannot_append: Redis cannot write its append-only file.
 redis_cannot_save: Redis cannot write its snapshot. redis_forgets: Redis may lose accepted jobs. redis_named_alone:
 Redis is a node of a cluster that is named alone. redis_memory: Redis uses much of its memory. wrong_type: A key of
-the namespace is used by another program. clock_differs: The clock of a machine differs from Redis's. queue_depth: A
-queue is deep. queue_without_actor: A queue has jobs and no actor. queue_of_unknown_type: A queue has jobs of a
-script type that is not configured, and no actor. list_unserved: Programs pushed ids to a list that nobody serves.
+the namespace is used by another program. clock_differs: The clock of a machine differs from Redis's. clock_stepped:
+The clock of Redis was set. queue_depth: A queue is deep. queue_without_actor: A queue has jobs and no actor.
+queue_of_unknown_type: A queue has jobs of a script type that is not configured, and no actor. list_unserved:
+Programs pushed ids to a list that nobody serves. ids_without_hash: Programs pushed ids whose hashes are not there.
 queue_wait: The first job of a queue waits for long. queue_held: Limits hold jobs of a queue. queue_held_long:
 Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused. jobs_failed: Jobs failed in the
 last hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters are kept.
 failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches them.
-actors_hold: Actors claim no jobs, as their machines are overloaded or full. broker_gone: A broker of RabbitMQ does
-not renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers
-of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A broker has
-lost log events. notification_fails: A notification cannot be delivered. versions_differ: Daemons have other
-versions than this program."""
+actors_hold: Actors claim no jobs, as their machines are overloaded or full. actor_oom_killed: An actor was killed
+for lack of memory. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has no
+RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A queue
+of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. notification_fails: A notification
+cannot be delivered. versions_differ: Daemons have other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;

@@ -81,6 +81,9 @@ impl Explainer<'_> {
             return Vec::new();
         }
         let lower = line.to_ascii_lowercase();
+        if refuses_process(&lower) {
+            return vec![self.of_processes()];
+        }
         match SaidError::of(&lower) {
             None => Vec::new(),
             Some(SaidError::Denied) => {
@@ -104,6 +107,15 @@ impl Explainer<'_> {
             Some(SaidError::NoSuchCall) => self.of_call(&lower, frames).into_iter().collect(),
             Some(error) => self.of_network(error, &lower, frames).into_iter().collect(),
         }
+    }
+
+    /// Names the bounds on processes.
+    fn of_processes(&self) -> String {
+        format!(
+            "starting a process or thread was refused: `processes` and `job_processes` in [{}], TasksMax= of the unit of \
+             the actor, and kernel.pid_max bound their number",
+            self.table
+        )
     }
 
     fn of_files(&self, line: &str, lower: &str, frames: &[&str]) -> Vec<String> {
@@ -270,6 +282,14 @@ pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     let all: Vec<String> =
         known.chain([text]).map(|text| serde_json::json!(text).to_string()).collect();
     format!("{key} = [{}]", all.join(", "))
+}
+
+/// Returns whether a line of a program tells that a process or a thread could not be started.
+fn refuses_process(lower: &str) -> bool {
+    let is_of_one = ["fork", "start new thread", "pthread_create", "spawn"];
+    lower.contains("can't start new thread")
+        || lower.contains("resource temporarily unavailable")
+            && is_of_one.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]

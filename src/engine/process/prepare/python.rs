@@ -4,7 +4,7 @@ mod metadata;
 mod packages;
 mod uv;
 
-pub(super) use packages::{Packages, environment, interpreter};
+pub(super) use packages::{Packages, check_metadata, environment, interpreter};
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;

@@ -5,6 +5,7 @@
 //! process between it and its parent ends at once, so that this process, a subreaper, adopts it. If
 //! anything fails before the script begins, the job starts cold.
 
+mod module_files;
 mod parent;
 
 use std::collections::VecDeque;
@@ -16,7 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use self::parent::{Fork, ForkJob, Parent, WaitingFork};
 use super::registry::Run;
@@ -214,6 +215,14 @@ impl Warm {
     ) -> Option<(Option<WaitingFork>, Arc<Parent>, SyncSender<()>)> {
         let mut state = self.lock();
         let ParentState::Ready(ready) = &mut *state else { return None };
+        if let Some(file) = ready.parent.modules.changed() {
+            info!("starts another warm interpreter: {} has changed", file.display());
+            let gone = std::mem::replace(&mut *state, ParentState::Gone(Instant::now()));
+            // Ends its processes and waits for them, so the lock is released before.
+            drop(state);
+            drop(gone);
+            return None;
+        }
         let spare = if may_be_spare { ready.spares.pop_front() } else { None };
         Some((spare, Arc::clone(&ready.parent), ready.wanted.clone()))
     }

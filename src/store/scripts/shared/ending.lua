@@ -128,11 +128,11 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   return present(graph) and rarely().note_in_graph(graph, id, status, text, at, for_ms)
 end
 
--- Leaves a note on a job that ended in `error` before any actor had it, for the log of a supervisor.
+-- Leaves a note on a job that ended, by default in `error` before any actor had it, for the log of a supervisor.
 -- Without room or permission for it, only the line is missing.
-local function note_end(id, script_type, text)
+local function note_end(id, script_type, text, how)
   local len_max, ttl_s = 10000, 3600
-  local note = cjson.encode({ id, script_type or '', 'ended in error: ' .. text })
+  local note = cjson.encode({ id, script_type or '', (how or 'ended in error: ') .. text })
   local length = redis.pcall('RPUSH', NOTES, note)
   if type(length) ~= 'number' then return end
   if length > len_max then redis.call('LTRIM', NOTES, -len_max, -1) end

@@ -5,7 +5,22 @@
 local WALKED = { 'finished', 'error', 'ended:finished', 'ended:failed', 'ended:cancelled', 'ended:replaced',
   'ended:expired' }
 
--- Returns the number of jobs in a terminal state that have no end, or more than one.
+-- Tells if the latest entries of a state, where an older version that runs beside this one adds its own, have their end.
+local function are_latest_sorted(status, script_type)
+  local latest = 10
+  local ids = redis.call('ZREVRANGE', index_of(status, script_type), 0, latest - 1)
+  if #ids == 0 then return true end
+  for _, id in ipairs(ids) do
+    local f = read(id, 'status', 'error')
+    if f[1] == status and not redis.call('ZSCORE', index_of('ended:' .. end_of(status, f[2]), script_type), id) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Returns the number of jobs in a terminal state that have no end, or more than one; where these cancel each other out, 1
+-- if one of the latest has none.
 local function unsorted(script_type)
   local number = 0
   for status, words in pairs(ENDS) do
@@ -13,7 +28,7 @@ local function unsorted(script_type)
     for _, word in ipairs(words) do
       of_state = of_state - redis.call('ZCARD', index_of('ended:' .. word, script_type))
     end
-    number = number + math.abs(of_state)
+    number = number + (of_state == 0 and not are_latest_sorted(status, script_type) and 1 or math.abs(of_state))
   end
   return number
 end

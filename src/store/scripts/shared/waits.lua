@@ -53,8 +53,11 @@ local function states_seen_by(id)
   end
 end
 
--- The event of a time that has passed.
-local function timeout_event(at) return '{"timeout":true,"when":"' .. rfc3339(at) .. '"}' end
+-- The event of a time that has passed: with the event that has not come, which is refused from now on.
+local function timeout_event(wait, at)
+  local missed = type(wait.event) == 'string' and '"missed":' .. cjson.encode(wait.event) .. ',' or ''
+  return '{"timeout":true,' .. missed .. '"when":"' .. rfc3339(at) .. '"}'
+end
 
 -- The event of jobs that have ended: each with its state. Of children, which may be many, it counts the states, and
 -- names the first that did not finish.
@@ -95,7 +98,7 @@ end
 local function event_of_due(id, text, ends, at)
   local wait = json_table(text) or {}
   local others = ends > at and jobs_of_wait(id, wait)
-  if not others then return timeout_event(at) end
+  if not others then return timeout_event(wait, at) end
   looked = looked + #others
   if looked > LOOKED_MAX and looked > #others then return nil, at + 1000000 end
   local state_of = states_seen_by(id)

@@ -54,6 +54,22 @@ fn by_default(text: &str) -> Vec<String> {
     World::new(SandboxConfig::default()).text(text)
 }
 
+#[test]
+fn refused_process_is_told_with_each_bound_on_processes() {
+    if !has_sandbox() {
+        return;
+    }
+    for said in [
+        "bash: fork: retry: Resource temporarily unavailable",
+        "RuntimeError: can't start new thread",
+        "pthread_create: Resource temporarily unavailable",
+    ] {
+        let told = by_default(said).concat();
+        assert!(told.contains("TasksMax=") && told.contains("[type.t.sandbox]"), "{said}: {told}");
+    }
+    assert_eq!(by_default("read: Resource temporarily unavailable"), [""; 0]);
+}
+
 /// False, and nothing to test, where the kernel has no sandbox.
 fn has_sandbox() -> bool {
     let support = Support::of_this_kernel();

@@ -346,6 +346,14 @@ fn not_installed(messages: &str) -> Failure {
     Failure::script(format!("the script's packages cannot be installed: {}", messages.trim()))
 }
 
+/// Checks the metadata of a script.
+///
+/// # Errors
+/// [`Failure::Invalid`] that names the illegal line.
+pub(in crate::process::prepare) fn check_metadata(source: &str) -> Result<(), Failure> {
+    metadata_of(source).map(drop)
+}
+
 /// Reads the metadata of a script.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 # channel and its answers, and of the Landlock rules if there are any, and for one line of JSON with the
 # rest. It sends "." before the script begins, or the reason why it cannot, and closes the socket.
 def serve(control, preload, hero, semaphores, cell):
+    READY_BYTES_MAX = 131072
     try:
         import atexit, builtins, ctypes, gc, importlib, json, os, resource, sys, types
     except ImportError as error:
@@ -242,6 +243,7 @@ def serve(control, preload, hero, semaphores, cell):
     except (AttributeError, ImportError):
         # This interpreter has no semaphores.
         pass
+    before = set(sys.modules)
     try:
         for name in preload:
             importlib.import_module(name)
@@ -261,7 +263,10 @@ def serve(control, preload, hero, semaphores, cell):
     gc.collect()
     gc.disable()
     gc.freeze()
-    control.send(b"ready")
+    # The daemon starts another parent once one of these files changes.
+    files = (getattr(sys.modules[name], "__file__", None) for name in list(sys.modules) if name not in before)
+    text = "\n".join(["ready", *sorted({file for file in files if isinstance(file, str) and "\n" not in file})])
+    control.send(os.fsencode(text)[:READY_BYTES_MAX])
     job = None
     while job is None:
         try:

@@ -19,6 +19,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
+use super::module_files::ModuleFiles;
 use crate::engine::process::deadline::poll_until;
 use crate::engine::process::prepare::{
     HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH, UNBUFFERED,
@@ -40,6 +41,10 @@ const FORK_WITHIN: Duration = Duration::from_secs(5);
 const BEGUN: &str = ".";
 /// The largest answer.
 const ANSWER_BYTES_MAX: usize = 1024;
+/// The first line of the answer of a parent that is ready. Then it names the files of its modules.
+const READY: &str = "ready";
+/// The largest answer of this kind, as in `parent.py`.
+const READY_BYTES_MAX: usize = 128 << 10;
 
 /// The parent process. Dropping it ends it.
 #[derive(Debug)]
@@ -49,6 +54,8 @@ pub(super) struct Parent {
     _registered: Registered,
     /// The socket to it. Locked for one question and its answer.
     control: Mutex<OwnedFd>,
+    /// The files of the modules that it has imported.
+    pub(super) modules: ModuleFiles,
 }
 
 impl Parent {
@@ -85,17 +92,25 @@ impl Parent {
                 .process_group(0)
                 .spawn()
         })?;
-        let parent = Self { child, _registered: registered, control: Mutex::new(control) };
+        let mut parent = Self {
+            child,
+            _registered: registered,
+            control: Mutex::new(control),
+            modules: ModuleFiles::default(),
+        };
         let names = json!(preload);
         let (hero, semaphores) = (json!(HERO_MODULE), json!(SEMAPHORES));
         let cell = json!(common_restrictions(sandbox).to_string());
         let text = format!("{TEXT}\nserve(control, {names}, {hero}, {semaphores}, {cell})\n");
         let control = parent.control();
         send_with(control.as_fd(), text.as_bytes(), &[])?;
-        let said = answer(control.as_fd(), Instant::now() + START_WITHIN)?;
+        let said = answer(control.as_fd(), Instant::now() + START_WITHIN, READY_BYTES_MAX)?;
         drop(control);
         match said {
-            Some(said) if said == "ready" => Ok(parent),
+            Some(said) if said.lines().next() == Some(READY) => {
+                parent.modules = ModuleFiles::of(said.lines().skip(1));
+                Ok(parent)
+            }
             Some(said) if !said.is_empty() => Err(broken(&said)),
             Some(_) => Err(broken("it ended as it started")),
             None => Err(broken(&format!("it was not ready within {START_WITHIN:?}"))),
@@ -131,7 +146,7 @@ impl Parent {
     fn ask(&self, its: BorrowedFd<'_>) -> io::Result<Pid> {
         let control = self.control();
         send_with(control.as_fd(), b"f", &[its])?;
-        let said = answer(control.as_fd(), Instant::now() + FORK_WITHIN)?;
+        let said = answer(control.as_fd(), Instant::now() + FORK_WITHIN, ANSWER_BYTES_MAX)?;
         drop(control);
         let said =
             said.ok_or_else(|| broken(&format!("it did not fork within {FORK_WITHIN:?}")))?;
@@ -202,7 +217,7 @@ impl WaitingFork {
         self.own.set_write_timeout(Some(FORK_WITHIN))?;
         let sent = send_with(self.own.as_fd(), text.as_bytes(), &given);
         // A fork that has died may have said why.
-        let said = match answer(self.own.as_fd(), Instant::now() + FORK_WITHIN)? {
+        let said = match answer(self.own.as_fd(), Instant::now() + FORK_WITHIN, ANSWER_BYTES_MAX)? {
             Some(said) => said,
             None => format!("its fork did not begin within {FORK_WITHIN:?}"),
         };
@@ -298,11 +313,11 @@ fn site_of(packages: &Path) -> io::Result<PathBuf> {
 }
 
 /// Receives an answer; empty if the other end is closed, `None` if nothing comes in time.
-fn answer(socket: BorrowedFd<'_>, until: Instant) -> io::Result<Option<String>> {
+fn answer(socket: BorrowedFd<'_>, until: Instant, bytes_max: usize) -> io::Result<Option<String>> {
     if !poll_until(&mut [PollFd::new(socket, PollFlags::POLLIN)], until)? {
         return Ok(None);
     }
-    let mut buffer = [0_u8; ANSWER_BYTES_MAX];
+    let mut buffer = vec![0_u8; bytes_max];
     loop {
         match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
             Ok(count) => return Ok(Some(String::from_utf8_lossy(&buffer[..count]).into_owned())),

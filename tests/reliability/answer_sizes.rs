@@ -1,0 +1,51 @@
+//! A Redis that bounds the size of answers: no job stops its actor.
+
+use crate::support::{Hero, Redis, keys, wait_until};
+
+/// A program with bounds for large outputs, which stay in the hash up to `inline`.
+fn hero(redis: &Redis, inline: &str) -> Hero {
+    Hero::on(redis)
+        .set("job.output_size_max", "\"16MiB\"")
+        .set("job.output_inline_max", &format!("{inline:?}"))
+}
+
+#[test]
+fn inputs_larger_than_the_output_buffer_limit_of_redis_are_read_in_pieces() {
+    for inline in ["16MiB", "64KiB"] {
+        let redis = Redis::start();
+        let hero = hero(&redis, inline);
+        let _actor = hero.actor("osis-default-1").start();
+        let script = "let text = \"0123456789abcdef\"; for i in 0..18 { text += text; } text";
+        hero.run(&["submit", "-t", "osis", "--id", "a", "-e", script]).code(0);
+        let status = |id: &str| redis.field(&keys::job(id), "status").unwrap_or_default();
+        wait_until("it ends", || status("a") == "finished");
+        redis.ask_with::<String, _>("CONFIG SET client-output-buffer-limit", &["normal 2mb 0 0"]);
+        let after = ["exec", "-t", "osis", "--after", "a", "-e", "INPUTS[\"a\"].len()"];
+        hero.run(&after).code(0).stdout("4194304\n");
+    }
+}
+
+#[test]
+fn job_whose_claims_cut_the_connection_is_postponed_and_others_run() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.script_size_max", "\"4MiB\"");
+    let file = redis.folder().join("large.rhai");
+    std::fs::write(&file, format!("// {}\n1", "x".repeat(2 << 20))).expect("a file");
+    let file = file.display().to_string();
+    hero.run(&["submit", "-t", "osis", "--id", "large", &file]).code(0);
+    for id in ["b", "c"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", "42"]).code(0);
+    }
+    redis.ask_with::<String, _>("CONFIG SET client-output-buffer-limit", &["normal 1mb 0 0"]);
+    let actor = hero.actor("osis-default-1").start();
+    for id in ["b", "c"] {
+        hero.run(&["job", "wait", id]).code(0).stdout("42\n");
+    }
+    let field = |name: &str| redis.field(&keys::job("large"), name).unwrap_or_default();
+    wait_until("it waits", || field("status") == "scheduled");
+    assert!(actor.err().contains("client-output-buffer-limit"), "{}", actor.err());
+    redis.ask_with::<String, _>("CONFIG SET client-output-buffer-limit", &["normal 0 0 0"]);
+    let shown = hero.run(&["job", "show", "large"]).code(0).stdout;
+    assert!(shown.contains("client-output-buffer-limit"), "{}", &shown[..1000]);
+    assert_eq!((field("crashes"), field("attempt")), (String::new(), "0".to_owned()));
+}
