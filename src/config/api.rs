@@ -52,7 +52,8 @@ toml_table! {
         body_size_max: u64 as "size" = 8 << 20 => Size(KIB, REDIS_STRING);
         /// The most calls of one batch.
         batch_max: usize = 100 => Number(1, 10_000);
-        /// The most connections at once.
+        /// The most connections of known callers over TCP at once, and of the local socket; for callers that are not known there is
+        /// a quarter as many besides.
         connections_max: usize = 1000 => Number(1, 100_000), restart;
         /// A client that does not send a request, or does not read its answer, within this time is disconnected.
         client_timeout: Duration as "duration" = Duration::from_secs(30) => Duration(SECOND, HOUR);

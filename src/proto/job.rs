@@ -36,6 +36,7 @@ mod spec;
 mod status;
 mod submitter_bounds;
 mod tags;
+mod time_value;
 mod traceparent;
 mod type_times;
 mod uniqueness;

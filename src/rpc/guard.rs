@@ -13,6 +13,7 @@ use tracing::{debug, warn};
 use super::caller::Caller;
 use super::json::{RpcAnswers, Sender};
 use super::login::PEER;
+use super::places::ConnectionPlace;
 use super::request_trace::{TRACE, trace_of_headers};
 use super::rpc_error::{RpcError, code, shown};
 use super::service::ApiService;
@@ -98,6 +99,9 @@ pub(super) async fn guard(
     let (socket, caller_of_calls) = (None, caller.clone());
     let sender = Sender { caller: caller_of_calls, peer: Arc::clone(&peer), token, socket, trace };
     extensions.insert(sender);
+    if let Some(place) = extensions.get::<Arc<ConnectionPlace>>().filter(|_| caller.is_some()) {
+        Arc::clone(place).of_known_caller().await;
+    }
     if let Some(caller) = caller {
         extensions.insert(caller);
     }

@@ -1,4 +1,4 @@
-//! Values that are kept for some time by name: nonces, logins, checked tokens, users with their groups.
+//! Values that are kept for some time by name: used nonces, logins, checked tokens, users with their groups.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -24,12 +24,6 @@ impl<T: Clone> KeptFor<T> {
         let values = self.values.lock();
         let (since, value) = values.get(name)?;
         (since.elapsed() < self.lifetime).then(|| value.clone())
-    }
-
-    /// Returns the same, and forgets it.
-    pub(super) fn take(&self, name: &str) -> Option<T> {
-        let (since, value) = self.values.lock().remove(name)?;
-        (since.elapsed() < self.lifetime).then_some(value)
     }
 
     /// Keeps a value; those that are too old make room. Returns false if there is no room.

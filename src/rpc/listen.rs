@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, info, warn};
@@ -26,6 +26,7 @@ use tracing::{debug, info, warn};
 use super::guard::{Connection, log_disconnected};
 use super::http::{self, Pages};
 use super::peer::Users;
+use super::places::{ConnectionPlace, Places};
 use super::service::ApiService;
 use super::socket::{KeptConnection, requested};
 use crate::config::Listen;
@@ -48,11 +49,12 @@ const HEAD_SIZE_MAX: usize = 64 << 10;
 /// the API.
 pub async fn serve(service: ApiService, pages: Pages, mut shutdown: watch::Receiver<Shutdown>) {
     let settings = service.settings();
+    let (places, mut ended) = Places::new(settings.connections_max);
     let server = Arc::new(HttpServer {
         router: http::routes(&service, pages),
         path: settings.path.clone(),
         users: Users::default(),
-        connections: Arc::new(Semaphore::new(settings.connections_max)),
+        places,
         tls: Tls::of(&settings),
         addresses: Addresses { file: settings.address_file.clone(), ..Addresses::default() },
         service,
@@ -64,12 +66,11 @@ pub async fn serve(service: ApiService, pages: Pages, mut shutdown: watch::Recei
     }
     requested(&mut shutdown).await;
     listeners.shutdown().await;
-    let all = u32::try_from(settings.connections_max).unwrap_or(u32::MAX);
-    let ended = tokio::time::timeout(GRACE, server.connections.acquire_many(all)).await;
-    if ended.is_err() {
+    server.addresses.remove_file();
+    drop(server);
+    if tokio::time::timeout(GRACE, ended.recv()).await.is_err() {
         debug!("connections of the API were closed before their requests ended");
     }
-    server.addresses.remove_file();
 }
 
 /// The parts that all connections share.
@@ -78,7 +79,7 @@ struct HttpServer {
     router: Router,
     path: String,
     users: Users,
-    connections: Arc<Semaphore>,
+    places: Arc<Places>,
     tls: Tls,
     addresses: Addresses,
     shutdown: watch::Receiver<Shutdown>,
@@ -156,8 +157,8 @@ impl HttpServer {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let Some(permit) = self.permit().await else { return };
-                    tokio::spawn(Arc::clone(&self).unix(stream, permit));
+                    let Some(place) = self.places.local().await else { return };
+                    tokio::spawn(Arc::clone(&self).unix(stream, place));
                 }
                 Err(error) => failed_to_accept(&error).await,
             }
@@ -168,43 +169,42 @@ impl HttpServer {
         loop {
             match listener.accept().await {
                 Ok((stream, from)) => {
-                    let Some(permit) = self.permit().await else { return };
-                    tokio::spawn(Arc::clone(&self).tcp(stream, from, permit));
+                    let peer: Arc<str> = from.ip().to_canonical().to_string().into();
+                    let place = self.places.unknown(&peer);
+                    tokio::spawn(Arc::clone(&self).tcp(stream, (from, peer), place));
                 }
                 Err(error) => failed_to_accept(&error).await,
             }
         }
     }
 
-    /// Waits until one more connection is allowed.
-    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.connections).acquire_owned().await.ok()
-    }
-
-    async fn unix(self: Arc<Self>, stream: UnixStream, permit: OwnedSemaphorePermit) {
+    async fn unix(self: Arc<Self>, stream: UnixStream, place: Arc<ConnectionPlace>) {
         let settings = self.service.settings();
         let (name, caller) = self.users.caller_of(&stream, &settings).await;
         let connection = Connection { address: None, peer: name.into(), caller, is_secure: false };
-        self.http(stream, connection, permit, settings.client_timeout).await;
+        self.http(stream, connection, place, settings.client_timeout).await;
     }
 
     async fn tcp(
         self: Arc<Self>,
         stream: TcpStream,
-        from: SocketAddr,
-        permit: OwnedSemaphorePermit,
+        (from, peer): (SocketAddr, Arc<str>),
+        place: Arc<ConnectionPlace>,
     ) {
         let within = self.service.settings().client_timeout;
         let _ = stream.set_nodelay(true);
         let address = from.ip().to_canonical();
-        let peer: Arc<str> = address.to_string().into();
         let is_secure = self.tls.is_on();
         let connection = Connection { address: Some(address), peer, caller: None, is_secure };
         if !is_secure {
-            self.http(stream, connection, permit, within).await;
+            self.http(stream, connection, place, within).await;
         } else if let Some(acceptor) = self.tls.acceptor(&self.service.settings()) {
-            match tokio::time::timeout(within, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => self.http(stream, connection, permit, within).await,
+            let accepted = tokio::select! {
+                accepted = tokio::time::timeout(within, acceptor.accept(stream)) => accepted,
+                () = place.evicted() => return log_evicted(&connection.peer),
+            };
+            match accepted {
+                Ok(Ok(stream)) => self.http(stream, connection, place, within).await,
                 Ok(Err(error)) => debug!("no TLS with {}: {error}", connection.peer),
                 Err(_) => debug!("no TLS with {} in time", connection.peer),
             }
@@ -216,13 +216,13 @@ impl HttpServer {
         &self,
         stream: S,
         connection: Connection,
-        place: OwnedSemaphorePermit,
+        place: Arc<ConnectionPlace>,
         within: Duration,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (router, path) = (self.router.clone(), self.path.clone());
-        let kept = KeptConnection { place: Arc::new(place), shutdown: self.shutdown.clone() };
+        let kept = KeptConnection { place: Arc::clone(&place), shutdown: self.shutdown.clone() };
         let peer = Arc::clone(&connection.peer);
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             let router = router.clone();
@@ -236,6 +236,7 @@ impl HttpServer {
                 };
                 *request.uri_mut() = uri;
                 request.extensions_mut().insert(connection);
+                request.extensions_mut().insert(Arc::clone(&kept.place));
                 request.extensions_mut().insert(kept);
                 hyper::service::Service::call(&TowerToHyperService::new(router), request).await
             }
@@ -257,6 +258,7 @@ impl HttpServer {
                 serving.as_mut().graceful_shutdown();
                 serving.await
             }
+            () = place.evicted() => return log_evicted(&peer),
         };
         match ended {
             Err(error) if is_stalled(&error) => {
@@ -266,6 +268,12 @@ impl HttpServer {
             Ok(()) => {}
         }
     }
+}
+
+fn log_evicted(peer: &str) {
+    debug!(
+        "closed a connection of {peer}, whose caller is not known, for another one (api.connections_max)"
+    );
 }
 
 /// Returns a uri without the path prefix; `None` if it is not below it.

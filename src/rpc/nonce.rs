@@ -2,13 +2,17 @@
 //!
 //! The key is one of secp256k1, and the signature is ECDSA over the SHA-256 of the nonce's text. Keys and
 //! signatures are hexadecimal: a key is compressed or not, a signature has 64 bytes, `r` and `s`.
+//!
+//! A nonce says itself when it was given and carries a MAC over that and the key. So nothing is stored for those who ask for
+//! one, who may be strangers; a nonce is stored once its key has signed it, so that it logs in once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k256::ecdsa::signature::Verifier;
 use k256::ecdsa::{Signature, VerifyingKey};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::caller::Caller;
@@ -21,13 +25,18 @@ const NONCE_LIFETIME: Duration = Duration::from_mins(1);
 /// The lifetime of the token of a login.
 pub const LOGIN_LIFETIME: Duration = Duration::from_hours(1);
 const RANDOM_BYTES: usize = 32;
+/// The bytes of a nonce before its MAC: random ones, then the milliseconds from the start of the process.
+const NONCE_BYTES: usize = RANDOM_BYTES + size_of::<u64>();
 
 /// The keys that may log in, and the logins of late.
 pub struct Logins {
     /// The callers, by the compressed key in hexadecimal.
     keys: BTreeMap<String, Arc<Caller>>,
-    /// The owner of each nonce.
-    nonces: KeptFor<String>,
+    /// Signs the nonces.
+    mac: hmac::Key,
+    began: Instant,
+    /// The nonces that have logged in.
+    used: KeptFor<()>,
     tokens: KeptFor<Arc<Caller>>,
 }
 
@@ -44,26 +53,42 @@ impl Logins {
             })?;
             by_key.insert(name_of(&read), Arc::new(caller));
         }
-        let (nonces, tokens) = (KeptFor::new(NONCE_LIFETIME), KeptFor::new(LOGIN_LIFETIME));
-        Ok(Self { keys: by_key, nonces, tokens })
+        let (used, tokens) = (KeptFor::new(NONCE_LIFETIME), KeptFor::new(LOGIN_LIFETIME));
+        let mac = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| "the system gives no random bytes".to_owned())?;
+        Ok(Self { keys: by_key, mac, began: Instant::now(), used, tokens })
     }
 
     /// Returns a nonce for the owner of a key to sign. It tells nobody whether the key is known.
     ///
     /// # Errors
-    /// [`RpcError`] if the key is none, or too many nonces are not signed yet.
+    /// [`RpcError`] if the key is none.
     pub fn nonce(&self, key: &str) -> Result<String, RpcError> {
         let key = key_of(key).ok_or_else(|| {
             let message = "not a hexadecimal secp256k1 public key";
             RpcError::new(code::INVALID_PARAMS, message)
         })?;
-        let nonce = random()?;
-        refuse_unless(self.nonces.keep(nonce.clone(), name_of(&key)))?;
-        Ok(nonce)
+        let mut nonce = random()?.to_vec();
+        nonce.extend(self.age_ms().to_be_bytes());
+        nonce.extend(hmac::sign(&self.mac, &of_key(&nonce, &key)).as_ref());
+        Ok(hexadecimal(&nonce))
     }
 
-    /// Logs in the owner of a key, who has signed a nonce. Returns a token for some time. A nonce is
-    /// good for one attempt.
+    /// The milliseconds from the start of the process.
+    fn age_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns whether a nonce was given to a key within the lifetime of a nonce.
+    fn is_given_to(&self, key: &VerifyingKey, nonce: &str) -> bool {
+        let Some(bytes) = bytes_of(nonce) else { return false };
+        let Some((given, mac)) = bytes.split_at_checked(NONCE_BYTES) else { return false };
+        let at_ms = given[RANDOM_BYTES..].iter().fold(0, |ms, byte| ms << 8 | u64::from(*byte));
+        hmac::verify(&self.mac, &of_key(given, key), mac).is_ok()
+            && Duration::from_millis(self.age_ms().saturating_sub(at_ms)) < NONCE_LIFETIME
+    }
+
+    /// Logs in the owner of a key, who has signed a nonce. Returns a token for some time. A nonce logs in once.
     ///
     /// # Errors
     /// [`RpcError`] if the key did not make the signature, the nonce was not given to it or is old,
@@ -75,13 +100,19 @@ impl Logins {
             RpcError::new(code::UNAUTHENTICATED, message)
         };
         let key = key_of(key).ok_or_else(refused)?;
-        let is_given = self.nonces.take(nonce).is_some_and(|owner| owner == name_of(&key));
+        let is_given = self.is_given_to(&key, nonce);
         let bytes = bytes_of(signature).ok_or_else(refused)?;
         let signature = Signature::from_slice(&bytes).map_err(|_| refused())?;
         let is_signed = key.verify(nonce.as_bytes(), &signature).is_ok();
         let caller = self.keys.get(&name_of(&key)).filter(|_| is_given && is_signed);
         let caller = caller.ok_or_else(refused)?;
-        let token = format!("login_{}", random()?);
+        // Hexadecimal digits are read in capitals too, and after `0x`.
+        let used = bytes_of(nonce).map(|bytes| hexadecimal(&bytes)).ok_or_else(refused)?;
+        if self.used.get(&used).is_some() {
+            return Err(refused());
+        }
+        refuse_unless(self.used.keep(used, ()))?;
+        let token = format!("login_{}", hexadecimal(&random()?));
         refuse_unless(self.tokens.keep(token.clone(), Arc::clone(caller)))?;
         Ok(token)
     }
@@ -101,12 +132,17 @@ fn refuse_unless(has_room: bool) -> Result<(), RpcError> {
     Err(RpcError::new(code::INTERNAL, message))
 }
 
-fn random() -> Result<String, RpcError> {
+/// Returns what the MAC of a nonce is made of.
+fn of_key(nonce: &[u8], key: &VerifyingKey) -> Vec<u8> {
+    [nonce, name_of(key).as_bytes()].concat()
+}
+
+fn random() -> Result<[u8; RANDOM_BYTES], RpcError> {
     let mut bytes = [0; RANDOM_BYTES];
     SystemRandom::new()
         .fill(&mut bytes)
         .map_err(|_| RpcError::new(code::INTERNAL, "the system gives no random bytes"))?;
-    Ok(hexadecimal(&bytes))
+    Ok(bytes)
 }
 
 /// Returns the bytes of a hexadecimal text, with or without `0x`.
@@ -168,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nonce_is_good_for_one_attempt_of_its_key() {
+    fn nonce_is_good_for_one_login_of_its_key() {
         let (ann, eve) = (key(1), key(2));
         let logins = logins(&ann);
         let refused = |key: &SigningKey, nonce: &str, signature: &str| {
@@ -177,7 +213,12 @@ mod tests {
         };
         let nonce = logins.nonce(&public(&ann)).expect("a nonce");
         refused(&ann, &nonce, &sign(&eve, &nonce));
+        logins.log_in(&public(&ann), &nonce, &sign(&ann, &nonce)).expect("a token");
         refused(&ann, &nonce, &sign(&ann, &nonce));
+        // The same bytes, written in another way.
+        for nonce in [nonce.to_uppercase(), format!("0x{nonce}")] {
+            refused(&ann, &nonce, &sign(&ann, &nonce));
+        }
 
         let unknown = logins.nonce(&public(&eve)).expect("a nonce, as for a known key");
         refused(&eve, &unknown, &sign(&eve, &unknown));
@@ -186,6 +227,17 @@ mod tests {
         refused(&ann, "never given", &sign(&ann, "never given"));
         refused(&ann, &nonce, "00");
         refused(&ann, &nonce, "zz");
+    }
+
+    #[test]
+    fn strangers_who_ask_for_nonces_keep_no_key_out() {
+        let (ann, eve) = (key(1), key(2));
+        let logins = logins(&ann);
+        for _ in 0..3000 {
+            logins.nonce(&public(&eve)).expect("a nonce");
+        }
+        let nonce = logins.nonce(&public(&ann)).expect("a nonce");
+        logins.log_in(&public(&ann), &nonce, &sign(&ann, &nonce)).expect("a token");
     }
 
     #[test]

@@ -12,12 +12,13 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::debug;
 
 use super::guard::{log_disconnected, refusal};
 use super::json::{self, RpcAnswers, Sender};
+use super::places::ConnectionPlace;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
 use super::subscriptions::{SocketCall, SocketNotice, SocketSubscriptions};
@@ -42,7 +43,7 @@ const REASON_BYTES_MAX: usize = 123;
 #[derive(Clone)]
 pub(super) struct KeptConnection {
     /// Its place among all connections.
-    pub(super) place: Arc<OwnedSemaphorePermit>,
+    pub(super) place: Arc<ConnectionPlace>,
     pub(super) shutdown: watch::Receiver<Shutdown>,
 }
 

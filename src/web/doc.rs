@@ -19,6 +19,8 @@ use crate::store::JobSummary;
 pub(super) const AWAITED: &str = "waits_for";
 pub(super) const AWAITED_NUMBER: &str = "waits_for_number";
 pub(super) const FAILED: &str = "failed_prerequisite";
+/// The outcome of a job of a graph, which a deleted job has instead of a state.
+pub(super) const OUTCOME: &str = "outcome";
 
 /// A job, as the API returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -43,7 +45,7 @@ impl From<&JobSummary> for JobDoc {
 impl JobDoc {
     /// Returns the value of a field, by a name that the API or the page gives to a job.
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
-        let is_added = [AWAITED, AWAITED_NUMBER, FAILED].contains(&field);
+        let is_added = [AWAITED, AWAITED_NUMBER, FAILED, OUTCOME].contains(&field);
         debug_assert!(is_added || JobDocument::has(field), "no job has a field {field}");
         self.0.get(field)
     }

@@ -17,7 +17,7 @@ use super::site::Site;
 use super::visit::Visit;
 use super::visitor::{Visitor, forgery_subject};
 use super::web_error::{PageError, PageResult};
-use crate::rpc::{Arrival, Caller, Scope};
+use crate::rpc::{Arrival, Caller, ConnectionPlace, Scope};
 
 /// The headers that bound what a browser may do with a page. With `no-referrer` browsers would hide the origin
 /// of the page's own forms.
@@ -82,6 +82,9 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
         Ok(None) => return refuse(&site, &head),
         Err(error) => return refused(error.status, &error.text, &site.links),
     };
+    if let Some(place) = head.extensions.get::<Arc<ConnectionPlace>>().cloned() {
+        place.of_known_caller().await;
+    }
     let visit = Visit::new(site.clone(), visitor(&site, &head, caller, session));
     let is_browser = is_browser(&head.headers);
     if !visit.may(Scope::Read) {

@@ -3,7 +3,7 @@
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
@@ -104,7 +104,7 @@ pub(super) struct SignIn {
     token: String,
     #[serde(default)]
     next: String,
-    /// The token against forgery. It counts where the browser hides the origin of the form; elsewhere the
+    /// The token against forgery. It counts where the browser does not tell the origin of the form; elsewhere the
     /// listener has compared it.
     #[serde(default)]
     csrf: String,
@@ -119,7 +119,7 @@ pub(super) async fn sign_in(
     let next = if site.links.safe(&given.next).is_some() { given.next.as_str() } else { "/" };
     let own = read(&headers, &site.sign_in_cookie).map(forgery_subject);
     let is_own = own.is_some_and(|subject| site.sessions.is_of(&subject, &given.csrf));
-    if has_hidden_origin(&headers) && !is_own {
+    if (has_hidden_origin(&headers) || !headers.contains_key(header::ORIGIN)) && !is_own {
         return sign_in_page(&site, &headers, next, Some(OLD_FORM));
     }
     match site.check_token(given.token.trim()).await {

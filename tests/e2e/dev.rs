@@ -162,6 +162,26 @@ fn kept_folder_takes_over_nothing_of_another_whose_configuration_a_variable_name
 }
 
 #[test]
+fn kept_folder_with_keys_of_the_api_listens_on_its_own_port() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let dir = redis.folder().join("kept").display().to_string();
+    let addresses = || {
+        let done =
+            hero.run(&["dev", "--keep", &dir, "--", "sh", "-c", "cat \"$0/api.address\"", &dir]);
+        done.code(0).stdout
+    };
+    assert!(addresses().starts_with("http://127.0.0.1:"));
+    let file = format!("{dir}/hero.toml");
+    let text = std::fs::read_to_string(&file).expect("the configuration");
+    let key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+    let text = format!("{text}\n[api.keys.ann]\npublic_key = \"{key}\"\nscopes = [\"read\"]\n");
+    std::fs::write(&file, text).expect("writing the configuration");
+    let with_keys = addresses();
+    assert!(with_keys.starts_with("http://127.0.0.1:"), "{with_keys}");
+}
+
+#[test]
 fn actor_of_dev_that_was_killed_is_started_again() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);

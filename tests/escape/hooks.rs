@@ -138,6 +138,34 @@ const VARIABLES: [&str; 15] = [
 ];
 
 #[test]
+fn variables_of_a_job_reach_no_compiler_and_no_check_of_its_script() {
+    let redis = Redis::start();
+    let (tool, told) = (redis.folder().join("tool"), redis.folder().join("told"));
+    let text = format!(
+        "{{ cat \"$1\"; echo; env; }} >> {0:?}\n[ -z \"$2\" ] || cp \"$1\" \"$2\"\n",
+        told.display().to_string()
+    );
+    fs::write(&tool, text).expect("written");
+    let tool = tool.display().to_string();
+    let hero = Hero::on(&redis).add(&format!(
+        "[type.built]\nengine = \"command\"\ncommand = [\"/bin/sh\", \"{{binary}}\"]\n\
+         compile = [\"/bin/sh\", {tool:?}, \"{{script}}\", \"{{binary}}\"]\n\
+         check = [\"/bin/sh\", {tool:?}, \"{{script}}\"]\nsandbox.enabled = false\n"
+    ));
+    let _actor = hero.actor("built-default-1").start();
+    for (number, variable) in VARIABLES.iter().enumerate() {
+        // Each text is compiled once.
+        let script = format!("exit 0 # text {number}");
+        hero.run(&["exec", "-t", "built", "--env", variable, "-e", &script]);
+    }
+    let told = fs::read_to_string(told).expect("the compiler ran");
+    for number in 0..VARIABLES.len() {
+        assert!(told.contains(&format!("# text {number}\n")), "{told}");
+    }
+    assert!(told.contains("PATH=") && !told.contains("forged"), "{told}");
+}
+
+#[test]
 fn variables_of_a_job_reach_none_of_its_hooks() {
     let redis = Redis::start();
     let hook = redis.folder().join("after.hook");

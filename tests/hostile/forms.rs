@@ -12,7 +12,8 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn of(site: &Served, token: &[&str]) -> Self {
-        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let form =
+            [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://127.0.0.1")];
         let body = format!("token={}", site.token(token));
         let signed_in = site.tcp().ask("POST", "/login", &form, body.as_bytes());
         assert_eq!(signed_in.status, 303, "{}", signed_in.text());

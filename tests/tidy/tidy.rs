@@ -9,6 +9,7 @@ mod messages;
 mod names;
 mod places;
 mod promises;
+mod rights;
 mod shipped;
 mod source;
 mod words;
@@ -354,6 +355,7 @@ fn the_sources_keep_the_rules() {
     faults.extend(names::faults(&files));
     faults.extend(places::faults(&files));
     faults.extend(promises::faults(&files));
+    faults.extend(rights::faults(&files));
     faults.extend(shipped::faults(&files));
     faults.extend(words::faults(&files));
     faults.extend(unneeded_entries(&files));

@@ -1,5 +1,7 @@
 //! The pages of graphs over plain HTTP: what a job waits for, and the forms that change a graph.
 
+use serde_json::json;
+
 use super::jobs::{HOSTILE, is_safe};
 use super::requests::{send, signed_in};
 use super::visitors::{OPERATOR, READER};
@@ -42,6 +44,18 @@ fn job_says_for_which_others_it_waits_and_whose_failure_ended_it() {
     }
     let job = shown("/jobs/last");
     assert!(job.contains("It waited for <a") && job.contains(hostile), "{job}");
+}
+
+#[test]
+fn page_of_a_graph_shows_what_became_of_a_deleted_job() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let job = |id: &str| json!({ "name": id, "job": { "id": id, "script": "1", "script_type": "osis", "run_at": "2999-01-01T00:00:00Z" } });
+    site.call("graph.submit", &json!({ "id": "g", "jobs": [job("first"), job("second")] }));
+    site.call("job.delete", &json!(["first"]));
+    let page = send(&site, "GET", "/graphs/g", &signed_in(&site, READER), "");
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert!(page.body.contains(", deleted") && page.body.contains("second"), "{}", page.body);
 }
 
 #[test]

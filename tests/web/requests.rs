@@ -64,8 +64,14 @@ pub(super) fn send_as(
     Answer { status, head: head.to_owned(), body: body.to_owned() }
 }
 
+/// The header by which a browser tells that a form is of this site.
+fn own_origin(site: &Served) -> String {
+    format!("Origin: http://{}\r\n", site.address())
+}
+
 pub(crate) fn signed_in(site: &Served, token: &[&str]) -> String {
-    let answer = send(site, "POST", "/login", "", &format!("token={}", site.token(token)));
+    let body = format!("token={}", site.token(token));
+    let answer = send(site, "POST", "/login", &own_origin(site), &body);
     assert_eq!(answer.status, 303);
     format!("Cookie: {}\r\n", answer.cookie())
 }
@@ -77,14 +83,14 @@ fn visitor_without_a_token_is_sent_to_the_sign_in() {
     let answer = send(&site, "GET", "/queues?x=1", "", "");
     assert_eq!(answer.status, 303);
     assert_eq!(answer.header("location"), Some("/login?next=%2Fqueues%3Fx%3D1"));
-    assert_eq!(send(&site, "POST", "/login", "", "token=wrong").status, 401);
+    assert_eq!(send(&site, "POST", "/login", &own_origin(&site), "token=wrong").status, 401);
     assert_eq!(send(&site, "GET", "/events?page=/", "", "").status, 303);
     assert_eq!(send(&site, "POST", "/queues", "", "pause=type:bash").status, 303);
     let answer = send(
         &site,
         "POST",
         "/login",
-        "",
+        &own_origin(&site),
         &format!("token={}&next=//evil.example", site.token(READER)),
     );
     assert_eq!(answer.header("location"), Some("/"));
@@ -198,6 +204,10 @@ fn sign_in_with_a_hidden_origin_needs_the_word_of_the_browser_and_the_token_of_t
         assert!(refused.body.contains("<a href=\"/\">"), "no way out: {}", refused.body);
         assert!(refused.header("content-security-policy").is_some());
     }
+    // Nothing tells where it is from, as over plain HTTP in an old browser.
+    assert_eq!(sent(&[&own], &forgery).status, 303);
+    assert_eq!(sent(&[], &forgery).status, 401);
+    assert_eq!(sent(&[&own], "").status, 401);
     let foreign = sent(&["Origin: http://evil.example\r\n", &own], &forgery);
     assert_eq!(foreign.status, 403);
     assert!(foreign.body.contains("<h1>Not done</h1>"), "{}", foreign.body);
@@ -221,8 +231,13 @@ fn cookies_that_came_over_tls_never_travel_without_it() {
     let hero = Hero::on(&redis).set("api.trusted_proxies", "[\"127.0.0.1/32\"]");
     let site = Served::with(hero, &redis);
     let sign_in = |headers: &str| {
-        let answer =
-            send(&site, "POST", "/login", headers, &format!("token={}", site.token(READER)));
+        let answer = send(
+            &site,
+            "POST",
+            "/login",
+            &(own_origin(&site) + headers),
+            &format!("token={}", site.token(READER)),
+        );
         answer.header("set-cookie").expect("a cookie").to_owned()
     };
     assert!(sign_in("X-Forwarded-Proto: https\r\n").ends_with("; Secure"));

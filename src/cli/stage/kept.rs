@@ -121,9 +121,10 @@ impl Kept {
             write(&file, &format!("{head}{text}")).map_err(failed)?;
         }
         let mut config = Config::load(Some(&file))?;
-        let has_api = config.api != ApiConfig::default();
+        // Keys and other settings of the API say nothing about its address.
+        let has_api = config.api.listen != ApiConfig::default().listen;
         if !has_api {
-            config.api = stage_api(&self.path, port);
+            config.api.listen = stage_api(&self.path, port).listen;
         }
         let address_file = self.path.join(ADDRESS_FILE);
         config.api.address_file = Some(address_file.clone());

@@ -5,7 +5,6 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -198,25 +197,6 @@ fn no_duration(text: &str) -> String {
         return format!("`{}` is more than {SECONDS_MAX} seconds, the limit", shown(text));
     }
     format!("`{}` is not a number of seconds above 0", shown(text))
-}
-
-impl HashValue for Timestamp {
-    const KIND: FieldKind = FieldKind::Time;
-
-    fn read(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| {
-            format!(
-                "`{}` is not a time in RFC 3339 with Z or an offset, such as \
-                 2026-12-24T18:00:00+01:00",
-                shown(text)
-            )
-        })
-    }
-
-    /// UTC with milliseconds.
-    fn write(&self) -> String {
-        format!("{self:.3}")
-    }
 }
 
 /// A text in a JSON array of a field.

@@ -73,13 +73,19 @@ impl header::Header for AutoSubmitted {
     }
 }
 
-/// Makes the mail. Its subject is one line without control characters, and the crate encodes all headers.
+/// Returns the subject: one line without control characters. The name of a job is no encoded word of RFC 2047, which programs
+/// for mail would decode into line breaks and characters that are not shown.
+fn subject(message: &NotifyMessage) -> String {
+    format!("hero: {}", message.title()).replace("=?", "= ?")
+}
+
+/// Makes the mail. The crate encodes all headers.
 fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, String> {
     let host = own_host();
     let mailbox = |address: &str| Ok::<_, String>(Mailbox::new(None, parsed(address, &host)?));
     let mut mail = Message::builder()
         .from(mailbox(&notify.from)?)
-        .subject(format!("hero: {}", message.title()))
+        .subject(subject(message))
         .message_id(Some(format!("<{}@{host}>", message.id)))
         .header(header::MIME_VERSION_1_0)
         .header(AutoSubmitted)
@@ -193,6 +199,17 @@ fn without_returns(mail: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::proto::notification::{NotifyEvent, NotifyKind};
+
+    #[test]
+    fn encoded_word_in_a_name_is_shown_as_it_is() {
+        let at = "2026-01-01T00:00:00Z".to_owned();
+        let mut message =
+            NotifyMessage::new("ops-1-0".to_owned(), "ops".parse().expect("legal"), at);
+        let name = "=?utf-8?B?4oCuZmlubw==?=".to_owned();
+        message.add(NotifyKind::Failed, &NotifyEvent { name, ..NotifyEvent::default() });
+        let told = subject(&message);
+        assert!(told.contains("= ?utf-8?B?") && !told.contains("=?"), "{told}");
+    }
 
     #[test]
     fn hostile_name_adds_no_header_and_no_recipient() {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::bonds;
-use super::super::doc::JobDoc;
+use super::super::doc::{JobDoc, OUTCOME};
 use super::super::graphs::{address, counts, label, page_params, pages, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage, bar};
@@ -278,7 +278,7 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
         tr role="row" {
             td.m1.cut role="cell" { (job.link(links)) }
             td.m4 role="cell" {
-                @if is_gone { (job.text("outcome")) span.faint { ", deleted" } }
+                @if is_gone { (job.text(OUTCOME)) span.faint { ", deleted" } }
                 @else { (job.state().shown()) }
             }
             td.dim.wide.cut role="cell" { (job.type_and_group()) }

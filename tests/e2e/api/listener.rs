@@ -106,6 +106,24 @@ fn more_connections_than_allowed_wait() {
 }
 
 #[test]
+fn connections_without_a_token_keep_nobody_out() {
+    let redis = Redis::start();
+    let api = Served::with(Hero::on(&redis).set("api.connections_max", "8"), &redis);
+    let info = request("system.info", &json!({}));
+    let bearer = format!("Bearer {}", api.token(&["ops", "--scope", "read"]));
+    let known = [("authorization", bearer.as_str())];
+    let mut kept = api.tcp();
+    assert_eq!(kept.post("/rpc", &known, &info).status, 200);
+    let mut strangers: Vec<Link> = (0..40).map(|_| api.tcp()).collect();
+    // Each of the last has its place; the first were closed for them.
+    assert_eq!(strangers.last_mut().expect("one").get("/healthz", &[]).status, 200);
+    assert!(strangers[0].is_closed());
+    assert_eq!(api.tcp().post("/rpc", &known, &info).status, 200);
+    assert_eq!(api.unix().post("/rpc", &[], &info).status, 200);
+    assert_eq!(kept.post("/rpc", &known, &info).status, 200, "it has a place of its own");
+}
+
+#[test]
 fn metrics_are_served_in_both_formats_to_those_who_may_read() {
     let redis = Redis::start();
     let api = Served::on(&redis);

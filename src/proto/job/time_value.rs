@@ -1,0 +1,58 @@
+//! Times in the hash of a job.
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::Pieces;
+
+use super::value::{FieldKind, HashValue};
+use crate::proto::text::shown;
+
+/// Returns the latest time that Hero knows for one of the two days after it, as `9999-12-31T23:59:59Z`, by which other programs
+/// say never; `None` for any other text.
+fn last_time(text: &str) -> Option<Timestamp> {
+    let pieces = Pieces::parse(text).ok()?;
+    let is_last =
+        pieces.date().year() == 9999 && pieces.date().month() == 12 && pieces.date().day() >= 30;
+    (is_last && pieces.time().is_some() && pieces.offset().is_some()).then_some(Timestamp::MAX)
+}
+
+impl HashValue for Timestamp {
+    const KIND: FieldKind = FieldKind::Time;
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().or_else(|_| last_time(text).ok_or(())).map_err(|()| {
+            format!(
+                "`{}` is not a time in RFC 3339 with Z or an offset, such as \
+                 2026-12-24T18:00:00+01:00",
+                shown(text)
+            )
+        })
+    }
+
+    /// UTC with milliseconds.
+    fn write(&self) -> String {
+        format!("{self:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_second_of_the_last_year_is_the_latest_time() {
+        let read = <Timestamp as HashValue>::read;
+        for text in ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999+00:00"] {
+            let time = read(text).expect(text);
+            assert_eq!(
+                read(&time.write()).expect("it is read as it is written").as_second(),
+                time.as_second()
+            );
+            assert!(time.to_string().starts_with("9999-12-30"), "{time}");
+        }
+        for text in
+            ["9999-12-31", "9999-12-31T23:59:59", "9999-13-31T23:59:59Z", "99999-12-31T23:59:59Z"]
+        {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}
