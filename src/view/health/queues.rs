@@ -135,7 +135,7 @@ fn paused_long(moment: &Moment, state: &QueueState, rules: &HealthRules, found: 
         return;
     };
     let jobs = counted(state.depth, "job waits", "jobs wait");
-    // A rule holds it, whoever paused and resumed it by its name before.
+    // A rule holds it: who paused it by its name before does not count.
     let rule = moment.pauses.iter().find(|rule| rule.covers(queue));
     let who = rule.map_or(state.paused_by.as_ref(), |rule| moment.paused_by.get(&rule.to_string()));
     let resume = rule.map_or_else(|| format!("hero queue resume {queue}"), PauseRule::resume);
