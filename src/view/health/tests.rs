@@ -220,12 +220,12 @@ fn every_rule_has_its_severity_and_its_sentence() {
         (
             &|of| of.supervisors[0].clock_step = Some(step(60)),
             Warning,
-            "the clock of redis was set forward by 1m at 2026-01-31T12:30:00Z",
+            "the clock of redis was set forward by 1m00s at 2026-01-31T12:30:00Z",
         ),
         (
             &|of| of.supervisors[0].clock_step = Some(step(-61)),
             Critical,
-            "the clock of redis was set back by 1m1s at 2026-01-31T12:30:00Z",
+            "the clock of redis was set back by 1m01s at 2026-01-31T12:30:00Z",
         ),
         (
             &|of| of.supervisors[0].version = "0.0.9".to_owned(),
