@@ -1,5 +1,5 @@
 -- The rights of the caller of a script, its last argument: '' without limits, as the daemon has them.
--- needs: wrong_type rights
+-- needs: wrong_type names job rights
 
 local RIGHTS = string.match(table.remove(ARGV) or '', '^rights(.*)$')
 if not RIGHTS then error('called without the rights of its caller') end
