@@ -5,6 +5,7 @@ mod audit;
 mod bounds;
 mod discover;
 mod doors;
+mod matrix;
 mod mcp;
 mod methods;
 mod nouns;
@@ -12,6 +13,7 @@ mod older;
 mod published;
 mod rights;
 mod shards;
+mod submitter_bounds;
 mod unique_keys;
 
 use std::fmt;
@@ -63,16 +65,7 @@ impl Api {
         let bearer = format!("Bearer {}", self.site.token(&words));
         let headers = [("authorization", bearer.as_str())];
         let answer = self.site.tcp().post("/rpc", &headers, &request(method, &params));
-        let mut answer = answer.json();
-        let error = answer["error"].take();
-        if error.is_null() {
-            return Ok(answer["result"].take());
-        }
-        Err(Refusal {
-            code: error["code"].as_i64().and_then(|code| code.try_into().ok()).expect("a code"),
-            message: error["message"].as_str().expect("a message").to_owned(),
-            data: error.get("data").cloned(),
-        })
+        result_of(answer.json())
     }
 
     /// Calls a method as a caller with all scopes. It must succeed.
@@ -90,6 +83,19 @@ impl Api {
         let error = self.call_as(caller, method, params).expect_err(method);
         (error.code, error)
     }
+}
+
+/// Returns the result of a response, or its error.
+fn result_of(mut answer: Value) -> Result<Value, Refusal> {
+    let error = answer["error"].take();
+    if error.is_null() {
+        return Ok(answer["result"].take());
+    }
+    Err(Refusal {
+        code: error["code"].as_i64().and_then(|code| code.try_into().ok()).expect("a code"),
+        message: error["message"].as_str().expect("a message").to_owned(),
+        data: error.get("data").cloned(),
+    })
 }
 
 /// Returns the arguments of `hero token new` for a caller.
@@ -118,4 +124,20 @@ fn caller(name: &str, scopes: &[Scope]) -> Caller {
 #[expect(clippy::unnecessary_wraps, reason = "bounds are options")]
 fn words(words: &[&str]) -> Option<std::collections::BTreeSet<String>> {
     Some(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// The six tokens of the access matrix, all of ann: one to read and submit; one to submit; and with all scopes, one bound to a
+/// type, a group, a caller and a context.
+fn tokens() -> [(&'static str, Caller); 6] {
+    let scopes = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
+    let bound = |bounds| Caller { bounds, ..caller("ann", &scopes) };
+    let free = Bounds::default;
+    [
+        ("reads and submits", caller("ann", &scopes[..2])),
+        ("submits", caller("ann", &scopes[1..2])),
+        ("of a type", bound(Bounds { types: words(&["osis"]), ..free() })),
+        ("of a group", bound(Bounds { groups: words(&["io"]), ..free() })),
+        ("of a caller", bound(Bounds { callers: words(&["ann"]), ..free() })),
+        ("of a context", bound(Bounds { contexts: words(&["work"]), ..free() })),
+    ]
 }

@@ -14,6 +14,7 @@ mod monitor;
 #[path = "../src/test_support.rs"]
 mod needs;
 mod npm;
+pub(crate) mod owners;
 pub(crate) mod proxy;
 mod pypi;
 pub(crate) mod rabbitmq;

@@ -6,6 +6,7 @@ use super::counts;
 use crate::config::{DeadLetters, JobConfig};
 use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{AskedWait, InvalidJob, Job, RetryDelays};
+use crate::proto::target::ActorId;
 use crate::proto::units::{brief, format_duration};
 use crate::store::{Counts, Verdict};
 
@@ -198,6 +199,22 @@ fn retry_delay(job: &Job, retry: u32, config: &JobConfig, dice: f64) -> Duration
 pub(super) fn timeout_of(job: &Job, config: &JobConfig) -> Result<Duration, InvalidJob> {
     job.spec.check(&config.bounds())?;
     Ok(job.spec.timeout.unwrap_or(config.timeout))
+}
+
+/// Checks a job against the bounds of the token that submitted it: a program that moved it gives it the files and secrets of no
+/// other type or group.
+///
+/// # Errors
+/// [`InvalidJob`] if they do not allow this actor.
+pub(super) fn check_bounds(job: &Job, actor: &ActorId) -> Result<(), InvalidJob> {
+    let Some(bounds) = &job.bounds else { return Ok(()) };
+    match bounds.outside(Some(actor.script_type.as_str()), Some(actor.group.as_str())) {
+        Some(why) => Err(InvalidJob::new(
+            "bounds",
+            format!("of the token that submitted it do not allow actor {actor}: {why}"),
+        )),
+        None => job.spec.check_bound_log_file(),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::changes::with_fields;
 use super::{Client, ClientError, JobValues};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{InvalidJob, JobId, JobStatus};
+use crate::proto::target::{Group, ScriptType};
 use crate::store::EditOutcome;
 
 impl Client {
@@ -26,6 +27,9 @@ impl Client {
     ) -> Result<JobStatus, ClientError> {
         let wrong =
             |status: String| ClientError::WrongState { doing: "edit", id: id.clone(), status };
+        if let Some(group) = &values.place.group {
+            self.stays_within_bounds(id, group.as_ref()).await?;
+        }
         let mut edit = values.place.clone();
         edit.corrections = self.corrections(id, &values.changes).await?;
         match self.of(id)?.edit(id, &edit).await? {
@@ -39,6 +43,27 @@ impl Client {
             }
             EditOutcome::Illegal => Err(wrong("without a legal target".to_owned())),
             EditOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
+        }
+    }
+
+    /// Refuses a group beyond the bounds of the token that submitted a job: no actor there would run it.
+    async fn stays_within_bounds(
+        &self,
+        id: &JobId,
+        group: Option<&Group>,
+    ) -> Result<(), ClientError> {
+        let job = self.get_job(id).await?;
+        let Some(bounds) = &job.bounds else { return Ok(()) };
+        let script_type = job.spec.script_type.as_ref().map(ScriptType::as_str);
+        match bounds.outside(script_type, group.map(Group::as_str)) {
+            Some(why) => {
+                let why = format!(
+                    "would take the job beyond the bounds of the token that submitted it: {why}; hero job clone {id} \
+                     submits a copy without them"
+                );
+                Err(InvalidJob::new("group", why).into())
+            }
+            None => Ok(()),
         }
     }
 }

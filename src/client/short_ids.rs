@@ -36,12 +36,17 @@ impl Client {
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<JobId, ClientError> {
         let (store, length) = self.looked_for(&id)?;
-        if !(CHARS_MIN..UUID_CHARS).contains(&length) || store.exists(&id).await? {
+        if !(CHARS_MIN..UUID_CHARS).contains(&length) {
+            return Ok(id);
+        }
+        // One that the caller does not see is as none: it must not hide the jobs whose ids it begins.
+        let whole = store.summaries(vec![id.clone()]).await?;
+        if whole.into_iter().flatten().any(|job| sees(&job)) {
             return Ok(id);
         }
         let found = store.ids_beginning(id.as_str()).await?;
         let jobs = store.summaries(found.ids.iter().cloned().collect()).await?;
-        let ids = jobs.into_iter().flatten().filter(sees).map(|job| job.id).collect();
+        let ids = jobs.into_iter().flatten().filter(&sees).map(|job| job.id).collect();
         let (is_all, has_more) = (!found.more, found.ids.len() >= IdsFound::MOST);
         let found = FoundIds { ids, looked: found.looked, is_all, has_more };
         found.one("job", id, length)
@@ -93,7 +98,9 @@ impl Client {
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId, ClientError> {
         let (store, length) = self.looked_for(&id)?;
-        if !(CHARS_MIN..UUID_CHARS).contains(&length) || store.graph(&id).await?.is_some() {
+        if !(CHARS_MIN..UUID_CHARS).contains(&length)
+            || store.graph(&id).await?.is_some_and(|of| sees(&of))
+        {
             return Ok(id);
         }
         let is_meant =

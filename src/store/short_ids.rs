@@ -30,14 +30,6 @@ const IDS_PER_PAGE: usize = 500;
 const INDEXES_PER_PAGE: usize = 20;
 
 impl Store {
-    /// Returns true if a job has this id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn exists(&self, id: &JobId) -> Result<bool, StoreError> {
-        self.link.command("looking for a job", "EXISTS", self.keys.job(id)).await
-    }
-
     /// Looks for the ids that begin with a text, among the newest of every state and type.
     ///
     /// # Errors

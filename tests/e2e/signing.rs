@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::sandboxed_daemon::reload;
 use super::{field, until};
-use crate::support::{Hero, Redis, Served, keys, needs, replace_file, wait_until};
+use crate::support::{Hero, Redis, Served, keys, needs, replace_file, request, wait_until};
 
 /// Makes the key `ops`, and returns its file and a program whose bash jobs must be signed by it.
 fn with_key(redis: &Redis) -> (Hero, String) {
@@ -115,6 +115,17 @@ fn key_is_written_once_and_read_only_if_nobody_else_can() {
     hero.run(&["key", "show", &file]).code(77).says("others may read it");
     hero.run(&["key", "new", "o ps"]).code(65).says("name of a key");
     hero.run(&["key", "show", "/dev/null/ops.key"]).code(66);
+}
+
+#[test]
+fn type_whose_jobs_must_be_signed_has_no_sessions() {
+    let redis = Redis::start();
+    let (hero, _) = with_key(&redis);
+    let site = Served::with(hero, &redis);
+    let start = request("session.start", &json!({ "script_type": "bash", "wait": 0 }));
+    let answer = site.unix().post("/rpc", &[], &start).json();
+    let why = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("must be signed"), "{answer}");
 }
 
 #[test]

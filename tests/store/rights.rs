@@ -11,19 +11,9 @@ use hero::store::{
     DeleteOutcome, EditOutcome, JobEdit, RetryOutcome, StopOutcome, Store, Submitted, TellOutcome,
 };
 
+use crate::support::owners::{OWN, OWNERS, Owner, reaches};
 use crate::support::{RETENTION, World};
 
-/// The owner of a job: caller, script type, group, context.
-type Owner = [&'static str; 4];
-
-const OWN: Owner = ["ann", "osis", "io", "work"];
-const OWNERS: [Owner; 5] = [
-    OWN,
-    ["bob", "osis", "io", "work"],
-    ["ann", "other", "io", "work"],
-    ["ann", "osis", "far", "work"],
-    ["ann", "osis", "io", "home"],
-];
 /// The verbs that name a job, the state that they need, and whether they change it.
 const VERBS: [(&str, bool); 8] = [
     ("stop", true),
@@ -56,24 +46,6 @@ fn callers() -> Vec<CallerRights> {
         caller(true, true, Bounds { callers: Some(set("ann")), ..free() }),
         caller(true, true, Bounds { contexts: Some(set("work")), ..free() }),
     ]
-}
-
-/// Returns what the rights allow, as docs/security.md says it.
-fn is_allowed(
-    caller: &CallerRights,
-    changes: bool,
-    [of, script_type, group, context]: Owner,
-) -> bool {
-    let is_own = of == caller.name;
-    let is_among = |bound: &Option<BTreeSet<String>>, name: &str| {
-        bound.as_ref().is_none_or(|names| names.contains(name))
-    };
-    let bounds = &caller.bounds;
-    (is_own || if changes { caller.changes_all } else { caller.sees_all })
-        && is_among(&bounds.types, script_type)
-        && is_among(&bounds.groups, group)
-        && (is_own || is_among(&bounds.callers, of))
-        && is_among(&bounds.contexts, context)
 }
 
 fn of(name: &str, [caller, script_type, group, context]: Owner) -> Job {
@@ -133,7 +105,8 @@ async fn script_finds_only_jobs_that_its_caller_may_see_or_change() {
                     .redis
                     .ask::<Vec<String>>(&format!("HGETALL {}", crate::support::keys::job(&name)));
                 let found = finds(&store, verb, &name).await;
-                let expected = is_allowed(&caller, changes, owner);
+                let all = if changes { caller.changes_all } else { caller.sees_all };
+                let expected = reaches(&caller.name, all, &caller.bounds, owner);
                 assert_eq!(found, expected, "{verb} a job of {owner:?} by {caller:?}");
                 let after = world
                     .redis

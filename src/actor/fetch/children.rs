@@ -154,6 +154,9 @@ fn to_store(
         job.has_fixed_id = true;
         job.spec.caller_id.clone_from(&parent.spec.caller_id);
         job.spec.context_id.clone_from(&parent.spec.context_id);
+        if job.bounds.is_some() {
+            job.spec.check_bound_log_file().map_err(|error| at(error.to_string()))?;
+        }
         job.spec.traceparent = job.spec.traceparent.or(run.traceparent);
         // The parent may have none because it has no key. Its script takes no key of others.
         job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));

@@ -103,6 +103,7 @@ impl Jobs {
     ) -> Result<(), InvalidJob> {
         let Attempt { id, claimed_at, queue, job } = attempt;
         let checked = job.and_then(|job| {
+            verdict::check_bounds(&job, &self.slots[actor].id)?;
             let timeout = verdict::timeout_of(&job, &settings.job)?;
             Ok((job, given?, timeout))
         });

@@ -30,6 +30,11 @@ impl CallContext {
         self.caller.bounds != Bounds::default()
     }
 
+    /// Returns the bounds of the caller, if it has some.
+    pub(super) fn bounds(&self) -> Option<Bounds> {
+        self.is_bound().then(|| self.caller.bounds.clone())
+    }
+
     /// Creates the refusal of something that the caller may not do.
     pub(super) fn may_not(&self, what: impl Display) -> RpcError {
         let message = format!("{} may not {what}", self.caller.name);
@@ -104,7 +109,7 @@ impl CallContext {
         if groups.is_some() {
             spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
-        job.bounds = self.is_bound().then(|| self.caller.bounds.clone());
+        job.bounds = self.bounds();
         self.scope_key(job)?;
         self.stays_within(job)?;
         self.reaches_nothing_beyond(job)
@@ -121,6 +126,9 @@ impl CallContext {
         if groups.is_some() && spec.fallback.or_else(of_type) == Some(Fallback::Type) {
             let refused = self.may_not("use the fallback `type`: it is bound to groups");
             return Err(refused.with("bound", "groups"));
+        }
+        if self.is_bound() {
+            spec.check_bound_log_file()?;
         }
         let context = spec.context_id.escape_debug();
         if contexts.is_none() && self.is_bound() && !spec.context_id.is_empty() {
@@ -353,6 +361,9 @@ impl CallContext {
         let job = self.visible(id).await?;
         if self.operates() || job.spec.caller_id == self.caller.name {
             return Ok(());
+        }
+        if !self.reads() {
+            return Err(hidden(id));
         }
         let why = "it is a job of another caller, which needs the scope operate";
         Err(self.may_not(format!("{doing} job {id}: {why}")).with("id", id.as_str()))

@@ -226,6 +226,9 @@ async fn own(context: &CallContext, id: Spelled<JobId>, doing: &str) -> Result<J
     if context.operates() || graph.caller == context.caller.name {
         return Ok(id);
     }
+    if !context.reads() {
+        return Err(ClientError::NoSuchGraph(id).into());
+    }
     let why = "it is a graph of another caller, which needs the scope operate";
     Err(context.may_not(format!("{doing} graph {id}: {why}")).with("id", id.as_str()))
 }

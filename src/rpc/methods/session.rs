@@ -122,6 +122,13 @@ async fn session_job(
         );
         return Err(InvalidJob::new("script_type", why).into());
     };
+    if of_type.is_some_and(TypeConfig::requires_signature) {
+        let why = format!(
+            "`{script_type}` has no sessions: each of its jobs must be signed, and nobody signs the scripts of a session; submit \
+             signed jobs"
+        );
+        return Err(InvalidJob::new("script_type", why).into());
+    }
     let most = context.config.job.session_timeout_max;
     let timeout = time("timeout", given.timeout, TIMEOUT.min(most), most)?;
     let idle = time("idle", given.idle, IDLE.min(timeout), most)?.as_secs().max(1);
@@ -237,8 +244,17 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, 
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
+        context.may_name(&id).await?;
         let refused = context.may_not(format!("run a script in session {id} of another caller"));
         return Err(refused.with("id", id.as_str()));
+    }
+    // A token that was made again under its name may have less.
+    if job.session > 0 && job.bounds != context.bounds() {
+        let why =
+            "a token of this name with other bounds has started it; end it, and start another";
+        return Err(context
+            .may_not(format!("run a script in session {id}: {why}"))
+            .with("id", id.as_str()));
     }
     context.has_type(&job)?;
     let answer = match context.client.call_session(&id, given.script, timeout).await {

@@ -49,6 +49,7 @@ if moves then
 end
 
 correct(id, ARGV, 5)
+if ARGV[5] then narrow_bounds(id) end
 local fields = { 'updated_at', rfc3339(at) }
 local function set(name, value)
   fields[#fields + 1] = name

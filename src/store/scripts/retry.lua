@@ -125,6 +125,7 @@ else
   if ARGV[2] == 'alone' or ARGV[3] or state == 'error' or state == 'missing' then
     state, detail, is_done = retry(id)
     if is_done then correct(id, ARGV, 3) end
+    if is_done and ARGV[3] then narrow_bounds(id) end
   end
   if ARGV[2] == 'dependents' and is_done then append(left, id, '1') end
 end

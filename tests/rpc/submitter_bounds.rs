@@ -1,0 +1,133 @@
+//! The bounds of a token go with what it submits and corrects, to the run of each job.
+
+use hero::rpc::{Bounds, Caller, Scope, code};
+use serde_json::{Value, json};
+
+use super::{Api, caller, words};
+use crate::support::{keys, until, wait_until};
+
+const FAR: &str = "2999-01-01T00:00:00Z";
+
+/// A token that is bound to bash and to these groups.
+fn bound_to(groups: &[&str]) -> Caller {
+    let bounds = Bounds { types: words(&["bash"]), groups: words(groups), ..Bounds::default() };
+    Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit]) }
+}
+
+fn bash(id: &str, script: &str) -> Value {
+    json!({ "id": id, "script": script, "script_type": "bash", "group": "g" })
+}
+
+/// The bounds that a job has.
+fn bounds_of(api: &Api, id: &str) -> Value {
+    let text = api.redis.field(&keys::job(id), "bounds").unwrap_or("null".to_owned());
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn everything_that_a_bound_token_submits_or_corrects_has_its_bounds() {
+    let api = Api::start(&["bash-g-1"]);
+    let settings = json!({ "script_type": "bash", "group": "g" });
+    api.call(
+        "script.publish",
+        json!({ "name": "deploy", "script": "echo 1", "settings": settings }),
+    );
+    let (who, expected) = (bound_to(&["g"]), json!({ "types": ["bash"], "groups": ["g"] }));
+    let ask = |method: &str, params: Value| api.call_as(&who, method, params).expect(method);
+    let has_bounds = |what: &str, id: &str| assert_eq!(bounds_of(&api, id), expected, "{what}");
+
+    ask("job.submit", json!([{ "id": "published", "uses": "deploy" }]));
+    has_bounds("a job of a published script", "published");
+    ask("job.run", json!([bash("first", "exit 1")]));
+    ask("job.retry", json!(["first"]));
+    has_bounds("a retry", "first");
+    let copy = ask("job.clone", json!(["first"]));
+    has_bounds("a copy", copy["id"].as_str().expect("an id"));
+
+    let callback = || json!({ "script": "echo 1", "script_type": "bash", "group": "g" });
+    let batch =
+        json!({ "jobs": [bash("b", "exit 1")], "on_failure": callback(), "on_end": callback() });
+    let batch = ask("batch.submit", batch)["id"].as_str().expect("an id").to_owned();
+    let jobs = json!([{ "name": "a", "job": bash("a", "exit 0") }]);
+    let graph = json!({ "id": "graph", "jobs": jobs, "on_success": callback() });
+    ask("graph.submit", graph);
+    for (graph, callback) in [(&*batch, "on_failure"), (&batch, "on_end"), ("graph", "on_success")]
+    {
+        let key = keys::keys().graph(&graph.parse().expect("legal"));
+        let job = || api.redis.field(&key, &format!("{callback}_job"));
+        wait_until(callback, || job().is_some());
+        has_bounds(callback, &job().expect("a job"));
+    }
+
+    // A job that was submitted for it by a caller without bounds.
+    for (id, method) in [("edited", "job.edit"), ("retried", "job.retry")] {
+        let mut job = bash(id, "exit 1");
+        job["caller_id"] = json!("sub");
+        if method == "job.edit" {
+            job["run_at"] = json!(FAR);
+        }
+        api.call("job.submit", json!([job]));
+        until(&api.redis, id, if method == "job.edit" { "scheduled" } else { "error" });
+        assert_eq!(bounds_of(&api, id), Value::Null);
+        ask(method, json!({ "id": id, "changes": { "script": "echo 2" } }));
+        has_bounds(method, id);
+    }
+}
+
+#[test]
+fn corrected_job_has_what_the_bounds_of_both_tokens_allow() {
+    let api = Api::start(&[]);
+    let mut job = bash("j", "echo 1");
+    job["run_at"] = json!(FAR);
+    api.call_as(&bound_to(&["g", "h"]), "job.submit", json!([job])).expect("its own");
+    let edit = json!({ "id": "j", "changes": { "script": "echo 2" } });
+    api.call_as(&bound_to(&["g", "i"]), "job.edit", edit.clone()).expect("its own");
+    assert_eq!(bounds_of(&api, "j"), json!({ "types": ["bash"], "groups": ["g"] }));
+    // A caller without bounds takes none away.
+    api.call("job.edit", json!({ "id": "j", "changes": { "script": "echo 3" } }));
+    assert_eq!(bounds_of(&api, "j"), json!({ "types": ["bash"], "groups": ["g"] }));
+}
+
+#[test]
+fn job_beyond_the_bounds_of_its_token_is_moved_nowhere_and_runs_nowhere() {
+    let api = Api::start(&["bash-g-1", "bash-other-1"]);
+    let who = bound_to(&["g"]);
+    let mut job = bash("j", "echo 1");
+    job["run_at"] = json!(FAR);
+    api.call_as(&who, "job.submit", json!([job])).expect("its own");
+    for group in ["other", ""] {
+        let moved = json!({ "id": "j", "group": group });
+        let (refused, error) = api.fails(&super::admin(), "job.edit", moved);
+        assert_eq!(refused, code::INVALID_PARAMS, "{error}");
+        assert!(error.message.contains("bounds of the token"), "{error}");
+    }
+    // A program that writes to Redis moves it.
+    for (id, script_type, group) in [("m", "bash", "other"), ("n", "bash", "g")] {
+        let bounds = if id == "m" { r#"{"groups":["g"]}"# } else { r#"{"types":["osis"]}"# };
+        api.redis.set_field(&keys::job(id), "bounds", bounds);
+        let fields =
+            format!("id {id} status dispatched script_type {script_type} group {group} script ran");
+        api.redis.set_job(id, &fields);
+        api.redis.push(&keys::work(&format!("type:{script_type}:group:{group}")), &[id]);
+        until(&api.redis, id, "error");
+        let error = api.redis.field(&keys::job(id), "error").expect("a reason");
+        assert!(error.contains("bounds") && error.contains("is not among"), "{error}");
+    }
+}
+
+#[test]
+fn log_file_of_a_bound_token_is_in_the_folder_of_its_caller() {
+    let api = Api::start(&["bash-g-1"]);
+    let who = bound_to(&["g"]);
+    let with = |path: &str| {
+        let job =
+            json!({ "script": "echo 1", "script_type": "bash", "group": "g", "log_path": path });
+        json!({ "job": job, "wait": 20 })
+    };
+    for path in ["other/a.log", "a.log", "/sub/a.log"] {
+        let (refused, error) = api.fails(&who, "job.run", with(path));
+        assert_eq!(refused, code::INVALID_PARAMS, "{path}: {error}");
+    }
+    let done = api.call_as(&who, "job.run", with("sub/a.log")).expect("its own");
+    assert_eq!(done["status"], "finished", "{done}");
+}
