@@ -57,6 +57,7 @@ mod outputs;
 mod portions;
 mod presence;
 mod problem_marks;
+mod queue_depth;
 mod queues;
 mod raw_speed;
 mod recovery;

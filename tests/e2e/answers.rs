@@ -37,6 +37,65 @@ fn world(redis: &Redis) -> Served {
     site
 }
 
+/// Returns the jobs that wait in queues, as faces count them.
+fn waiting(site: &Served) -> Vec<u64> {
+    let hero = &site.hero;
+    let read = |args: &[&str]| -> Value {
+        serde_json::from_str(&hero.run(args).stdout).unwrap_or_default()
+    };
+    let depths = |queues: &Value| -> u64 {
+        queues.as_array().into_iter().flatten().filter_map(|of| of["depth"].as_u64()).sum()
+    };
+    let listed = read(&["queue", "list", "--json"]);
+    let status = read(&["status", "--json"]);
+    vec![
+        depths(&listed["queues"]),
+        depths(&status["queues"]),
+        depths(&site.call("queue.list", &json!({}))["queues"]),
+    ]
+}
+
+#[test]
+fn jobs_that_were_stopped_wait_in_no_queue_at_once() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    submit_many(&site.hero);
+    assert_eq!(waiting(&site), [MANY as u64; 3]);
+    site.hero.run(&["job", "stop", "--caller", "shop", "--yes"]).code(0);
+    // A list keeps entries of stopped jobs until a sweep.
+    let ended = format!("ZRANGE {} 0 200", keys::ended(JobEnd::Cancelled, "osis"));
+    let stale: Vec<String> = redis.ask(&ended);
+    redis.run(&format!("RPUSH {} {}", keys::work("type:osis:group:nobody"), stale.join(" ")));
+    assert_eq!(waiting(&site), [0; 3]);
+    let doctor = site.hero.run(&["doctor"]).stdout;
+    assert!(!doctor.contains("nobody"), "nothing waits there: {doctor}");
+    site.hero.run(&["submit", "-t", "osis", "-g", "nobody", "-e", "1"]).code(0);
+    assert_eq!(waiting(&site), [1; 3]);
+    // What a program pushes counts before it is adopted.
+    redis.run(&format!("HSET {} status dispatched script_type osis script 1", keys::job("pushed")));
+    redis.run(&format!("LPUSH {} pushed", keys::work("type:osis:group:nobody")));
+    assert_eq!(waiting(&site), [2; 3]);
+}
+
+#[test]
+fn actor_says_of_jobs_that_are_gone_that_they_do_not_run_again() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("bash-default-1").start();
+    hero.run(&["submit", "-t", "bash", "--id", "gone", "-e", "sleep 600"]).code(0);
+    wait_until("it runs", || {
+        redis.field(&keys::job("gone"), "status").as_deref() == Some("started")
+    });
+    redis.run("FLUSHALL");
+    wait_until("the actor has lost it", || actor.err().contains("lost job gone with the lease"));
+    let log = actor.err();
+    let line = log.lines().find(|line| line.contains("lost job gone")).unwrap_or_default();
+    assert!(
+        line.contains("redis does not have it any more") && !line.contains("elsewhere"),
+        "{line}"
+    );
+}
+
 #[test]
 fn one_failed_job_is_found_behind_thousands_of_stopped_ones_on_every_face() {
     let redis = Redis::start();
