@@ -34,6 +34,7 @@ mod graphs;
 mod held;
 mod hooks;
 mod idle;
+mod job_filters;
 mod jobs;
 mod kept_state;
 mod lifetimes;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::input::{bad, parsed};
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{age, brief};
 use super::{Global, output};
@@ -77,9 +77,9 @@ impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let actors = global.client()?.actor_documents(script_type.as_ref()).await?;
-        let sought = Sought::new("live actor").by("of type", script_type.as_ref());
+        let none = NoResults::new("live actor").by("of type", script_type.as_ref());
         let table = || table(&actors, Timestamp::now());
-        global.list(|| json!({ "actors": actors }), table, sought)
+        global.list(|| json!({ "actors": actors }), table, none)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use serde_json::{Value, json};
 
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::TextTable;
 use super::{Global, output};
 use crate::error::Error;
@@ -26,14 +26,14 @@ impl Global {
         &self,
         document: impl FnOnce() -> Value,
         table: impl FnOnce() -> TextTable,
-        sought: Sought,
+        none: NoResults,
     ) -> Result<(), Error> {
         if self.json {
             return output::json(&document());
         }
         let table = table();
         output::text(&table.show(self.look()))?;
-        sought.tell(self, table.is_empty());
+        none.report(self, table.is_empty());
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Global;
 use super::job::PastZone;
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{local_text, local_zone};
 use crate::client::AuditFilter;
@@ -51,12 +51,12 @@ impl Audit {
             limit: self.limit as usize,
         };
         let records = client.audit(&filter).await?;
-        let sought = Sought::new("change is recorded")
+        let none = NoResults::new("change is recorded")
             .by("of", self.what.as_ref())
             .by("by", self.who.as_ref())
             .by("since", self.since.as_ref())
             .by("until", self.until.as_ref());
-        global.list(|| json!({ "records": records }), || table(&records), sought)
+        global.list(|| json!({ "records": records }), || table(&records), none)
     }
 }
 

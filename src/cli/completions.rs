@@ -102,7 +102,17 @@ async fn values(
     let client = || global.client();
     Ok(match kind {
         ValueKind::States => {
-            let words = ["waiting", "running", "finished", "failed", "cancelled", "replaced"];
+            let words = [
+                "waiting",
+                "queued",
+                "held",
+                "running",
+                "finished",
+                "failed",
+                "cancelled",
+                "replaced",
+                "expired",
+            ];
             words.map(str::to_owned).into()
         }
         ValueKind::Types => config.types.keys().map(ToString::to_string).collect(),

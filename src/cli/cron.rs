@@ -16,7 +16,7 @@ use super::cron_firings::{LATE_MAX_S, firing_table, with_offset, zone_of};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
 use super::look::OutputLook;
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::{TextTable, first_line};
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
@@ -103,9 +103,9 @@ async fn list(global: &Global) -> Result<ExitCode, Error> {
         output::note(&format!("hero: {problem}"));
     }
     let cron_dir = config.supervisor.cron_dir.display();
-    let sought = Sought::new("periodic job").by("in Redis or in", Some(cron_dir));
+    let none = NoResults::new("periodic job").by("in Redis or in", Some(cron_dir));
     let document = || json!({ "cron": documents, "problems": problems });
-    global.list(document, || table(&documents, now), sought)?;
+    global.list(document, || table(&documents, now), none)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
 }
 

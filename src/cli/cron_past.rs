@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Global;
 use super::cron_firings::{firing_table, with_offset};
 use super::job::PastZone;
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::local_zone;
 use crate::client::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
@@ -69,8 +69,8 @@ impl CronHistory {
         let most = usize::try_from(self.limit).unwrap_or(FIRINGS_MAX);
         let firings = client.cron_firings(&crontab, &self.name, most).await?;
         let zone = zone_of(&crontab, &self.name);
-        let sought = Sought::new("firing").by("of", Some(&self.name));
-        global.list(|| json!({ "firings": firings }), || firing_table(&firings, &zone), sought)
+        let none = NoResults::new("firing").by("of", Some(&self.name));
+        global.list(|| json!({ "firings": firings }), || firing_table(&firings, &zone), none)
     }
 }
 

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::job::PastZone;
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::time::{local, local_zone};
 use super::{Global, output};
 use crate::client::{Client, ClientError};
@@ -91,11 +91,11 @@ impl EventsCommand {
         if as_json {
             output::json(&json!({ "events": document }))?;
         } else if !has_events {
-            let sought = Sought::new("event")
+            let none = NoResults::new("event")
                 .by("of job", self.job.as_ref())
                 .by("of type", self.script_type.as_ref())
                 .by("since", self.since.as_ref());
-            output::note(&format!("hero: {}", sought.text()));
+            output::note(&format!("hero: {}", none.text()));
         }
         Ok(())
     }

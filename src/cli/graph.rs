@@ -11,8 +11,8 @@ use serde_json::json;
 use super::correction::GraphCorrection;
 use super::exec::SIGNALLED;
 use super::input::parsed;
+use super::no_results::NoResults;
 use super::progress::Bar;
-use super::sought::Sought;
 use super::table::{TextTable, first_line, shortened};
 use super::time::{age, between, brief, local_text, local_zone};
 use super::{Global, output};
@@ -161,7 +161,11 @@ impl GraphList {
             let graphs: Vec<GraphDocument> = items.iter().map(GraphDocument::from).collect();
             json!({ "graphs": graphs, "next": next })
         };
-        global.list(document, || list(&items, Timestamp::now()), Sought::new("graph or batch"))?;
+        global.list(
+            document,
+            || list(&items, Timestamp::now()),
+            NoResults::new("graph or batch"),
+        )?;
         let limit = self.page.limit;
         global.more(next.map(|next| format!("hero graph list --limit {limit} --cursor {next}")));
         Ok(())
@@ -209,7 +213,7 @@ impl GraphShow {
         }
         let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
-        Sought::new("job of it").by("is", outcome).tell(global, jobs.is_empty());
+        NoResults::new("job of it").by("is", outcome).report(global, jobs.is_empty());
         let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
         let page = format!("hero graph show {id}{outcome} --limit {limit}");
         global.more(next.map(|next| format!("{page} --cursor {next}")));

@@ -11,7 +11,6 @@ mod list;
 mod moment;
 mod search_progress;
 pub(super) mod show;
-mod sought;
 mod tell;
 mod unfinished;
 mod wait;
@@ -23,7 +22,6 @@ use serde_json::{Value, json};
 
 pub(super) use self::bulk::JobChoice;
 pub(super) use self::errors::JobErrors;
-pub(super) use self::filter::States;
 pub(super) use self::list::JobList;
 pub(super) use self::moment::PastZone;
 use self::unfinished::PrintedEnd;

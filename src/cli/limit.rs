@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::Global;
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::TextTable;
 use crate::client::LimitDocument;
 use crate::error::Error;
@@ -33,8 +33,8 @@ impl LimitCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let Self::List = self;
         let limits = global.client()?.limit_documents(&global.config()?.limits).await?;
-        let sought = Sought::new("limit is configured, and none holds jobs");
-        global.list(|| json!({ "limits": limits }), || table(&limits), sought)
+        let none = NoResults::new("limit is configured, and none holds jobs");
+        global.list(|| json!({ "limits": limits }), || table(&limits), none)
     }
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::input::{bad, parsed};
-use super::sought::{Sought, quoted};
+use super::no_results::{NoResults, quoted};
 use super::table::{TextTable, begin};
 use super::{Global, output};
 use crate::client::Client;
@@ -148,12 +148,12 @@ impl ObjectList {
             let objects: Vec<_> = objects.iter().map(Object::document).collect();
             json!({ "objects": objects, "next": next })
         };
-        let sought = Sought::new("object")
+        let none = NoResults::new("object")
             .by("of type", Some(&object_type))
             .by("in context", self.context.as_ref())
             .quoting("that fits", self.find.as_ref())
             .by("after", self.after.as_ref());
-        global.list(document, || table(&objects), sought)?;
+        global.list(document, || table(&objects), none)?;
         let context = self.context.as_deref().map(|name| format!(" --context {}", quoted(name)));
         let context = context.unwrap_or_default();
         let page = format!("hero osis list {object_type}{context} --limit {limit}");
@@ -173,8 +173,8 @@ impl ObjectList {
                     .push(json!({ "context": context, "type": object_type, "objects": count }));
             }
         }
-        let sought = Sought::new("object").by("in context", self.context.as_ref());
-        global.list(|| json!({ "types": documents }), || table, sought)
+        let none = NoResults::new("object").by("in context", self.context.as_ref());
+        global.list(|| json!({ "types": documents }), || table, none)
     }
 }
 

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::author::user;
 use super::input::{bad, parsed};
 use super::job_options::SettingOptions;
+use super::no_results::NoResults;
 use super::script::ScriptSource;
-use super::sought::Sought;
 use super::table::{TextTable, first_line};
 use super::time::age;
 use super::{Global, output};
@@ -160,8 +160,8 @@ pub(super) async fn list_scripts(global: &Global) -> Result<(), Error> {
     let now = client.now().await?;
     let all: Vec<ScriptDocument> =
         all.iter().map(|(name, of)| ScriptDocument::of(name, of)).collect();
-    let sought = Sought::new("published script");
-    global.list(|| json!({ "scripts": all }), || table(&all, now, true), sought)
+    let none = NoResults::new("published script");
+    global.list(|| json!({ "scripts": all }), || table(&all, now, true), none)
 }
 
 fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable {

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::job::PastZone;
-use super::sought::Sought;
+use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
@@ -60,7 +60,7 @@ impl Stats {
         };
         let types = documents(&stats);
         let document = || json!(StatsDocument::of(&stats, took));
-        global.list(document, || table(&types, took), Sought::new("job was counted yet"))
+        global.list(document, || table(&types, took), NoResults::new("job was counted yet"))
     }
 
     async fn of_period(&self, client: &Client, global: &Global, since: &str) -> Result<(), Error> {

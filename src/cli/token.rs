@@ -10,8 +10,8 @@ use serde_json::json;
 use super::Global;
 use super::author::user;
 use super::input::parsed;
+use super::no_results::NoResults;
 use super::script::check_configured;
-use super::sought::Sought;
 use super::table::TextTable;
 use super::time::age;
 use crate::client::NewToken;
@@ -92,7 +92,7 @@ impl TokenCommand {
             Self::List => {
                 let (tokens, now) = (client.list_tokens().await?, client.now().await?);
                 let document = || json!({ "tokens": tokens });
-                global.list(document, || table(&tokens, now), Sought::new("token"))?;
+                global.list(document, || table(&tokens, now), NoResults::new("token"))?;
             }
             Self::Revoke(TokenNames { names }) => {
                 let names: Vec<TokenName> =

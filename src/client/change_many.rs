@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
+use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -138,8 +139,8 @@ impl JobChange {
             };
             query.statuses = JobStatus::ALL.into_iter().filter(wanted).collect();
         }
-        let names_end = !query.ends.is_empty() || search.cancelled.is_some();
-        if is_retry && !names_end && search.cause.is_none() && !query.dead {
+        let names_end = !query.ends.is_empty() || search.names_end();
+        if is_retry && !names_end && !query.dead {
             query.ends = JobEnd::FAILURES.to_vec();
         }
         query
@@ -156,6 +157,14 @@ impl ManyChanged {
         if self.problems.len() < Self::PROBLEMS_MAX {
             self.problems.push(UnchangedJob { id: id.to_string(), problem });
         }
+    }
+
+    /// Adds the jobs of a further step.
+    fn add(&mut self, step: Self) {
+        self.done.extend(step.done);
+        self.left += step.left;
+        let room = Self::PROBLEMS_MAX.saturating_sub(self.problems.len());
+        self.problems.extend(step.problems.into_iter().take(room));
     }
 
     /// Returns why the first of the jobs that stay as they are does.
@@ -221,12 +230,16 @@ impl Client {
         change: &JobChange,
         changed: &mut ManyChanged,
     ) -> Result<(), ClientError> {
-        let end = self.change_each(ids, change, changed).await;
-        if !changed.done.is_empty() {
-            let jobs = counted(changed.done.len() as u64, "job", "jobs");
-            let ids: Vec<&str> = changed.done.iter().map(JobId::as_str).take(10).collect();
+        // A retry with dependents has changed some of the others.
+        let ids: Vec<&JobId> = ids.into_iter().filter(|id| !changed.done.contains(*id)).collect();
+        let mut step = ManyChanged::default();
+        let end = self.change_each(ids, change, &mut step).await;
+        if !step.done.is_empty() {
+            let jobs = counted(step.done.len() as u64, "job", "jobs");
+            let ids: Vec<&str> = step.done.iter().map(JobId::as_str).take(10).collect();
             self.note(change.method(), format!("{jobs}: {}", ids.join(", "))).await;
         }
+        changed.add(step);
         end
     }
 
@@ -237,7 +250,6 @@ impl Client {
         changed: &mut ManyChanged,
     ) -> Result<(), ClientError> {
         for id in ids {
-            // A retry with dependents has changed some of the others.
             if changed.done.contains(id) {
                 continue;
             }
@@ -272,5 +284,31 @@ impl Client {
         let query = change.narrow(query, search);
         let fits = |job: &JobSummary| change.fits(job.status) && wanted(job);
         self.find_many(&query, search, fits).await
+    }
+
+    /// Counts the jobs that [`Client::to_change`] finds, for at most [`ListQuery::BUDGET`]. Returns the number, and whether
+    /// these are all.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn count_to_change(
+        &self,
+        query: &ListQuery,
+        search: &JobSearch,
+        change: &JobChange,
+        wanted: impl Fn(&JobSummary) -> bool,
+    ) -> Result<(u64, bool), ClientError> {
+        let (began, mut number) = (Instant::now(), 0);
+        let mut page = ListQuery { limit: ListQuery::LIMIT_MAX, ..query.clone() };
+        loop {
+            let budget = ListQuery::BUDGET.saturating_sub(began.elapsed());
+            page.budget = Some(budget);
+            let found = self.to_change(&page, search, change, &wanted).await?;
+            number += found.items.len() as u64;
+            page.cursor = found.next;
+            if page.cursor.is_none() || budget.is_zero() {
+                return Ok((number, found.complete));
+            }
+        }
     }
 }

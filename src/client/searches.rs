@@ -101,7 +101,7 @@ impl Client {
         let began = Instant::now();
         let limit = ListQuery::LIMIT_MAX;
         let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
-        if query.ends.is_empty() && !query.dead && search.cancelled.is_none() {
+        if query.ends.is_empty() && !query.dead && !search.names_end() {
             query.ends = JobEnd::FAILURES.to_vec();
         }
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();

@@ -104,6 +104,33 @@ impl FailureCause {
     }
 }
 
+impl JobEnd {
+    /// Returns true if a job with this end may have an error that contains a text in small letters: the errors of jobs
+    /// that were stopped or replaced are known.
+    pub fn may_have_error(self, text: &str) -> bool {
+        let is_of_id = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let is_in_replaced = |(at, _): (usize, char)| {
+            let (begin, id) = text.split_at(at);
+            REPLACED.ends_with(begin) && id.chars().all(is_of_id)
+        };
+        match self {
+            Self::Cancelled => STOP_ERRORS.iter().any(|error| error.contains(text)),
+            Self::Replaced => REPLACED.contains(text) || text.char_indices().any(is_in_replaced),
+            _ => true,
+        }
+    }
+
+    /// Returns true if the error of a job with this end may be of a kind.
+    pub fn may_be_of_kind(self, wanted: &ErrorKindFilter) -> bool {
+        let begin = wanted.given.strip_suffix('…').unwrap_or(&wanted.given);
+        match self {
+            Self::Cancelled => STOP_ERRORS.iter().any(|error| wanted.matches(error)),
+            Self::Replaced => begin.starts_with(REPLACED) || REPLACED.starts_with(begin),
+            _ => true,
+        }
+    }
+}
+
 /// Returns the job whose failure an error tells, if it is the error of a job that waited for another.
 pub fn failed_prerequisite(error: &str) -> Option<JobId> {
     error.strip_prefix(PREREQUISITE)?.parse().ok()

@@ -49,10 +49,13 @@ impl Shards {
     /// # Errors
     /// [`StoreError`].
     pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
-        // No shard has a job whose id tells another.
-        let shard = |id: &JobId| self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME);
-        let ids = ids.into_iter().map(|id| (shard(&id), id)).collect();
+        let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
         self.of_each(ids, Store::summaries).await
+    }
+
+    /// Returns the shard of a job. No shard has a job whose id names another.
+    pub(super) fn shard_of(&self, id: &JobId) -> Shard {
+        self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME)
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip per shard.
@@ -60,8 +63,7 @@ impl Shards {
     /// # Errors
     /// [`StoreError`].
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
-        let shard = |id: &JobId| self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME);
-        let ids = ids.into_iter().map(|id| (shard(&id), id)).collect();
+        let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
         self.of_each(ids, Store::pending).await
     }
 
@@ -94,7 +96,7 @@ impl Shards {
     }
 
     /// Asks each shard for its part, all at the same time. Returns the answers in the order of the questions.
-    async fn of_each<'a, T, A>(
+    pub(super) async fn of_each<'a, T, A>(
         &'a self,
         asked: Vec<(Shard, JobId)>,
         ask: impl Fn(&'a Store, Vec<JobId>) -> A,

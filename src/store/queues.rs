@@ -8,6 +8,7 @@ use redis::Value;
 
 use super::attempts::kept;
 use super::listing::read;
+use super::queue_depth::QueueLengths;
 use super::text::StoredText;
 use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
@@ -26,7 +27,7 @@ const PURGED_PER_STEP: u64 = 25;
 pub struct QueueState {
     /// The queue.
     pub queue: Queue,
-    /// Entries in its list.
+    /// Jobs that wait in its list.
     pub depth: u64,
     /// Held jobs; they stand in no list.
     pub held: u64,
@@ -113,7 +114,11 @@ impl Store {
         let queues: Vec<Queue> = queues.into_iter().collect();
         let mut states = Vec::with_capacity(queues.len());
         for page in queues.chunks(QUEUES_PER_PAGE) {
-            let mut of_page = self.states_of(page, &paused).await?;
+            let (mut of_page, ready) = self.states_of(page, &paused).await?;
+            for (state, ready) in of_page.iter_mut().zip(ready) {
+                let lengths = QueueLengths { list: state.depth, ready };
+                state.depth = self.depth_of(&state.queue, lengths).await?;
+            }
             self.name_limits(&mut of_page).await?;
             states.extend(of_page);
         }
@@ -141,11 +146,12 @@ impl Store {
         &self,
         queues: &[Queue],
         paused: &Pauses,
-    ) -> Result<Vec<QueueState>, StoreError> {
+    ) -> Result<(Vec<QueueState>, Vec<u64>), StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().cmd("TIME");
         for queue in queues {
             pipeline.cmd("LLEN").arg(self.keys.work(queue));
+            pipeline.cmd("ZCARD").arg(self.keys.ready(queue));
             pipeline.cmd("ZCARD").arg(self.keys.held(queue));
             for index in [self.keys.ready(queue), self.keys.held(queue)] {
                 pipeline.cmd("ZRANGE").arg(index).arg(0).arg(0).arg("WITHSCORES");
@@ -163,11 +169,12 @@ impl Store {
             .map(|queue| {
                 // A key of another type holds no entries.
                 let depth = answers.next().map(read)?.unwrap_or_default();
+                let in_ready: u64 = answers.next().and_then(read)?;
                 let held = answers.next().and_then(read)?;
                 let ready = wait(&answers.next().and_then(read::<Vec<_>>)?, now_us);
                 let held_wait = wait(&answers.next().and_then(read::<Vec<_>>)?, now_us);
                 let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
-                Some(QueueState {
+                let state = QueueState {
                     queue: queue.clone(),
                     depth,
                     held,
@@ -177,7 +184,8 @@ impl Store {
                     type_throughput_per_s,
                     paused: paused.covers(queue),
                     paused_by: None,
-                })
+                };
+                Some((state, in_ready))
             })
             .collect::<Option<_>>()
             .ok_or_else(unexpected)

@@ -1,60 +1,70 @@
 //! Searches through jobs by what no index has, the latest first.
 
 use std::collections::HashSet;
+use std::fmt::Display;
+use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::listing::{Cursor, JobSummary, ListQuery};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
-use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, Tags};
+use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, StateFilter, Tags};
+use crate::proto::job_filter::{FilterRow, FilterTest, JobFilter, flag};
 use crate::proto::queue::Queue;
+use crate::proto::spoken_time::parse_past_time;
 use crate::proto::target::Target;
+use crate::proto::text::shown;
 
-/// A search for jobs. A text matches if the field contains it, in capitals or not.
+/// A search for jobs by what no index has. A job is found if it meets every condition.
 #[derive(Debug, Clone, Default)]
 pub struct JobSearch {
-    /// Only jobs of this caller, whose whole name it is.
-    pub caller: Option<String>,
-    /// Only jobs whose name contains this text.
-    pub name: Option<String>,
-    /// Only jobs with all of these tags.
-    pub tags: Vec<String>,
-    /// Only jobs whose error contains this text.
-    pub error: Option<String>,
-    /// Only jobs whose id begins with this text, or whose name, tags or error contain it.
-    pub text: Option<String>,
-    /// Only jobs whose error is of this kind.
-    pub error_kind: Option<ErrorKindFilter>,
-    /// Only jobs that failed for this reason.
-    pub cause: Option<FailureCause>,
-    /// Only jobs of this queue.
-    pub queue: Option<Queue>,
-    /// Only jobs that a limit holds, or, with `false`, only others.
-    pub held: Option<bool>,
-    /// Only jobs that were stopped or replaced, or, with `false`, only others.
-    pub cancelled: Option<bool>,
-    /// Only jobs that were late: that did not end within their `expect_within`; or, with `false`, only others.
-    pub late: Option<bool>,
-    /// Only jobs that were created at this time or after it.
-    pub since: Option<Timestamp>,
-    /// Only jobs that were created at this time or before it.
-    pub until: Option<Timestamp>,
-    /// Only jobs that ended at this time or after it.
-    pub ended_since: Option<Timestamp>,
-    /// Only jobs whose last attempt was of this actor.
-    pub actor: Option<String>,
-    /// Only jobs that run on this machine, or whose last attempt was there.
-    pub host: Option<String>,
-    /// Only jobs that ended at this time or before it.
-    pub ended_until: Option<Timestamp>,
-    /// Only jobs that the script of this job submitted.
-    pub parent: Option<JobId>,
+    pub(super) conditions: Vec<Condition>,
 }
 
-/// The fields into which a search for a text looks, beside the id.
+/// A condition that a job meets or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// The field is the text.
+    Is(&'static str, String),
+    /// The field contains the text, which is in small letters.
+    Contains(&'static str, String),
+    /// The id begins with the text, or a field that is searched contains it.
+    Anywhere(String),
+    /// The job has the tag.
+    Tag(String),
+    /// The job is of the queue.
+    Queue(Queue),
+    /// The error is of the kind.
+    Kind(ErrorKindFilter),
+    /// The job failed for this reason.
+    Cause(FailureCause),
+    /// It was stopped or replaced, or was not.
+    Cancelled(bool),
+    /// It has the field, or does not.
+    Has(&'static str, bool),
+    /// If it stands in a queue, a limit holds it, or does not.
+    HeldInQueue(bool),
+    /// The time of the field is then or later.
+    Since(&'static str, Timestamp),
+    /// The time of the field is then or earlier.
+    Until(&'static str, Timestamp),
+}
+
+/// A value that a filter does not take.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{reason}")]
+pub struct IllegalFilter {
+    /// The filter.
+    pub row: &'static FilterRow,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The fields that a search for a text searches, besides the id.
 static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
     JobField::listed_fields().filter(|field| field.is_searched).map(|field| field.name).collect()
 });
@@ -80,56 +90,137 @@ impl FoundJobs {
 }
 
 impl JobSearch {
-    /// Returns true if it asks for anything.
-    pub fn is_wanted(&self) -> bool {
-        let texts = [&self.caller, &self.name, &self.error, &self.text];
-        texts.iter().any(|text| text.is_some())
-            || !self.tags.is_empty()
-            || self.cause.is_some()
-            || self.error_kind.is_some()
-            || self.queue.is_some()
-            || self.held.is_some()
-            || self.cancelled.is_some()
-            || self.late.is_some()
-            || self.actor.is_some()
-            || self.host.is_some()
-            || self.parent.is_some()
-            || [self.since, self.until, self.ended_since, self.ended_until]
-                .iter()
-                .any(Option::is_some)
+    /// Returns the query by what indexes have, and the search by what they do not have. `now` is the time of Redis; times
+    /// without a zone are of `zone`.
+    ///
+    /// # Errors
+    /// [`IllegalFilter`].
+    pub fn of(
+        filter: &JobFilter,
+        zone: &TimeZone,
+        now: Timestamp,
+    ) -> Result<(ListQuery, Self), IllegalFilter> {
+        let (mut query, mut search, mut states) = (ListQuery::default(), Self::default(), vec![]);
+        for (row, value) in filter.values() {
+            let wrong = |reason: String| IllegalFilter { row, reason };
+            let on = || flag(value).ok_or_else(|| wrong(no_flag(value)));
+            let time =
+                || parse_past_time(value, zone, now).map_err(|error| wrong(error.to_string()));
+            let text = || value.to_owned();
+            let condition = match row.test {
+                FilterTest::Status => {
+                    states.extend(value.split(',').map(|word| (row, word)));
+                    continue;
+                }
+                FilterTest::ScriptType => {
+                    query.script_type = Some(parsed(row, value)?);
+                    continue;
+                }
+                FilterTest::Dead => {
+                    query.dead = on()?;
+                    continue;
+                }
+                FilterTest::Queue => Condition::Queue(parsed(row, value)?),
+                FilterTest::Is(field) => Condition::Is(field, text()),
+                FilterTest::IsJob(field) => {
+                    Condition::Is(field, parsed::<JobId>(row, value)?.to_string())
+                }
+                FilterTest::Contains(field) => Condition::Contains(field, value.to_lowercase()),
+                FilterTest::Anywhere => Condition::Anywhere(value.to_lowercase()),
+                FilterTest::Tag => Condition::Tag(text()),
+                FilterTest::ErrorKind => Condition::Kind(ErrorKindFilter::new(value)),
+                FilterTest::Cause => Condition::Cause(parsed(row, value)?),
+                FilterTest::Cancelled => Condition::Cancelled(on()?),
+                FilterTest::Has(field) => Condition::Has(field, on()?),
+                FilterTest::Since(field) => Condition::Since(field, time()?),
+                FilterTest::Until(field) => Condition::Until(field, time()?),
+            };
+            search.conditions.push(condition);
+        }
+        if let Some((row, _)) = states.first() {
+            let of = StateFilter::of_words(states.iter().map(|(_, word)| *word));
+            let of = of.map_err(|reason| IllegalFilter { row, reason })?;
+            (query.statuses, query.ends) = (of.stored, of.ends);
+            search.conditions.extend(of.held.map(Condition::HeldInQueue));
+        }
+        Ok((query, search))
     }
 
-    /// Returns true if a job is one of those that are looked for.
+    /// Returns the search for jobs that ended then or later.
+    pub fn ended_since(time: Option<Timestamp>) -> Self {
+        Self {
+            conditions: time
+                .map(|time| Condition::Since("finished_at", time))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Returns true if it says itself which ends it wants: by a reason, or by whether jobs were stopped.
+    pub fn names_end(&self) -> bool {
+        let names = |of: &Condition| matches!(of, Condition::Cause(_) | Condition::Cancelled(_));
+        self.conditions.iter().any(names)
+    }
+
+    /// Returns true if a job meets every condition.
     pub fn matches(&self, job: &JobSummary) -> bool {
+        self.conditions.iter().all(|condition| condition.is_met_by(job))
+    }
+
+    /// Returns the machine that it asks for.
+    fn host(&self) -> Option<&str> {
+        self.wanted("hostname")
+    }
+
+    /// Returns the job whose children it asks for.
+    fn parent(&self) -> Option<&str> {
+        self.wanted("parent")
+    }
+
+    fn wanted(&self, field: &str) -> Option<&str> {
+        self.conditions.iter().find_map(|condition| match condition {
+            Condition::Is(name, text) if *name == field => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// Parses the value of a filter.
+fn parsed<T: FromStr<Err: Display>>(
+    row: &'static FilterRow,
+    value: &str,
+) -> Result<T, IllegalFilter> {
+    value.parse().map_err(|error: T::Err| IllegalFilter { row, reason: error.to_string() })
+}
+
+fn no_flag(value: &str) -> String {
+    format!("`{}` is not legal: true or false", shown(value))
+}
+
+impl Condition {
+    fn is_met_by(&self, job: &JobSummary) -> bool {
         let field = |name: &str| job.fields.get(name).map(String::as_str).unwrap_or_default();
-        let has =
-            |name: &str, wanted: &str| field(name).to_lowercase().contains(&wanted.to_lowercase());
-        let of_text = |text: &str| {
-            let begins = job.id.as_str().to_lowercase().starts_with(&text.to_lowercase());
-            begins || SEARCHED.iter().any(|name| has(name, text))
-        };
-        let is_within = |field: &str, since: Option<Timestamp>, until: Option<Timestamp>| {
-            (since.is_none() && until.is_none())
-                || job.time(field).is_some_and(|at| {
-                    since.is_none_or(|since| at >= since) && until.is_none_or(|until| at <= until)
-                })
-        };
-        self.caller.as_ref().is_none_or(|caller| field("caller_id") == caller)
-            && self.name.as_ref().is_none_or(|name| has("name", name))
-            && job.has_tags(&self.tags)
-            && self.error.as_ref().is_none_or(|error| has("error", error))
-            && self.text.as_ref().is_none_or(|text| of_text(text))
-            && self.queue.as_ref().is_none_or(|queue| job.queue().as_ref() == Some(queue))
-            && self.held.is_none_or(|wanted| job.fields.contains_key("held_by") == wanted)
-            && self.cancelled.is_none_or(|wanted| job.intended_end().is_some() == wanted)
-            && self.late.is_none_or(|wanted| job.fields.contains_key("late_at") == wanted)
-            && self.actor.as_ref().is_none_or(|actor| field("actor") == actor)
-            && self.host.as_ref().is_none_or(|host| field("hostname") == host)
-            && self.parent.as_ref().is_none_or(|parent| field("parent") == parent.as_str())
-            && is_within("created_at", self.since, self.until)
-            && is_within("finished_at", self.ended_since, self.ended_until)
-            && self.cause.is_none_or(|cause| job.cause() == Some(cause))
-            && self.error_kind.as_ref().is_none_or(|kind| kind.matches(field("error")))
+        let contains = |name: &str, text: &str| field(name).to_lowercase().contains(text);
+        let is_held = || job.fields.contains_key("held_by");
+        match self {
+            Self::Is(name, text) => field(name) == text,
+            Self::Contains(name, text) => contains(name, text),
+            Self::Anywhere(text) => {
+                job.id.as_str().to_lowercase().starts_with(text)
+                    || SEARCHED.iter().any(|name| contains(name, text))
+            }
+            Self::Tag(tag) => Tags::of_field(field("tags")).has(tag),
+            Self::Queue(queue) => job.queue().as_ref() == Some(queue),
+            Self::Kind(kind) => kind.matches(field("error")),
+            Self::Cause(cause) => job.cause() == Some(*cause),
+            Self::Cancelled(wanted) => job.intended_end().is_some() == *wanted,
+            Self::Has(name, wanted) => job.fields.contains_key(name) == *wanted,
+            Self::HeldInQueue(wanted) => {
+                job.status != JobStatus::Dispatched || is_held() == *wanted
+            }
+            Self::Since(name, time) => job.time(name).is_some_and(|at| at >= *time),
+            Self::Until(name, time) => job.time(name).is_some_and(|at| at <= *time),
+        }
     }
 }
 
@@ -173,15 +264,6 @@ impl JobSummary {
         self
     }
 
-    /// Returns true if the job has all of these tags.
-    pub fn has_tags(&self, wanted: &[String]) -> bool {
-        if wanted.is_empty() {
-            return true;
-        }
-        let own = self.fields.get("tags").map(|text| Tags::of_field(text)).unwrap_or_default();
-        wanted.iter().all(|tag| own.has(tag))
-    }
-
     /// Returns why the job failed, if it did.
     pub fn cause(&self) -> Option<FailureCause> {
         let error = self.fields.get("error").filter(|_| self.status == JobStatus::Error)?;
@@ -218,23 +300,30 @@ impl Shards {
         };
         let query = &query;
         let wanted = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let running_there = match &search.host {
+        let running_there = match search.host() {
             Some(host) => self.actors_on(host).await?,
             None => HashSet::new(),
         };
         let finds = |job: JobSummary| {
-            let job = match &search.host {
+            let job = match search.host() {
                 Some(host) => job.running_on(host, &running_there),
                 None => job,
             };
             query.takes(&job).then_some(job).filter(|job| sees(job))
         };
         let range = search.range();
+        let children = match search.parent() {
+            Some(parent) => self.children_of(parent).await?,
+            None => None,
+        };
         // Often the first jobs are those that are wanted.
         let mut page = ListQuery { limit: wanted, ..query.clone() };
         let mut found = FoundJobs::default();
         loop {
-            let jobs = self.placed_jobs(&page, &range).await?;
+            let jobs = match &children {
+                Some(children) => self.placed_children(children, &page).await?,
+                None => self.placed_jobs(&page, &range).await?,
+            };
             let is_last = jobs.len() < page.limit;
             for (place, job) in jobs {
                 found.next = Some(place);

@@ -1,11 +1,9 @@
 //! The states, ends and times that a search implies, and the places of its jobs, so that it reads no others: their states and ends, and the times
 //! between which they stand in the indexes.
 
-use jiff::Timestamp;
-
 use super::listing::{Cursor, ListQuery};
 use super::newest::BoundedIndex;
-use super::search_jobs::JobSearch;
+use super::search_jobs::{Condition, JobSearch};
 use super::{Store, StoreError};
 use crate::proto::job::{JobEnd, JobStatus};
 
@@ -73,22 +71,32 @@ impl JobSearch {
             [] => JobEnd::IN_ERROR.to_vec(),
             some => some.to_vec(),
         };
-        if self.error.is_some() || self.error_kind.is_some() {
-            statuses.retain(|status| *status == JobStatus::Error);
-        }
-        if let Some(cause) = self.cause {
-            statuses.retain(|status| *status == JobStatus::Error);
-            ends.retain(|end| *end == cause.end());
-        }
-        if let Some(wanted) = self.cancelled {
-            statuses.retain(|status| !wanted || *status == JobStatus::Error);
-            ends.retain(|end| JobEnd::FAILURES.contains(end) != wanted);
-        }
-        if self.ended_since.is_some() || self.ended_until.is_some() {
-            statuses.retain(|status| status.is_terminal());
-        }
-        if self.held == Some(true) {
-            statuses.retain(|status| *status == JobStatus::Dispatched);
+        for condition in &self.conditions {
+            match condition {
+                Condition::Contains("error", text) => {
+                    statuses.retain(|status| *status == JobStatus::Error);
+                    ends.retain(|end| end.may_have_error(text));
+                }
+                Condition::Kind(kind) => {
+                    statuses.retain(|status| *status == JobStatus::Error);
+                    ends.retain(|end| end.may_be_of_kind(kind));
+                }
+                Condition::Cause(cause) => {
+                    statuses.retain(|status| *status == JobStatus::Error);
+                    ends.retain(|end| *end == cause.end());
+                }
+                Condition::Cancelled(wanted) => {
+                    statuses.retain(|status| !wanted || *status == JobStatus::Error);
+                    ends.retain(|end| JobEnd::FAILURES.contains(end) != *wanted);
+                }
+                Condition::Since("finished_at", _) | Condition::Until("finished_at", _) => {
+                    statuses.retain(|status| status.is_terminal());
+                }
+                Condition::Has("held_by", true) => {
+                    statuses.retain(|status| *status == JobStatus::Dispatched);
+                }
+                _ => {}
+            }
         }
         if ends.is_empty() {
             statuses.retain(|status| *status != JobStatus::Error);
@@ -100,54 +108,90 @@ impl JobSearch {
     pub(super) fn range(&self) -> PlaceRange {
         // Times in hashes have milliseconds, places the whole time.
         const MS_US: i64 = 1000;
-        let from = [self.since, self.ended_since].into_iter().flatten().max();
-        PlaceRange {
-            from: from.map(Timestamp::as_microsecond),
-            to: self.ended_until.map(|until| until.as_microsecond().saturating_add(MS_US)),
-        }
+        // No job has ended before it was created.
+        let from = self.conditions.iter().filter_map(|condition| match condition {
+            Condition::Since(_, time) => Some(time.as_microsecond()),
+            _ => None,
+        });
+        let to = self.conditions.iter().filter_map(|condition| match condition {
+            Condition::Until("finished_at", time) => {
+                Some(time.as_microsecond().saturating_add(MS_US))
+            }
+            _ => None,
+        });
+        PlaceRange { from: from.max(), to: to.min() }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use jiff::tz::TimeZone;
+
     use super::*;
-    use crate::proto::error_kind::FailureCause;
+    use crate::proto::job_filter::JobFilter;
+
+    fn search(values: &[(&str, &str)]) -> JobSearch {
+        let filter = JobFilter::of(values.iter().copied());
+        JobSearch::of(&filter, &TimeZone::UTC, Timestamp::UNIX_EPOCH).expect("legal").1
+    }
 
     #[test]
     fn filter_that_implies_a_state_goes_there_alone() {
         let all = ListQuery::default();
-        let of = |search: JobSearch| search.narrow(&all).map(|of| (of.statuses, of.ends));
+        let search = |name: &str, value: &str| search(&[(name, value)]);
+        let of = |name: &str, value: &str| {
+            search(name, value).narrow(&all).map(|of| (of.statuses, of.ends))
+        };
         let error = vec![JobStatus::Error];
-        let text = JobSearch { error: Some("x".to_owned()), ..JobSearch::default() };
-        assert_eq!(of(text), Some((error.clone(), JobEnd::IN_ERROR.to_vec())));
-        for (cause, end) in [
-            (FailureCause::Stopped, JobEnd::Cancelled),
-            (FailureCause::Expired, JobEnd::Expired),
-            (FailureCause::Crashed, JobEnd::Failed),
+        for (name, value, ends) in [
+            ("error", "boom: 7", &JobEnd::FAILURES[..]),
+            ("error", "Opped", &JobEnd::IN_ERROR),
+            ("error", "Boom 7", &JobEnd::FAILURES),
+            ("error", "by job a", &[JobEnd::Failed, JobEnd::Replaced, JobEnd::Expired]),
+            ("kind", "exit code 3", &JobEnd::FAILURES),
+            ("kind", "stopped", &[JobEnd::Failed, JobEnd::Cancelled, JobEnd::Expired]),
+            ("failed_because", "stopped", &[JobEnd::Cancelled]),
+            ("failed_because", "expired", &[JobEnd::Expired]),
+            ("failed_because", "crashed", &[JobEnd::Failed]),
         ] {
-            let search = JobSearch { cause: Some(cause), ..JobSearch::default() };
-            assert_eq!(of(search), Some((error.clone(), vec![end])));
+            assert_eq!(of(name, value), Some((error.clone(), ends.to_vec())), "{name} {value}");
         }
-        let failed = JobSearch { cancelled: Some(false), ..JobSearch::default() };
-        let (statuses, ends) = of(failed.clone()).expect("some");
+        let (statuses, ends) = of("cancelled", "false").expect("some");
         assert_eq!((statuses.len(), ends), (JobStatus::ALL.len(), JobEnd::FAILURES.to_vec()));
+        assert_eq!(of("held", "true").expect("some").0, [JobStatus::Dispatched]);
         let cancelled = ListQuery { ends: vec![JobEnd::Cancelled], statuses: error, ..all.clone() };
-        assert!(failed.narrow(&cancelled).is_none());
+        assert!(search("cancelled", "false").narrow(&cancelled).is_none());
     }
 
     #[test]
     fn times_bound_the_places() {
-        let at = |text: &str| text.parse::<Timestamp>().ok();
-        let search = JobSearch {
-            since: at("2026-01-01T00:00:00Z"),
-            ended_until: at("2026-01-02T00:00:00Z"),
-            ..JobSearch::default()
-        };
-        let range = search.range();
+        let range =
+            search(&[("since", "2026-01-01T00:00:00Z"), ("ended_until", "2026-01-02T00:00:00Z")]);
+        let range = range.range();
         assert_eq!(range.from, Some(1_767_225_600_000_000));
         let begin = range.begin(None).expect("an end");
         assert_eq!(begin.score, 1_767_312_000_001_001);
         let cursor: Cursor = "5.a".parse().expect("legal");
         assert_eq!(range.begin(Some(&cursor)), Some(cursor));
+    }
+
+    #[test]
+    fn illegal_value_is_refused_with_its_filter() {
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        for (name, value, reason) in [
+            ("status", "nosuch", "unknown state `nosuch`: expected waiting, "),
+            ("since", "banana", "`banana` is not a time: expected a duration ago"),
+            ("ended_until", "-1h", "`-1h` is not a time"),
+            ("script_type", "<b>", "script type `<b>` is not legal: a lower-case letter"),
+            ("queue", "none", "queue `none` is not legal: type:T"),
+            ("parent", "a:b", "`a:b` is not legal"),
+            ("late", "maybe", "`maybe` is not legal: true or false"),
+            ("failed_because", "luck", "`luck` is not legal"),
+        ] {
+            let filter = JobFilter::of([(name, value)]);
+            let error = JobSearch::of(&filter, &TimeZone::UTC, now).expect_err("no value of it");
+            assert!(error.row.name == name && error.reason.contains(reason), "{error:?}");
+        }
     }
 }

@@ -32,27 +32,27 @@ pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
 pub(super) use rows::{tags, what_it_is_at};
 
-use filter::{AGES, JobFilter};
+use filter::{AGES, JobsQuery};
 use rows::RowLook;
 use search::JobListPage;
 
 /// Shows the list.
-pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
 }
 
 /// Shows the list of dead letters, jobs that used up their attempts.
-pub(super) async fn list_dead(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
+pub(super) async fn list_dead(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter.of_dead()).await
 }
 
-async fn show(visit: &Visit, filter: JobFilter) -> PageResult {
+async fn show(visit: &Visit, filter: JobsQuery) -> PageResult {
     let now = visit.snapshot().await?;
     if let Some(id) = named(visit, &filter).await {
         return Ok(Redirect::to(&visit.links().job(id.as_str())).into_response());
     }
     let size = filter.size()?;
-    if filter.by == "error" {
+    if filter.place.by == "error" {
         return by_error(visit, &now, &filter).await;
     }
     let mut found = search::find(visit, &filter, now.moment.at, size).await?;
@@ -69,25 +69,25 @@ async fn show(visit: &Visit, filter: JobFilter) -> PageResult {
     Ok(visit.page(&now, &page(title, nav(&filter), main)))
 }
 
-fn title(filter: &JobFilter) -> &'static str {
+fn title(filter: &JobsQuery) -> &'static str {
     if filter.is_of_dead() { "Dead letters" } else { "Jobs" }
 }
 
 /// Returns the entry of the side bar that a list belongs to.
-fn nav(filter: &JobFilter) -> Nav {
+fn nav(filter: &JobsQuery) -> Nav {
     if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(filter.state()) }
 }
 
 /// Returns the job whose whole id was asked for.
-async fn named(visit: &Visit, filter: &JobFilter) -> Option<JobId> {
-    let id: JobId = filter.q.trim().parse().ok()?;
+async fn named(visit: &Visit, filter: &JobsQuery) -> Option<JobId> {
+    let id: JobId = filter.filter.value("text")?.parse().ok()?;
     let asked = json!({ "id": id.as_str() });
     visit.ask::<JobDocument>("job.get", asked).await.is_ok().then_some(id)
 }
 
 /// Returns true if the list costs little to read each second.
-fn is_live(filter: &JobFilter) -> bool {
-    filter.is_plain() && filter.cursor.is_empty()
+fn is_live(filter: &JobsQuery) -> bool {
+    filter.is_plain() && filter.place.cursor.is_empty()
 }
 
 /// Returns the live parts of the list.
@@ -96,13 +96,16 @@ pub(super) async fn live(
     now: &SiteSnapshot,
     query: &str,
 ) -> PageResult<Vec<LivePart>> {
-    let filter: JobFilter = filters_of(query);
-    if !is_live(&filter) || filter.by == "error" {
+    let filter: JobsQuery = filters_of(query);
+    if !is_live(&filter) || filter.place.by == "error" {
         return Ok(Vec::new());
     }
     let mut found = search::find(visit, &filter, now.moment.at, filter.size()?).await?;
     bonds::tell(visit, &mut found.jobs).await?;
     let look = RowLook { picks: picks(visit), died: false };
+    if found.jobs.is_empty() && !found.complete {
+        return Ok(vec![LivePart::headline(&headline(now, &filter, &found))]);
+    }
     let rows = rows::rows(&found.jobs, visit.links(), now.moment.at, look);
     Ok(vec![LivePart::headline(&headline(now, &filter, &found)), LivePart::rows("job-rows", rows)])
 }
@@ -112,7 +115,7 @@ fn picks(visit: &Visit) -> bool {
     visit.may(Scope::Submit) || visit.may(Scope::Operate)
 }
 
-fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Markup {
+fn headline(now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let total = match filter.state() {
         None => now.jobs(),
         Some(state) => now.count(state),
@@ -123,10 +126,9 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
             " used up their attempts. Each keeps its script until it is retried, deleted or expired."
         };
     }
-    let is_whole = filter.is_plain() && filter.script_type.trim().is_empty();
     let order = "the latest change first";
     html! {
-        @if let (true, Some(total)) = (is_whole, total) {
+        @if let (true, Some(total)) = (filter.is_whole(), total) {
             (things(total, "job")) ", " (order)
         } @else {
             (count(found.jobs.len() as u64)) " found among "
@@ -135,7 +137,7 @@ fn headline(now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Mark
     }
 }
 
-fn actions(visit: &Visit, filter: &JobFilter) -> Markup {
+fn actions(visit: &Visit, filter: &JobsQuery) -> Markup {
     let by_error = || filter.address(visit.links(), filter.path(), &[("by", "error")]);
     html! {
         @if filter.is_of_dead() { a.btn href=(by_error()) { "Group by error" } }
@@ -148,8 +150,8 @@ fn counted(number: Option<u64>) -> String {
 }
 
 /// Returns the strip of states of a narrow screen, where the side bar is closed.
-fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
-    let of = |state: &str| JobFilter { state: state.to_owned(), ..filter.clone() };
+fn states(now: &SiteSnapshot, filter: &JobsQuery, links: &SiteLinks) -> Markup {
+    let of = |state: &str| filter.with("status", state);
     let current = |state| (filter.state() == state).then_some("true");
     html! {
         nav aria-label="State" {
@@ -161,7 +163,7 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
                 }
                 @for state in ShownState::ALL {
                     li {
-                        a href=(of(state.as_str()).address(links, "/jobs", &[]))
+                        a href=(of(state.asked()).address(links, "/jobs", &[]))
                             aria-current=[current(Some(state))]
                         {
                             (state.shown())
@@ -177,49 +179,42 @@ fn states(now: &SiteSnapshot, filter: &JobFilter, links: &SiteLinks) -> Markup {
 /// More queues are no choice but a text.
 const QUEUES_MAX: usize = 50;
 
-fn filters(site: &Site, now: &SiteSnapshot, filter: &JobFilter) -> Markup {
+fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
     let config = site.config();
     let types = or_any("any", config.types.keys().map(ScriptType::as_str));
     let queues: Vec<String> =
         now.moment.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
-    let further = [
-        ("until ", "until", "18", &filter.until),
-        ("ended until ", "ended_until", "18", &filter.ended_until),
-        ("Actor ", "actor", "18", &filter.actor),
-        ("Machine ", "host", "18", &filter.host),
-        ("Child of ", "parent", "18", &filter.parent),
-        ("Error is ", "kind", "24", &filter.kind),
-        ("Name ", "name", "18", &filter.name),
-        ("Error has ", "error", "18", &filter.error),
-        ("Failed because ", "failed_because", "18", &filter.failed_because),
-        ("Late ", "late", "6", &filter.late),
-        ("Held ", "held", "6", &filter.held),
-        ("Cancelled ", "cancelled", "6", &filter.cancelled),
-    ];
+    let value = |name: &str| filter.filter.value(name).unwrap_or_default();
+    // The others stand there once they are set.
+    let first =
+        ["status", "dead", "text", "type", "queue", "caller", "since", "ended_since", "tags"];
+    let further = filter.filter.values().filter(|(row, _)| !first.contains(&row.name));
     html! {
         form.filters action=(site.links.to(filter.path())) role="search" aria-label="Filter jobs" {
-            @if !filter.is_of_dead() { input type="hidden" name="state" value=(filter.state); }
+            @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name == "status") {
+                input type="hidden" name=(name) value=(value);
+            }
             label.grow {
                 span.sr { "Id, name, tag or error" }
-                input.w type="search" name="q" value=(filter.q)
+                input.w type="search" name="text" value=(value("text"))
                     placeholder="Id, name, tag or error";
             }
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
-            label.opt { "Type " (choice("type", &filter.script_type, types)) }
+            label.opt { "Type " (choice("script_type", value("type"), types)) }
             label.opt {
                 "Queue "
                 @if queues.len() > QUEUES_MAX {
-                    input name="queue" size="14" placeholder="any" value=(filter.queue);
+                    input name="queue" size="14" placeholder="any" value=(value("queue"));
                 } @else {
-                    (choice("queue", &filter.queue, or_any("any", queues.iter().map(String::as_str))))
+                    (choice("queue", value("queue"), or_any("any", queues.iter().map(String::as_str))))
                 }
             }
-            label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(filter.caller); }
-            label.opt { "Created " (choice("since", &filter.since, AGES)) }
-            label.opt { "Ended " (choice("ended_since", &filter.ended_since, AGES)) }
-            label.opt { "Tag " input name="tag" size="8" placeholder="any" value=(filter.tag); }
-            @for (word, name, size, value) in further {
-                @if !value.is_empty() { label.opt { (word) input name=(name) size=(size) value=(value); } }
+            label.opt { "Caller " input name="caller" size="8" placeholder="any" value=(value("caller")); }
+            label.opt { "Created " (choice("since", value("since"), AGES)) }
+            label.opt { "Ended " (choice("ended_since", value("ended_since"), AGES)) }
+            label.opt { "Tag " input name="tags" size="8" placeholder="any" value=(value("tags")); }
+            @for (row, value) in further {
+                label.opt { (row.label) " " input name=(row.name) size="18" value=(value); }
             }
             button.opt { "Filter" }
         }
@@ -237,11 +232,11 @@ fn choice<'a>(
     filter_choice(name, with_value(options, end, value), value)
 }
 
-fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter, found: &JobListPage) -> Markup {
+fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let (links, picks) = (visit.links(), picks(visit));
     let look = RowLook { picks, died: filter.is_of_dead() };
     html! {
-        @if found.jobs.is_empty() && !is_live(filter) {
+        @if found.jobs.is_empty() && !(is_live(filter) && found.complete) {
             (empty(&html! { (none(filter, found)) " " a href=(links.to(filter.path())) { "Clear the filters." } }))
             (foot(links, filter, found))
         } @else {
@@ -257,22 +252,23 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter, found: &JobListPa
 }
 
 /// Returns the sentence of a list without a job. Only a complete search knows that there is none.
-fn none(filter: &JobFilter, found: &JobListPage) -> Markup {
+fn none(filter: &JobsQuery, found: &JobListPage) -> Markup {
     html! {
-        @if found.complete { "No " (filter.noun()) "s match." }
+        @if found.complete { "No " (filter.filter.sentence(filter.noun())) "." }
         @else {
-            "None found among the latest " (things(found.searched as u64, "job"))
+            "Found no " (filter.filter.sentence(filter.noun())) " among the latest "
+            (things(found.searched as u64, "job"))
             @if let Some(time) = found.back_to { ", back to " (format!("{time:.0}")) }
             "; older ones are on the next page."
         }
     }
 }
 
-fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
+fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let more = if found.next.is_some() { ", and there may be more" } else { "" };
     let shown = things(found.jobs.len() as u64, "job") + more;
     let first = filter.address(links, filter.path(), &[]);
-    let first = (!filter.cursor.is_empty()).then_some(first.as_str());
+    let first = (!filter.place.cursor.is_empty()).then_some(first.as_str());
     let next =
         found.next.as_ref().map(|next| filter.address(links, filter.path(), &[("cursor", next)]));
     let is_failed = matches!(filter.state(), Some(ShownState::Error));
@@ -287,12 +283,12 @@ fn foot(links: &SiteLinks, filter: &JobFilter, found: &JobListPage) -> Markup {
     }
 }
 
-async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter) -> PageResult {
+async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> PageResult {
     filter.search(now.moment.at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
-        JobFilter { state: ShownState::Error.as_str().to_owned(), ..filter.clone() }
+        filter.with("status", ShownState::Error.asked())
     };
     let (query, search) = failed.search(now.moment.at)?;
     let sees = |job: &_| visit.sees(job);
@@ -307,20 +303,20 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobFilter) -> Page
 }
 
 /// Finds the jobs of a file.
-async fn of_file(visit: &Visit, filter: &JobFilter) -> PageResult<JobListPage> {
+async fn of_file(visit: &Visit, filter: &JobsQuery) -> PageResult<JobListPage> {
     let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
     search::all(visit, filter, most).await
 }
 
 /// Answers with the list as JSON.
-pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
+pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     let found = of_file(&visit, &filter).await?;
     let list = json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next });
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
 /// Answers with the list as CSV.
-pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobFilter>) -> PageResult {
+pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     let found = of_file(&visit, &filter).await?;
     let text = export::csv(&found.jobs);
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())

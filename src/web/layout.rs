@@ -154,7 +154,7 @@ fn side(frame: &PageFrame, page: &WebPage) -> Markup {
             }
             form.find action=(links.to("/jobs")) role="search" aria-label="Find" {
                 label.sr for="q" { "Find jobs by id, name or error" }
-                input #q name="q" type="search" placeholder="Job id, name or error" autocomplete="off";
+                input #q name="text" type="search" placeholder="Job id, name or error" autocomplete="off";
                 kbd.wide aria-hidden="true" { "/" }
             }
             (navigation(links, visitor, *now, page.nav))
@@ -185,7 +185,7 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                         @for state in ShownState::ALL {
                             @let current = (at == Nav::Jobs(Some(state))).then_some("page");
                             li {
-                                a href=(links.with("/jobs", &[("state", state.as_str())])) aria-current=[current] {
+                                a href=(links.with("/jobs", &[("status", state.asked())])) aria-current=[current] {
                                     (state.shown()) (number(state.as_str()))
                                 }
                             }

@@ -70,7 +70,7 @@ fn row(limit: &LimitDocument, links: &SiteLinks) -> Markup {
             }
             td.num.mr role="cell" {
                 @if held == 0 { span.faint { "0" } }
-                @else { a href=(links.with("/jobs", &[("state", "held")])) { (count(held)) } }
+                @else { a href=(links.with("/jobs", &[("status", "held")])) { (count(held)) } }
                 span.only-n.faint { " held" }
             }
             td.num.wide role="cell" {
@@ -114,6 +114,6 @@ mod tests {
         };
         let text = table(&[limit], &SiteLinks::new("/")).into_string();
         assert!(text.contains("type python, each caller") && text.contains("4 of 4"), "{text}");
-        assert!(text.contains("state=held") && !text.contains("<b>"), "{text}");
+        assert!(text.contains("status=held") && !text.contains("<b>"), "{text}");
     }
 }

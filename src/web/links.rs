@@ -88,8 +88,8 @@ mod tests {
         let links = SiteLinks::new("/hero/");
         assert_eq!(links.queue("type:osis"), "/hero/queues/type:osis");
         assert_eq!(
-            links.with("/jobs", &[("state", "error"), ("q", ""), ("type", "a b&c")]),
-            "/hero/jobs?state=error&type=a%20b%26c"
+            links.with("/jobs", &[("status", "failed"), ("q", ""), ("type", "a b&c")]),
+            "/hero/jobs?status=failed&type=a%20b%26c"
         );
         assert_eq!(SiteLinks::new("/").to("/jobs"), "/jobs");
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn only_a_page_of_this_site_is_safe_to_go_to() {
         let links = SiteLinks::new("/hero");
-        assert_eq!(links.safe("/jobs?state=error").as_deref(), Some("/hero/jobs?state=error"));
+        assert_eq!(links.safe("/jobs?status=failed").as_deref(), Some("/hero/jobs?status=failed"));
         for foreign in ["//evil.example", "https://evil.example", "/\\evil", "", "/a\nb"] {
             assert_eq!(links.safe(foreign), None, "{foreign}");
         }

@@ -174,7 +174,7 @@ pub(super) async fn show(
         }
         (jobs)
         p.gap {
-            a href=(visit.links().with("/jobs", &[("state", "queued"), ("queue", &name)])) {
+            a href=(visit.links().with("/jobs", &[("status", "queued"), ("queue", &name)])) {
                 "Show all its waiting jobs"
             }
         }

@@ -159,7 +159,7 @@ fn has_jobs(of: &TypeStatsDocument) -> bool {
 fn row(links: &SiteLinks, of: &TypeStatsDocument, (from, to): (&str, &str)) -> Markup {
     let (name, finished, failed) = (of.script_type.as_str(), of.finished, of.failed);
     let ended = [("type", name), ("ended_since", from), ("ended_until", to)];
-    let failures = links.with("/jobs", &[&[("state", "error")], &ended[..]].concat());
+    let failures = links.with("/jobs", &[&[("status", "failed")], &ended[..]].concat());
     let time = |seconds: Option<f64>| {
         let text = seconds.and_then(|of| Duration::try_from_secs_f64(of).ok()).map(duration);
         html! { @match text { Some(text) => (text), None => span.faint { "–" } } }
@@ -228,8 +228,8 @@ mod tests {
         };
         let text = table(&SiteLinks::new("/hero"), &stats).into_string();
         let address =
-            "/hero/jobs?state=error&amp;type=python&amp;ended_since=2026-01-30T00:00:00.000Z";
+            "/hero/jobs?status=failed&amp;type=python&amp;ended_since=2026-01-30T00:00:00.000Z";
         assert!(text.contains(address) && text.contains("250 ms"), "{text}");
-        assert!(!text.contains("idle") && !text.contains("state=error&amp;type=bash"), "{text}");
+        assert!(!text.contains("idle") && !text.contains("status=failed&amp;type=bash"), "{text}");
     }
 }

@@ -37,6 +37,93 @@ fn world(redis: &Redis) -> Served {
     site
 }
 
+/// Returns the jobs that wait in queues, as faces count them.
+fn waiting(site: &Served) -> Vec<u64> {
+    let hero = &site.hero;
+    let read = |args: &[&str]| -> Value {
+        serde_json::from_str(&hero.run(args).stdout).unwrap_or_default()
+    };
+    let depths = |queues: &Value| -> u64 {
+        queues.as_array().into_iter().flatten().filter_map(|of| of["depth"].as_u64()).sum()
+    };
+    let listed = read(&["queue", "list", "--json"]);
+    let status = read(&["status", "--json"]);
+    vec![
+        depths(&listed["queues"]),
+        depths(&status["queues"]),
+        depths(&site.call("queue.list", &json!({}))["queues"]),
+    ]
+}
+
+#[test]
+fn jobs_that_were_stopped_wait_in_no_queue_at_once() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    submit_many(&site.hero);
+    assert_eq!(waiting(&site), [MANY as u64; 3]);
+    site.hero.run(&["job", "stop", "--caller", "shop", "--yes"]).code(0);
+    // A list keeps entries of stopped jobs until a sweep.
+    let ended = format!("ZRANGE {} 0 200", keys::ended(JobEnd::Cancelled, "osis"));
+    let stale: Vec<String> = redis.ask(&ended);
+    redis.run(&format!("RPUSH {} {}", keys::work("type:osis:group:nobody"), stale.join(" ")));
+    assert_eq!(waiting(&site), [0; 3]);
+    let doctor = site.hero.run(&["doctor"]).stdout;
+    assert!(!doctor.contains("nobody"), "nothing waits there: {doctor}");
+    site.hero.run(&["submit", "-t", "osis", "-g", "nobody", "-e", "1"]).code(0);
+    assert_eq!(waiting(&site), [1; 3]);
+    // What a program pushes counts before it is adopted.
+    redis.run(&format!("HSET {} status dispatched script_type osis script 1", keys::job("pushed")));
+    redis.run(&format!("LPUSH {} pushed", keys::work("type:osis:group:nobody")));
+    assert_eq!(waiting(&site), [2; 3]);
+}
+
+#[test]
+fn actor_says_of_jobs_that_are_gone_that_they_do_not_run_again() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("bash-default-1").start();
+    hero.run(&["submit", "-t", "bash", "--id", "gone", "-e", "sleep 600"]).code(0);
+    wait_until("it runs", || {
+        redis.field(&keys::job("gone"), "status").as_deref() == Some("started")
+    });
+    redis.run("FLUSHALL");
+    wait_until("the actor has lost it", || actor.err().contains("lost job gone with the lease"));
+    let log = actor.err();
+    let line = log.lines().find(|line| line.contains("lost job gone")).unwrap_or_default();
+    assert!(
+        line.contains("redis does not have it any more") && !line.contains("elsewhere"),
+        "{line}"
+    );
+}
+
+#[test]
+fn children_are_found_without_a_search_through_other_jobs() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    for id in ["parent", "first", "second"] {
+        site.hero.run(&["submit", "-t", "osis", "-g", "nobody", "--id", id, "-e", "1"]).code(0);
+    }
+    redis.set_field(&keys::job("parent"), "children", "[\"first\",\"second\"]");
+    for child in ["first", "second"] {
+        redis.set_field(&keys::job(child), "parent", "parent");
+    }
+    submit_many(&site.hero);
+    let found = site.call("job.list", &json!({ "parent": "parent" }));
+    let ids: Vec<&str> = found["jobs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|job| job["id"].as_str())
+        .collect();
+    assert_eq!((ids, &found["searched"]), (vec!["second", "first"], &json!(2)), "{found}");
+    assert_eq!(found["complete"], true);
+    let first = site.call("job.list", &json!({ "parent": "parent", "limit": 1 }));
+    let rest = json!({ "parent": "parent", "limit": 1, "cursor": first["next"] });
+    assert_eq!(site.call("job.list", &rest)["jobs"][0]["id"], "first");
+    let failed = site.call("job.list", &json!({ "parent": "parent", "status": "failed" }));
+    assert_eq!((&failed["jobs"], &failed["complete"]), (&json!([]), &json!(true)));
+}
+
 #[test]
 fn one_failed_job_is_found_behind_thousands_of_stopped_ones_on_every_face() {
     let redis = Redis::start();
@@ -137,4 +224,62 @@ fn flushed_redis_is_told_with_the_jobs_that_were_known() {
         })
     });
     drop(second);
+}
+
+#[test]
+fn bulk_change_over_the_api_and_the_page_goes_on_until_nothing_that_matches_is_left() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    submit_many(&site.hero);
+    let stopped =
+        || redis.ask::<usize>(&format!("ZCARD {}", keys::ended(JobEnd::Cancelled, "osis")));
+    let cookie = signed_in(&site, &["ann", "--scope", "read,submit,operate"]);
+    let forgery = send(&site, "GET", "/jobs", &cookie, "").forgery();
+    let post = |form: &str| {
+        send(&site, "POST", "/jobs", &cookie, &format!("do=stop&caller=shop&{form}&csrf={forgery}"))
+    };
+    let asked = post("all=1").body;
+    // A busy machine may not count all in two seconds: "at least".
+    assert!(asked.contains("<title>Stop "), "{asked}");
+    assert_eq!(stopped(), 0, "the question changes nothing");
+
+    // A call with a limit says how many are left, and goes on behind its last job.
+    let mut params =
+        json!({ "change": "stop", "yes": true, "filter": { "caller": "shop", "limit": 500 } });
+    let first = site.call("job.change_many", &params);
+    assert_eq!((&first["done"], &first["more"]), (&json!(500), &json!(true)), "{first}");
+    let is_counted = |answer: &Value, left: usize| match answer["remaining_complete"] {
+        Value::Bool(true) => answer["remaining"] == json!(left),
+        _ => answer["remaining"]
+            .as_u64()
+            .is_some_and(|number| (1000..=left as u64).contains(&number)),
+    };
+    assert!(is_counted(&first, MANY - 500) && stopped() == 500, "{first}");
+    params["filter"]["cursor"] = first["next"].clone();
+    let second = site.call("job.change_many", &params);
+    assert!(is_counted(&second, MANY - 1000) && stopped() == 1000, "{second}");
+
+    // The page goes on by a button until all are done.
+    let mut form = "all=1&sure=1".to_owned();
+    let mut steps = 0;
+    loop {
+        let before = stopped();
+        let answer = post(&form);
+        assert!(stopped() > before, "{}", answer.body);
+        if answer.status == 303 {
+            break;
+        }
+        assert!(answer.body.contains(" left."), "{}", answer.body);
+        let cursor = answer.body.split("name=\"cursor\" value=\"").nth(1).expect("a place");
+        form = format!("all=1&sure=1&cursor={}", cursor.split('"').next().unwrap_or_default());
+        steps += 1;
+        assert!(steps <= MANY / 1000, "each step has at least a thousand jobs");
+    }
+    assert_eq!(stopped(), MANY);
+    let last =
+        site.call("job.change_many", &json!({ "change": "stop", "filter": {}, "yes": true }));
+    assert_eq!(
+        (&last["done"], &last["next"], &last["remaining"]),
+        (&json!(0), &Value::Null, &json!(0))
+    );
 }

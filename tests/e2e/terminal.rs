@@ -155,7 +155,7 @@ fn empty_result_says_what_was_looked_for() {
     for (args, said) in [
         (
             &["job", "errors", "-t", "python", "--since", "yesterday 18:00"][..],
-            "no failed job of type python since yesterday 18:00",
+            "no failed job of type python submitted since yesterday 18:00",
         ),
         (
             &["job", "list", "--status", "failed", "--tag", "night", "--host", "web-1"],

@@ -3,7 +3,10 @@
 use hero::client::{Client, ClientError, JobBuilder, JobChange, ManyChanged};
 use hero::config::JobConfig;
 use hero::proto::job::{JobEnd, JobId, JobStatus};
+use hero::proto::job_filter::JobFilter;
 use hero::store::{JobSearch, ListQuery, Verdict};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::support::{Life, RETENTION, World, keys, script_type};
 
@@ -28,7 +31,8 @@ fn all() -> ListQuery {
 }
 
 fn of(error: &str) -> JobSearch {
-    JobSearch { error: Some(error.to_owned()), ..JobSearch::default() }
+    let filter = JobFilter::of([("error", error)]);
+    JobSearch::of(&filter, &TimeZone::UTC, Timestamp::now()).expect("legal").1
 }
 
 async fn listed(client: &Client, query: &ListQuery, limit: usize) -> Vec<String> {

@@ -4,12 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hero::client::JobBuilder;
-use hero::proto::error_kind::ErrorKindFilter;
 use hero::proto::job::{Job, JobEnd, JobStatus};
+use hero::proto::job_filter::JobFilter;
 use hero::store::{Cursor, FoundJobs, JobSearch, JobSummary, ListQuery, Shards, Store, Verdict};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::support::{Life, RETENTION, World, job, keys, queue, script_type, seed, wait_until};
+
+/// A search with one filter.
+fn search(name: &str, value: &str) -> JobSearch {
+    let filter = JobFilter::of([(name, value)]);
+    JobSearch::of(&filter, &TimeZone::UTC, Timestamp::now()).expect("legal").1
+}
 
 /// Every page of a list, one after the other, each cursor through its text.
 async fn all(store: &Store, query: &ListQuery) -> Vec<JobSummary> {
@@ -264,24 +271,24 @@ async fn search_finds_jobs_by_each_filter_and_those_that_a_caller_sees() {
         names.sort();
         names.join(" ")
     };
-    let none = JobSearch::default;
-    let text = |text: &str| Some(text.to_owned());
-    assert_eq!(found(JobSearch { text: text("INVOICE"), ..none() }).await, "invoice-1 other");
-    assert_eq!(found(JobSearch { caller: text("billing"), ..none() }).await, "invoice-1");
-    let of = |name: &str| Some(name.parse().expect("legal"));
-    let io = of("type:python:group:io");
-    assert_eq!(found(JobSearch { queue: io, ..none() }).await, "invoice-1");
-    assert_eq!(found(JobSearch { queue: of("type:osis:prio:0"), ..none() }).await, "third");
-    assert_eq!(found(JobSearch { held: Some(true), ..none() }).await, "");
-    let now = Timestamp::now();
-    assert_eq!(found(JobSearch { since: Some(now + RETENTION), ..none() }).await, "");
-    assert_eq!(found(JobSearch { until: Some(now - RETENTION), ..none() }).await, "");
-    let since = Some(now - RETENTION);
-    assert_eq!(found(JobSearch { since, ..none() }).await, "invoice-1 other third");
+    for (name, value, expected) in [
+        ("text", "INVOICE", "invoice-1 other"),
+        ("caller", "billing", "invoice-1"),
+        ("queue", "type:python:group:io", "invoice-1"),
+        ("queue", "type:osis:prio:0", "third"),
+        ("held", "true", ""),
+        ("status", "queued", "invoice-1 other third"),
+        ("status", "held", ""),
+        ("since", "2100-01-01T00:00:00Z", ""),
+        ("until", "1h", ""),
+        ("since", "1h", "invoice-1 other third"),
+    ] {
+        assert_eq!(found(search(name, value)).await, expected, "{name} {value}");
+    }
     let query = ListQuery { limit: 1, ..ListQuery::default() };
     let sees = |job: &JobSummary| job.id.as_str() == "invoice-1";
     let own = Shards::from(world.store.clone())
-        .find_jobs(&query, &none(), sees)
+        .find_jobs(&query, &JobSearch::default(), sees)
         .await
         .expect("searching");
     assert_eq!((names(&own.items), own.searched), (vec!["invoice-1"], 1));
@@ -318,8 +325,7 @@ async fn ends_are_counted_and_found_by_their_own_index() {
         assert_eq!(names(&all(&world.store, &query).await), expected, "{end}");
     }
     let query = ListQuery { limit: 10, ..ListQuery::default() };
-    let kind = Some(ErrorKindFilter::new("exit code 3"));
-    let kind = JobSearch { error_kind: kind, ..JobSearch::default() };
+    let kind = search("kind", "exit code 3");
     let found = Shards::from(world.store.clone())
         .find_jobs(&query, &kind, |_| true)
         .await
@@ -469,19 +475,16 @@ async fn search_reads_no_jobs_outside_of_its_range_of_times() {
         let shards = Shards::from(world.store.clone());
         shards.find_jobs(&query, &search, |_| true).await.expect("searching")
     };
-    let since = Some(between);
-    for search in [
-        JobSearch { since, ..JobSearch::default() },
-        JobSearch { ended_since: since, ..JobSearch::default() },
-    ] {
-        let found = of(search).await;
+    let between = between.to_string();
+    for name in ["since", "ended_since"] {
+        let found = of(search(name, &between)).await;
         assert_eq!((found.items.len(), found.searched, found.complete), (3, 3, true));
     }
-    let found = of(JobSearch { ended_until: since, ..JobSearch::default() }).await;
+    let found = of(search("ended_until", &between)).await;
     assert_eq!((found.items.len(), found.searched, found.complete), (30, 30, true));
     let budget = Some(Duration::ZERO);
     let query = ListQuery { limit: 1, budget, ..ListQuery::default() };
-    let none = JobSearch { name: Some("none".to_owned()), ..JobSearch::default() };
+    let none = search("name", "none");
     let shards = Shards::from(world.store.clone());
     let found = shards.find_jobs(&query, &none, |_| true).await.expect("searching");
     assert!(!found.complete && found.searched == 1 && found.next.is_some(), "{found:?}");

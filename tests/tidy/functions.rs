@@ -12,24 +12,28 @@ pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
 
 fn of_file(path: &str, text: &str) -> Vec<String> {
     let code = code_of(text);
-    let mut faults = Vec::new();
-    for (at, _) in code.match_indices("fn ") {
-        let is_word = code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let name: String =
-            code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        let Some(end) = body_end(&code[at..]).filter(|_| !is_word && !name.is_empty()) else {
-            continue;
-        };
-        let lines = code[at..at + end].matches('\n').count() + 1;
-        if lines > LINES_MAX {
-            let number = code[..at].matches('\n').count() + 1;
-            faults.push(format!(
+    let too_long = functions(&code).filter_map(|(number, name, body)| {
+        let lines = body.matches('\n').count() + 1;
+        (lines > LINES_MAX).then(|| {
+            format!(
                 "{path}:{number}: the function {name} has {lines} lines; the limit is {LINES_MAX}: it is two \
                  functions"
-            ));
-        }
-    }
-    faults
+            )
+        })
+    });
+    too_long.collect()
+}
+
+/// Returns the functions of code, each with its line, its name and its text.
+pub(crate) fn functions(code: &str) -> impl Iterator<Item = (usize, &str, &str)> {
+    code.match_indices("fn ").filter_map(move |(at, _)| {
+        let is_word = code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let rest = &code[at + 3..];
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let name = &rest[..end];
+        let end = body_end(&code[at..]).filter(|_| !is_word && !name.is_empty())?;
+        Some((code[..at].matches('\n').count() + 1, name, &code[at..at + end]))
+    })
 }
 
 /// Returns the end of the body of the function that begins here; `None` if it has none.

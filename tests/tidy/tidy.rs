@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on has failed, and says where")]
 
 mod circles;
+mod empty_answers;
 mod functions;
 mod keys;
 mod messages;
@@ -349,6 +350,7 @@ fn the_sources_keep_the_rules() {
     let mut faults: Vec<String> =
         files.iter().flat_map(|(path, text)| faults(path, text)).collect();
     faults.extend(circles::faults(&files));
+    faults.extend(empty_answers::faults(&files));
     faults.extend(functions::faults(&files));
     faults.extend(keys::faults(&files));
     faults.extend(messages::faults(&files));

@@ -180,7 +180,7 @@ fn visitor_signs_in_and_uses_each_verb_of_jobs_in_firefox() {
     browser.click("main .danger");
     browser.waits_for(".toast", "Deleted job watched.");
     assert_eq!(world.redis.field(&keys::job("watched"), "status"), None);
-    browser.open(&site.at("/jobs?type=bash&state=error"));
+    browser.open(&site.at("/jobs?type=bash&status=failed"));
     browser.click("tbody .pick");
     browser.waits_for("[data-picked]", "1");
     browser.click(".bulk [value=retry]");

@@ -33,13 +33,13 @@ fn job_says_for_which_others_it_waits_and_whose_failure_ended_it() {
         page.body
     };
     let hostile = "title=\"first\">&lt;/pre&gt;";
-    let list = shown("/jobs?state=waiting");
+    let list = shown("/jobs?status=waiting_for_prerequisites");
     assert!(list.contains("waits for <a class=\"id\"") && list.contains(hostile), "{list}");
     assert!(list.contains(" and 1 more"), "{list}");
     assert!(shown("/jobs/last").contains(hostile));
     hero.run(&["job", "stop", "first"]).code(0);
     let link = "prerequisite failed: <a class=\"err\" href=\"/jobs/first\">";
-    for path in ["/jobs?state=error", "/jobs/last/graph", "/"] {
+    for path in ["/jobs?state=failed", "/jobs/last/graph", "/"] {
         wait_until(&format!("{path} links to the job"), || shown(path).contains(link));
     }
     let job = shown("/jobs/last");

@@ -234,7 +234,7 @@ fn job_is_found_by_its_whole_id_and_its_absence_is_said() {
         assert_eq!(send(&site, "GET", path, &cookie, "").status, 404, "{path}");
     }
     let none = send(&site, "GET", "/hero/jobs?q=nothing", &cookie, "");
-    assert!(none.body.contains("No jobs match."), "{}", none.body);
+    assert!(none.body.contains("No job with a text that contains `nothing`."), "{}", none.body);
 }
 
 fn signed_in_at(site: &Served, path: &str) -> String {
@@ -268,8 +268,8 @@ fn jobs_are_stopped_retried_and_deleted_by_forms_with_a_question() {
     assert_eq!(status("one").as_deref(), Some("error"));
     assert_eq!(post("/jobs/one", "do=stop").status, 409, "it has ended");
     assert_eq!(
-        post("/jobs", "do=retry&id=one&state=error").header("location"),
-        Some("/jobs?state=error")
+        post("/jobs", "do=retry&id=one&state=failed").header("location"),
+        Some("/jobs?status=failed")
     );
     assert_eq!(status("one").as_deref(), Some("dispatched"));
     let asked = post("/jobs", "do=delete&id=one&id=two&id=two");
@@ -280,7 +280,7 @@ fn jobs_are_stopped_retried_and_deleted_by_forms_with_a_question() {
     assert!(status("three").is_some());
     let all = post("/jobs", "do=delete&all=1&type=bash");
     assert!(
-        all.body.contains("Delete 1 job?") && all.body.contains("value=\"three\""),
+        all.body.contains("Delete 1 job?") && all.body.contains("name=\"all\" value=\"1\""),
         "{}",
         all.body
     );
@@ -389,7 +389,7 @@ fn numbers_of_a_chosen_period_are_shown_with_their_jobs() {
     assert!(overview.contains("href=\"/stats\""), "{overview}");
     let page = shown("?since=1h");
     let address =
-        page.split('"').find(|part| part.starts_with("/jobs?state=error")).expect("a link");
+        page.split('"').find(|part| part.starts_with("/jobs?status=failed")).expect("a link");
     let jobs = send(&site, "GET", &address.replace("&amp;", "&"), &cookie, "").body;
     assert!(jobs.contains(">1 job<"), "the failed job of the period: {jobs}");
     assert!(shown("?since=2020-01-01&until=2020-01-02").contains("No numbers: no supervisor"));

@@ -12,7 +12,7 @@ use crate::support::{Hero, Redis, Served, needs};
 const PAGES: [&str; 39] = [
     "/",
     "/jobs",
-    "/jobs?state=error",
+    "/jobs?state=failed",
     "/jobs?by=error",
     "/jobs?q=nothing",
     "/jobs/running",

@@ -229,7 +229,7 @@ fn failed_jobs_are_found_and_retried_at_390_pixels() {
     sign_in(&browser, &world, OPERATOR);
     fits("the overview");
     browser.click("label.menu");
-    browser.click(".side [href$='state=error']");
+    browser.click(".side [href$='status=failed']");
     browser.waits_for("#job-rows", "dead-one");
     fits("the list");
     browser.click("a.id[title=dead-one]");

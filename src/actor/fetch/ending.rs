@@ -8,22 +8,19 @@ use tracing::{debug, warn};
 use super::Fetch;
 use super::draining::{EXTRA, Rest};
 use crate::engine::StopReason;
+use crate::proto::job::JobId;
 use crate::proto::report::{ServiceReport, Shutdown};
 
 /// The longest delay of the next boot by a Redis that is away.
 const PASS_ON_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Fetch {
-    /// Ends the boot after its lease is lost: its jobs run again elsewhere, so their scripts are
+    /// Ends the boot after its lease is lost: its jobs run again elsewhere unless they are gone, so their scripts are
     /// stopped and nothing of them is written. A wake-up that it just got goes to another actor.
     /// Returns once the scripts have ended, or had the time to.
     pub(in crate::actor) async fn abandon(&mut self) {
-        for id in self.jobs.running.keys() {
-            warn!(job_id = %id, "lost job {id} with the lease: stopping its script; it runs again elsewhere");
-        }
-        for id in self.recording.ids() {
-            warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: it runs again");
-        }
+        let lost: Vec<JobId> = self.jobs.running.keys().cloned().collect();
+        let unrecorded: Vec<JobId> = self.recording.ids().cloned().collect();
         // Those that no thread has begun need none for their end.
         self.jobs.take_waiting(Instant::now(), true);
         // Other shards need not wait for the end of the scripts to use the other tasks.
@@ -35,6 +32,12 @@ impl Fetch {
             self.jobs.running.remove(&id);
         }
         let until = Deadline::now() + PASS_ON_PATIENCE;
+        for (id, what) in self.futures_of(&lost, until).await {
+            warn!(job_id = %id, "lost job {id} with the lease: stopping its script; {what}");
+        }
+        for (id, what) in self.futures_of(&unrecorded, until).await {
+            warn!(job_id = %id, "lost job {id} with the lease before its end was recorded: {what}");
+        }
         if let Some(woken) = self.waiting.stop(&self.boot.store, until).await {
             match timeout_at(until, self.boot.store.pass_on(&woken)).await {
                 Ok(Ok(())) => debug!(key = %woken.list, "passed a wake-up on"),
@@ -51,6 +54,22 @@ impl Fetch {
                 Ok(None) | Err(_) => break,
             };
         }
+    }
+
+    /// Returns what becomes of jobs that the boot has lost.
+    async fn futures_of<'a>(
+        &self,
+        ids: &'a [JobId],
+        until: Deadline,
+    ) -> Vec<(&'a JobId, &'static str)> {
+        let found = timeout_at(until, self.boot.store.summaries(ids.to_vec())).await;
+        let found = found.ok().and_then(Result::ok);
+        let what = |place: usize| match found.as_ref().and_then(|found| found.get(place)) {
+            Some(Some(_)) => "it runs again elsewhere",
+            Some(None) => "redis does not have it any more, so it does not run again",
+            None => "it runs again elsewhere if redis still has it",
+        };
+        ids.iter().enumerate().map(|(place, id)| (id, what(place))).collect()
     }
 
     /// Goes on with the shutdown.

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
-use super::super::sought::Sought;
+use super::super::no_results::NoResults;
 use super::super::table::{TextTable, first_line};
 use super::super::{Global, output};
 use super::open;
@@ -196,8 +196,8 @@ impl LetterList {
                 .column("!REASON", &|one| first_line(one["reason"].as_str().unwrap_or_default()))
                 .table()
         };
-        let sought = Sought::new("dead letter").by("of queue", self.queue.as_ref());
-        global.list(|| json!({ "dead_letters": documents }), table, sought)
+        let none = NoResults::new("dead letter").by("of queue", self.queue.as_ref());
+        global.list(|| json!({ "dead_letters": documents }), table, none)
     }
 }
 

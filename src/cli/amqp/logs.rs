@@ -11,7 +11,7 @@ use crate::amqp::logs::{LogCollection, LogPage, LogPurge, LogRecord, RecordQuery
 use crate::amqp::message::MessageFailure;
 use crate::cli::Global;
 use crate::cli::job::PastZone;
-use crate::cli::sought::Sought;
+use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
@@ -89,7 +89,7 @@ impl PrintLogs {
             Ok::<_, Error>(read.map(|time| time.to_string()))
         };
         let is_tree = self.root.is_some() && self.chain.is_none() && !self.newest_first;
-        let sought = Sought::new("log record")
+        let none = NoResults::new("log record")
             .by("of root", self.root.as_ref())
             .by("of chain", self.chain.as_ref())
             .by("of level", self.level.as_ref())
@@ -111,7 +111,7 @@ impl PrintLogs {
             || json!({ "records": documents(), "next": next }),
             || if is_tree { tree(&records) } else { table(&records).show(global.look()) },
         )?;
-        sought.tell(global, records.is_empty());
+        none.report(global, records.is_empty());
         global.more(next.map(|next| format!("the same command with --after '{next}'")));
         Ok(())
     }

@@ -55,7 +55,9 @@ impl JobChoice {
     /// Returns the choice of dead letters alone, all of them without ids and filters.
     pub(in crate::cli) fn of_dead(mut self) -> Self {
         self.only_dead = true;
-        self.filter.dead = self.ids.is_empty();
+        if self.ids.is_empty() {
+            self.filter = self.filter.of_dead();
+        }
         self
     }
 
@@ -124,20 +126,20 @@ impl JobChoice {
         global: &Global,
         change: &JobChange,
     ) -> Result<ExitCode, Error> {
-        let search = self.filter.search(client.now().await?)?;
+        let (query, search) = self.filter.search(self.limit, client.now().await?)?;
+        let asked = (&query, &search);
         if self.dry_run {
-            let found = self.step(client, &search, change, self.limit, None).await?;
+            let found = client.to_change(&query, &search, change, |_| true).await?;
             let jobs = self.filter.counted(found.items.len());
             Self::say_if_more(&found, &jobs);
-            self.filter.sought().among(&found).tell(global, found.items.is_empty());
-            let text =
-                || table(&found.items, Timestamp::now(), self.filter.dead).show(global.look());
+            self.filter.no_results().among(&found).report(global, found.items.is_empty());
+            let text = || table(&found.items, Timestamp::now(), query.dead).show(global.look());
             let document = || json!({ "jobs": found.items, "more": found.next.is_some() });
             global.print(document, text)?;
             output::note(&format!("hero: {jobs} would be {}", change.done()));
             return Ok(ExitCode::SUCCESS);
         }
-        let first = self.step(client, &search, change, self.limit.min(STEP), None).await?;
+        let first = step(client, asked, change, self.limit.min(STEP), None).await?;
         if change.destroys() && !self.yes && !first.items.is_empty() {
             let more = if first.next.is_some() { "at least " } else { "" };
             let jobs = self.filter.counted(first.items.len());
@@ -147,8 +149,8 @@ impl JobChoice {
             );
             return Err(Error::new(Exit::Usage, message));
         }
-        self.filter.sought().among(&first).tell(global, first.items.is_empty());
-        let changed = self.change_all(client, global, change, (&search, first)).await?;
+        self.filter.no_results().among(&first).report(global, first.items.is_empty());
+        let changed = self.change_all(client, global, change, (asked, first)).await?;
         let document = || {
             let ManyChanged { done, left, .. } = &changed;
             json!({ change.done(): done.len(), "left": left, "reason": changed.reason() })
@@ -164,7 +166,7 @@ impl JobChoice {
         client: &Client,
         global: &Global,
         change: &JobChange,
-        (search, first): (&JobSearch, FoundJobs),
+        (asked, first): (Asked<'_>, FoundJobs),
     ) -> Result<ManyChanged, Error> {
         let (mut found, mut changed, mut seen) = (first, ManyChanged::default(), 0);
         let config = global.config()?;
@@ -188,21 +190,8 @@ impl JobChoice {
             }
             output::passing_note(&format!("hero: {} {}", changed.done.len(), change.done()));
             let most = (self.limit - seen).min(STEP);
-            found = self.step(client, search, change, most, found.next).await?;
+            found = step(client, asked, change, most, found.next).await?;
         }
-    }
-
-    /// Finds the next jobs to change, at most so many.
-    async fn step(
-        &self,
-        client: &Client,
-        search: &JobSearch,
-        change: &JobChange,
-        most: usize,
-        cursor: Option<Cursor>,
-    ) -> Result<FoundJobs, Error> {
-        let query = ListQuery { cursor, ..self.filter.query(most)? };
-        Ok(client.to_change(&query, search, change, |_| true).await?)
     }
 
     fn say_if_more(found: &FoundJobs, jobs: &str) {
@@ -210,6 +199,21 @@ impl JobChoice {
             output::note(&format!("hero: more may match; these are the latest {jobs} (--limit)"));
         }
     }
+}
+
+/// The jobs that are asked for.
+type Asked<'a> = (&'a ListQuery, &'a JobSearch);
+
+/// Finds the next jobs to change, at most so many.
+async fn step(
+    client: &Client,
+    (query, search): Asked<'_>,
+    change: &JobChange,
+    limit: usize,
+    cursor: Option<Cursor>,
+) -> Result<FoundJobs, Error> {
+    let query = ListQuery { limit, cursor, ..query.clone() };
+    Ok(client.to_change(&query, search, change, |_| true).await?)
 }
 
 /// Counts the changed jobs, and says why the rest stays.

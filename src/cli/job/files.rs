@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::artifacts::{ArtifactError, Contents};
-use crate::cli::sought::Sought;
+use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError, JobFile};
@@ -50,7 +50,7 @@ impl ListFiles {
             }
             document
         };
-        global.list(document, || table(&files), Sought::new("file").by("of job", Some(&id)))?;
+        global.list(document, || table(&files), NoResults::new("file").by("of job", Some(&id)))?;
         if let Some(why) = not_kept.as_ref().filter(|_| !global.json) {
             output::note(&format!("hero: {why}"));
         }

@@ -43,7 +43,7 @@ pub(in crate::cli) struct JobList {
 impl JobList {
     /// Returns the list of dead letters alone.
     pub(in crate::cli) fn of_dead(mut self) -> Self {
-        self.filter.dead = true;
+        self.filter = self.filter.of_dead();
         self
     }
 
@@ -51,17 +51,16 @@ impl JobList {
         if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
             return self.print_latest(client, global).await;
         }
-        let mut query = self.filter.query(self.limit.into())?;
+        let (mut query, search) = self.filter.search(self.limit.into(), client.now().await?)?;
         query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
-        let search = self.filter.search(client.now().await?)?;
         let found = find(client, &query, &search).await?;
         let next = found.next.as_ref().map(ToString::to_string);
-        let table = || table(&found.items, Timestamp::now(), self.filter.dead);
+        let table = || table(&found.items, Timestamp::now(), query.dead);
         let document = || {
             let (jobs, searched, complete) = (&found.items, found.searched, found.complete);
             json!({ "jobs": jobs, "next": next, "searched": searched, "complete": complete })
         };
-        global.list(document, table, self.filter.sought().among(&found))?;
+        global.list(document, table, self.filter.no_results().among(&found))?;
         global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
@@ -70,8 +69,8 @@ impl JobList {
     async fn print_latest(&self, client: &Client, global: &Global) -> Result<(), Error> {
         let mut jobs = Vec::new();
         for status in JobStatus::ALL {
-            let mut query = self.filter.query(usize::from(self.limit) + 1)?;
-            query.statuses = vec![status];
+            let (statuses, limit) = (vec![status], usize::from(self.limit) + 1);
+            let query = ListQuery { statuses, limit, ..ListQuery::default() };
             jobs.extend(client.list_jobs(&query).await?.items);
         }
         jobs.sort_by_key(|job| std::cmp::Reverse(job.time("created_at")));
@@ -79,7 +78,7 @@ impl JobList {
         jobs.truncate(self.limit.into());
         output::text(&table(&jobs, Timestamp::now(), false).show(global.look()))?;
         let none = FoundJobs { complete: true, ..FoundJobs::default() };
-        self.filter.sought().among(&none).tell(global, jobs.is_empty());
+        self.filter.no_results().among(&none).report(global, jobs.is_empty());
         if has_more {
             let more = if self.limit < 1000 { "--limit 1000" } else { "--status finished" };
             output::note(&format!("more: hero job list {more}"));
@@ -191,6 +190,7 @@ pub(super) fn attempt(took: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::job_filter::JobFilter;
     use std::collections::BTreeMap;
 
     fn job(status: JobStatus, fields: &[(&'static str, &str)]) -> JobSummary {
@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn next_page_keeps_the_filters() {
-        let filter = JobFilters { status: vec!["error".to_owned()], ..JobFilters::default() };
+        let filter = JobFilter::of([("status", "error")]);
+        let filter = JobFilters { filter, ..JobFilters::default() };
         let list = JobList { filter, limit: 2, cursor: None };
         assert_eq!(
             list.command_for("1.j1"),

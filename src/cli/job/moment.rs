@@ -28,8 +28,8 @@ impl PastZone {
         text: &str,
         now: Timestamp,
     ) -> Result<Timestamp, Error> {
-        let zone = self.timezone.clone().unwrap_or_else(local_zone);
-        parse_past_time(text, &zone, now).map_err(|error| bad(format!("{option}: {error}")))
+        parse_past_time(text, &self.zone_or_local(), now)
+            .map_err(|error| bad(format!("{option}: {error}")))
     }
 
     /// Parses the moment of an option, if it is given.
@@ -53,6 +53,11 @@ impl PastZone {
         }
         let since = self.read_given("--since", since, client.now().await?)?;
         Ok(since.map(LogLine::place_before))
+    }
+
+    /// Returns the zone that is given, else the one of this machine.
+    pub(super) fn zone_or_local(&self) -> TimeZone {
+        self.timezone.clone().unwrap_or_else(local_zone)
     }
 
     /// Returns the zone that is given.

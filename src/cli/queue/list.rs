@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::cli::Global;
-use crate::cli::sought::Sought;
+use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::brief;
 use crate::client::{Client, QueueDocument};
@@ -30,7 +30,7 @@ pub(super) async fn run(client: &Client, global: &Global) -> Result<(), Error> {
         || format!("{}{}{}", table(&queues).show(global.look()), paused(&rules), left(&unserved)),
     )?;
     let is_empty = queues.is_empty() && rules.is_empty() && unserved.is_empty();
-    Sought::new("queue holds jobs or is paused").tell(global, is_empty);
+    NoResults::new("queue holds jobs or is paused").report(global, is_empty);
     Ok(())
 }
 

@@ -26,7 +26,7 @@ pub(super) fn of(moment: &Moment, wrong: String, look: OutputLook) -> String {
     parts.push(if moment.actor_counts.is_empty() && moment.refuses_writes() {
         "no live actor is known: while redis refuses writes, all look absent\n".to_owned()
     } else if moment.actor_counts.is_empty() {
-        "no live actor: jobs wait; start one: systemctl start hero@osis-default-1\n".to_owned()
+        "no live actor; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
         actors(moment, look)
     });

@@ -253,6 +253,11 @@ fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: L
     if rows.is_empty() {
         let text = match (&screen.snapshot, &screen.jobs) {
             (Some(_), Some(JobsView { found: None, .. })) if pane == Pane::Jobs => "Reading …",
+            (Some(_), Some(JobsView { found: Some(found), .. }))
+                if pane == Pane::Jobs && !found.complete =>
+            {
+                "No job among those that were searched; older ones were not."
+            }
             (Some(_), _) if screen.filter.is_empty() || pane == Pane::Jobs => {
                 pane.about().when_empty
             }

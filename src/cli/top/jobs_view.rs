@@ -4,12 +4,14 @@
 use std::fmt::Write as _;
 
 use super::panes::{ListRow, any_job};
-use crate::cli::job::States;
+use crate::cli::input::bad;
 use crate::client::Client;
 use crate::error::Error;
+use crate::proto::job_filter::JobFilter;
 use crate::proto::queue::Queue;
 use crate::store::{FoundJobs, JobSearch, ListQuery};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// The most jobs of the list.
 const JOBS_MAX: usize = 200;
@@ -41,19 +43,18 @@ pub(super) struct JobsView {
 impl JobsWanted {
     /// Reads the jobs.
     pub(super) async fn read(&self, client: &Client) -> Result<FoundJobs, Error> {
-        let words = STATES.get(self.state).filter(|_| self.state > 0);
-        let states = States::of_words(words.into_iter().copied())?;
-        let of_queue = self.queue.as_ref().map(|queue| queue.target.script_type().clone());
-        let query = ListQuery {
-            statuses: states.stored,
-            ends: states.ends,
-            script_type: of_queue,
-            limit: JOBS_MAX,
-            budget: Some(ListQuery::BUDGET),
-            ..ListQuery::default()
-        };
-        let text = Some(self.text.trim().to_owned()).filter(|text| !text.is_empty());
-        let search = JobSearch { queue: self.queue.clone(), text, ..JobSearch::default() };
+        let mut filter = JobFilter::default();
+        if self.state > 0 {
+            filter = filter.and("status", STATES.get(self.state).copied().unwrap_or_default());
+        }
+        if let Some(queue) = &self.queue {
+            filter = filter.and("queue", &queue.to_string());
+            filter = filter.and("type", queue.target.script_type().as_str());
+        }
+        let filter = filter.and("text", &self.text).trimmed();
+        let found = JobSearch::of(&filter, &TimeZone::UTC, Timestamp::now());
+        let (query, search) = found.map_err(bad)?;
+        let query = ListQuery { limit: JOBS_MAX, budget: Some(ListQuery::BUDGET), ..query };
         Ok(client.find_jobs(&query, &search, |_| true).await?)
     }
 }

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
-use super::job_list::{self, JobPage, ListJobs};
+use super::job_list::{self, JobPage, ListJobs, ListPlace};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
 use super::params::Spelled;
 use crate::proto::job::JobId;
-use crate::proto::target::ScriptType;
+use crate::proto::job_filter::Filtered;
 use crate::store::Cursor;
 
 methods! {
@@ -22,26 +22,9 @@ methods! {
     "dead.delete", Scope::Operate => |context, given| change(context, ChangeWord::Delete, given);
 }
 
-/// A page of dead letters to list.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListDead {
-    /// Only dead letters of this script type.
-    script_type: Option<Spelled<ScriptType>>,
-    /// Only dead letters whose error contains this text.
-    error: Option<String>,
-    /// The size of the page, up to 1000; 50 without it.
-    limit: Option<usize>,
-    /// The `next` of the page before.
-    cursor: Option<Spelled<Cursor>>,
-    /// Only dead letters whose error is of this kind, as in job.list.
-    kind: Option<String>,
-}
-
-async fn list(context: CallContext, given: ListDead) -> Result<JobPage, RpcError> {
-    let mut dead = ListJobs::of_dead(given.script_type, given.error, given.kind);
-    (dead.limit, dead.cursor) = (given.limit, given.cursor);
-    job_list::list(context, dead).await
+async fn list(context: CallContext, mut given: ListJobs) -> Result<JobPage, RpcError> {
+    given.filter = given.filter.with("dead", "true");
+    job_list::list(context, given).await
 }
 
 /// Dead letters by their ids, or by a filter.
@@ -51,33 +34,31 @@ struct DeadChoice {
     /// The dead letters, up to 1000.
     #[serde(default)]
     ids: Vec<Spelled<JobId>>,
-    /// All that match `script_type`, `error` and `kind`, in place of `ids`.
+    /// All that match the filters, in place of `ids`.
     #[serde(default)]
     all: bool,
-    /// Only dead letters of this script type.
-    script_type: Option<Spelled<ScriptType>>,
-    /// Only dead letters whose error contains this text.
-    error: Option<String>,
-    /// Only dead letters whose error is of this kind, as in job.list.
-    kind: Option<String>,
     /// Changes nothing, and returns the dead letters.
     #[serde(default)]
     dry_run: bool,
+    /// With `all`: the number of dead letters after which the call ends.
+    limit: Option<usize>,
+    /// With `all`: the `next` of the call before.
+    cursor: Option<Spelled<Cursor>>,
 }
 
 async fn change(
     context: CallContext,
     by: ChangeWord,
-    given: DeadChoice,
+    Filtered { filter, rest }: Filtered<DeadChoice>,
 ) -> Result<ManyChangedDocument, RpcError> {
-    let DeadChoice { ids, all, script_type, error, kind, dry_run } = given;
-    let has_filter = script_type.is_some() || error.is_some() || kind.is_some();
-    if has_filter && !all {
+    let DeadChoice { ids, all, dry_run, limit, cursor } = rest;
+    if !filter.is_empty() && !all {
         return Err(RpcError::wrong("ids", "a filter needs `all` in place of `ids`"));
     }
     if all && matches!(by, ChangeWord::Delete) {
         context.needs(Scope::Admin, "dead.delete with all")?;
     }
-    let filter = all.then(|| ListJobs::of_dead(script_type, error, kind));
+    let filter = filter.with("dead", "true");
+    let filter = all.then(|| ListJobs { filter, rest: ListPlace { limit, cursor } });
     job_many::change(context, ChangeMany::of_dead(by, ids, filter, dry_run), true).await
 }

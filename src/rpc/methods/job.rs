@@ -30,7 +30,7 @@ methods! {
     "job.run", Scope::Submit => run;
     /// Returns a job with all its fields.
     "job.get", Scope::Read => get;
-    /// Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000.
+    /// Lists jobs, the latest change first, page by page: all, or those that the filters find.
     "job.list", Scope::Read => job_list::list;
     /// Waits for the end of a job and returns it; if the wait ends first, as it is then.
     "job.wait", Scope::Read => wait;

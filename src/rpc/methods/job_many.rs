@@ -1,5 +1,7 @@
 //! `job.change_many`: retries, stops, deletes or edits many jobs, named ones or all that match filters.
 
+use std::time::Instant;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,15 +12,13 @@ use super::super::rpc_error::RpcError;
 use super::job_edit::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
-use super::params::{Spelled, page_size};
+use super::params::Spelled;
 use crate::client::{JobChange, JobValues, ManyChanged, UnchangedJob};
 use crate::proto::job::JobId;
 use crate::store::{JobSummary, ListQuery};
 
-/// The maximum number of jobs that one call names, or that its filter finds.
+/// The maximum number of jobs that one call names, and that one step of a call with a filter changes.
 const JOBS_MAX: usize = ListQuery::LIMIT_MAX;
-/// The maximum number of dead letters that a filter finds.
-const DEAD_MAX: usize = 100_000;
 
 methods! {
     /// Groups the latest failed jobs that job.list finds by the kind of their error.
@@ -46,8 +46,9 @@ pub(super) struct ChangeMany {
     /// The ids of the jobs, at most 1000.
     #[serde(default)]
     ids: Vec<Spelled<JobId>>,
-    /// Finds the jobs, as the parameters of job.list do; at most its `limit`, 1000 without it. Without a state, those
-    /// that the change can change, for retry those in error.
+    /// Finds the jobs, as the parameters of job.list do. The call goes on until all that match are changed, its `limit`
+    /// is reached, or two seconds are over: `next` and `remaining` then say where to go on, and how many are left. Without a
+    /// state, those that the change can change, for retry those that failed.
     filter: Option<ListJobs>,
     /// With retry: also the dependents that failed because a job did.
     #[serde(default)]
@@ -80,9 +81,23 @@ pub(crate) struct ManyChangedDocument {
     pub(crate) problems: Vec<UnchangedJob>,
     /// True if more jobs match.
     pub(crate) more: bool,
+    /// The `cursor` of the filter with which the next call goes on, if more jobs may match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+    /// The number of jobs that match from there on.
+    pub(crate) remaining: u64,
+    /// False if two seconds were not enough to count them: then there are at least so many.
+    pub(crate) remaining_complete: bool,
     /// With `dry_run`: the jobs that would be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     jobs: Option<Vec<ListedJob>>,
+}
+
+impl ManyChangedDocument {
+    /// Returns the number of jobs that match, after a `dry_run`.
+    pub(crate) fn matching(&self) -> u64 {
+        self.jobs.as_ref().map_or(0, Vec::len) as u64 + self.remaining
+    }
 }
 
 impl ChangeMany {
@@ -112,7 +127,6 @@ pub(super) async fn change(
     given: ChangeMany,
     only_dead: bool,
 ) -> Result<ManyChangedDocument, RpcError> {
-    let most = if only_dead { DEAD_MAX } else { JOBS_MAX };
     let wrong = |field: &str, message: String| Err(RpcError::wrong(field, message));
     let mut change = match given.change {
         ChangeWord::Retry => {
@@ -127,46 +141,115 @@ pub(super) async fn change(
     {
         context.keep_groups(changes);
     }
-    let word = change.word();
-    let sees = |job: &JobSummary| context.finds(job);
+    match (given.filter, given.ids.len()) {
+        (Some(_), 1..) => wrong("filter", "`filter` cannot be set beside `ids`".to_owned()),
+        (None, 0) => wrong("ids", "name jobs in `ids`, or find them with `filter`".to_owned()),
+        (None, 1..=JOBS_MAX) => {
+            change_named(&context, &change, given.ids, (given.dry_run, only_dead)).await
+        }
+        (None, _) => wrong("ids", format!("`ids` names more than {JOBS_MAX} jobs")),
+        (Some(_), 0) if change.destroys() && !given.yes && !given.dry_run => {
+            let word = change.word();
+            wrong("yes", format!("to {word} all jobs that match, set yes = true; or dry_run"))
+        }
+        (Some(filter), 0) => change_found(&context, &change, filter, given.dry_run).await,
+    }
+}
+
+/// Changes jobs that are named.
+async fn change_named(
+    context: &CallContext,
+    change: &JobChange,
+    ids: Vec<Spelled<JobId>>,
+    (dry_run, only_dead): (bool, bool),
+) -> Result<ManyChangedDocument, RpcError> {
     let mut changed = ManyChanged::default();
-    let is_named = given.filter.is_none();
-    let (ids, more) = match (given.filter, given.ids.len()) {
-        (Some(_), 1..) => return wrong("filter", "`filter` cannot be set beside `ids`".to_owned()),
-        (None, 0) => {
-            return wrong("ids", "name jobs in `ids`, or find them with `filter`".to_owned());
-        }
-        (None, 1..=JOBS_MAX) => (named(&context, given.ids, &mut changed).await, false),
-        (None, _) => return wrong("ids", format!("`ids` names more than {JOBS_MAX} jobs")),
-        (Some(filter), 0) => {
-            if change.destroys() && !given.yes && !given.dry_run {
-                let message = format!("to {word} all jobs that match, set yes = true; or dry_run");
-                return wrong("yes", message);
-            }
-            let limit = page_size(Some(filter.limit.unwrap_or(most)), most)?;
-            let (query, search) = filter.into_search(limit);
-            let found = context.client.to_change(&query, &search, &change, sees).await?;
-            (found.items.into_iter().map(|job| job.id).collect(), found.next.is_some())
-        }
-    };
-    let (mut jobs, mut may) = (None, Vec::new());
-    if given.dry_run {
-        let found = context.client.job_summaries(ids).await?;
-        jobs = Some(found.into_iter().filter(sees).map(ListedJob).collect());
+    let ids = named(context, ids, &mut changed).await;
+    let mut jobs = None;
+    if dry_run {
+        let found = context.client.job_summaries(ids).await?.into_iter();
+        jobs = Some(found.filter(|job| context.finds(job)).map(ListedJob).collect());
     } else {
-        // What a filter finds are dead letters.
-        let only_dead = only_dead && is_named;
-        for id in ids {
-            match may_change(&context, &id, &change, only_dead).await {
-                Ok(()) => may.push(id),
-                Err(error) => changed.leave(&id, error.message),
-            }
+        change_each(context, (change, only_dead), ids, &mut changed).await?;
+    }
+    Ok(ManyChangedDocument { jobs, ..document(changed) })
+}
+
+/// Changes all jobs that a filter finds, step by step, until its limit is reached or the time is over.
+async fn change_found(
+    context: &CallContext,
+    change: &JobChange,
+    filter: ListJobs,
+    dry_run: bool,
+) -> Result<ManyChangedDocument, RpcError> {
+    let (began, client) = (Instant::now(), &context.client);
+    let left = |began: Instant| ListQuery::BUDGET.saturating_sub(began.elapsed());
+    let sees = |job: &JobSummary| context.finds(job);
+    let most = filter.rest.limit.unwrap_or(usize::MAX);
+    if most == 0 {
+        return Err(RpcError::wrong("limit", "`limit` is from 1 on"));
+    }
+    let (mut query, search) = job_list::search_of(filter, most)?;
+    let (mut changed, mut jobs, mut reached) = (ManyChanged::default(), None, 0);
+    loop {
+        query.limit = (most - reached).min(JOBS_MAX);
+        query.budget = Some(left(began));
+        let found = client.to_change(&query, &search, change, sees).await?;
+        reached += found.items.len();
+        query.cursor = found.next;
+        if dry_run {
+            jobs = Some(found.items.into_iter().map(ListedJob).collect());
+            break;
+        }
+        // What a filter finds are dead letters, if only these are wanted.
+        let ids = found.items.into_iter().map(|job| job.id).collect();
+        change_each(context, (change, false), ids, &mut changed).await?;
+        if query.cursor.is_none() || reached >= most || left(began).is_zero() {
+            break;
         }
     }
-    context.client.change_many(&may, &change, &mut changed).await?;
+    let next = query.cursor.as_ref().map(ToString::to_string);
+    let (remaining, remaining_complete) = match next {
+        Some(_) => client.count_to_change(&query, &search, change, sees).await?,
+        None => (0, true),
+    };
+    let more = next.is_some();
+    let counted =
+        ManyChangedDocument { more, next, remaining, remaining_complete, ..document(changed) };
+    Ok(ManyChangedDocument { jobs, ..counted })
+}
+
+/// Changes each job that the caller may change.
+async fn change_each(
+    context: &CallContext,
+    (change, only_dead): (&JobChange, bool),
+    ids: Vec<JobId>,
+    changed: &mut ManyChanged,
+) -> Result<(), RpcError> {
+    let mut may = Vec::new();
+    for id in ids {
+        match may_change(context, &id, change, only_dead).await {
+            Ok(()) => may.push(id),
+            Err(error) => changed.leave(&id, error.message),
+        }
+    }
+    Ok(context.client.change_many(&may, change, changed).await?)
+}
+
+fn document(changed: ManyChanged) -> ManyChangedDocument {
     let reason = changed.reason().map(str::to_owned);
     let ManyChanged { done, left, problems } = changed;
-    Ok(ManyChangedDocument { done: done.len() as u64, left, reason, problems, more, jobs })
+    ManyChangedDocument {
+        done: done.len() as u64,
+        left,
+        reason,
+        problems,
+        more: false,
+        next: None,
+        remaining: 0,
+        remaining_complete: true,
+        jobs: None,
+    }
 }
 
 /// Returns the ids of jobs by their unique beginnings.

@@ -18,7 +18,7 @@ use super::params::{Spelled, patience};
 use super::told_job::ToldJob;
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, unique_scope};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, Tags, unique_scope};
 use crate::proto::target::ScriptType;
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
@@ -319,11 +319,12 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcE
         budget: Some(ListQuery::BUDGET),
         ..ListQuery::default()
     };
-    let search = JobSearch { tags: vec![TAG.to_owned()], ..JobSearch::default() };
+    let search = JobSearch::default();
     let sees = |job: &JobSummary| {
         let of = |name: &str| job.fields.get(name).map(String::as_str);
         let is_own = of("caller_id") == Some(context.caller.name.as_str());
         of("session").is_some()
+            && Tags::of_field(of("tags").unwrap_or_default()).has(TAG)
             && (is_own || context.operates())
             && Belongs::of_summary(job).is_within(&context.caller)
     };

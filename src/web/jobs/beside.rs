@@ -67,7 +67,7 @@ async fn of(
     let look = RowLook { picks: false, died: false };
     for (title, nothing, states) in sections {
         let ended_since = states.contains(&JobStatus::Finished).then(|| now.moment.at - HISTORY);
-        let search = JobSearch { ended_since, ..JobSearch::default() };
+        let search = JobSearch::ended_since(ended_since);
         let query = ListQuery {
             statuses: states.to_vec(),
             script_type: Some(script_type.clone()),

@@ -5,15 +5,17 @@ use serde_json::{Map, Value, json};
 
 use super::super::fields::Fields;
 use super::super::layout::Nav;
-use super::super::parts::{Confirm, bulk, count, things};
+use super::super::parts::{Confirm, bulk, things};
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult, capitalized, sentence};
-use super::filter::JobFilter;
+use super::filter::JobsQuery;
+use crate::proto::job_filter::JobFilter;
+use crate::proto::text::shown;
 use crate::proto::word_table::words;
 use crate::rpc::results::ManyChangedDocument;
 
-/// The maximum number of jobs that one form changes.
-const JOBS_MAX: usize = 1_000;
+/// The names in a form that are not filters.
+const FORM: [&str; 9] = ["do", "id", "all", "sure", "csrf", "by", "limit", "cursor", "return"];
 
 words! {
     /// Something that can be done to many jobs.
@@ -33,24 +35,32 @@ impl Verb {
     }
 
     /// Returns true if a question with the number comes first: jobs that nobody has ticked are counted before.
-    fn asks(self, jobs: usize, matches_all: bool) -> bool {
-        match self {
-            Self::Retry => matches_all,
-            Self::Stop => matches_all || jobs > 1,
-            Self::Delete => true,
+    fn asks(self, chosen: &Chosen) -> bool {
+        match (self, chosen) {
+            (Self::Delete, _) | (_, Chosen::All { .. }) => true,
+            (Self::Retry, Chosen::Ids(_)) => false,
+            (Self::Stop, Chosen::Ids(ids)) => ids.len() > 1,
         }
     }
 }
 
+/// The jobs of a form.
+enum Chosen {
+    /// The jobs that are ticked.
+    Ids(Vec<String>),
+    /// The jobs that match the filters, from a place in the list on.
+    All { cursor: String },
+}
+
 /// Returns the bar that appears once a row is ticked.
-pub(super) fn bar(filter: &JobFilter) -> Markup {
+pub(super) fn bar(filter: &JobsQuery) -> Markup {
     let buttons = html! {
         button name="do" value="retry" data-key="retry" { "Retry" }
         @if !filter.is_of_dead() { button name="do" value="stop" data-key="stop" { "Stop…" } }
         button.danger name="do" value="delete" { "Delete…" }
         label {
             input type="checkbox" name="all" value="1";
-            " all that match, up to " (count(JOBS_MAX as u64))
+            " all that match"
         }
     };
     bulk(if filter.is_of_dead() { "dead letters" } else { "jobs" }, &buttons)
@@ -68,61 +78,132 @@ pub(in crate::web) async fn change_dead(visit: Visit, fields: Fields) -> PageRes
     change_chosen(&visit, &fields, &filter).await
 }
 
-async fn change_chosen(visit: &Visit, fields: &Fields, filter: &JobFilter) -> PageResult {
+async fn change_chosen(visit: &Visit, fields: &Fields, filter: &JobsQuery) -> PageResult {
     let can = |verb: &Verb| *verb != Verb::Stop || !filter.is_of_dead();
     let Some(verb) = fields.get("do").parse().ok().filter(can) else {
         return Err(PageError::wrong("The form asks for nothing that jobs can do."));
     };
-    let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
     let (is_sure, matches_all) = (fields.get("sure") == "1", fields.get("all") == "1");
-    if matches_all && !is_sure {
-        let found = super::search::all(visit, filter, JOBS_MAX).await?;
-        ids = found.jobs.iter().map(|job| job.id().to_owned()).collect();
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    ids.truncate(JOBS_MAX);
-    if ids.is_empty() {
+    let chosen = if matches_all {
+        Chosen::All { cursor: fields.get("cursor").to_owned() }
+    } else {
+        let mut ids: Vec<String> = fields.all("id").map(str::to_owned).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Chosen::Ids(ids)
+    };
+    if matches!(&chosen, Chosen::Ids(ids) if ids.is_empty()) {
         return Err(PageError::wrong("The form names no job."));
     }
-    if verb.asks(ids.len(), matches_all) && !is_sure {
-        return ask(visit, verb, &ids, filter).await;
+    if verb.asks(&chosen) && !is_sure {
+        return ask(visit, verb, &chosen, filter).await;
     }
-    let said = change_all(visit, verb, &ids, filter).await?;
-    let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
-    Ok(visit.done(&back, &said))
+    let (said, next) = change_all(visit, verb, &chosen, filter).await?;
+    match next {
+        Some(next) => go_on(visit, verb, (&said, &next), filter).await,
+        None => {
+            let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
+            Ok(visit.done(&back, &said))
+        }
+    }
 }
 
-/// Returns the filters of a form; its place in the list is the first page.
-fn filter_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> PageResult<JobFilter> {
-    let given: Map<String, Value> =
-        pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    let filter: JobFilter = serde_json::from_value(Value::Object(given))
-        .map_err(|error| PageError::wrong(format!("The filter cannot be read: {error}.")))?;
-    let [by, limit, cursor] = Default::default();
-    Ok(JobFilter { by, limit, cursor, ..filter })
+/// Returns the filters of a form. A form with an unknown name is refused: it might change all jobs.
+fn filter_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> PageResult<JobsQuery> {
+    let mut filter = JobFilter::default();
+    for (name, value) in pairs.filter(|(name, _)| !FORM.contains(name)) {
+        if JobFilter::row(name).is_none() {
+            let message = format!("The form has an unknown field `{}`.", shown(name));
+            return Err(PageError::of_parameter(name, message));
+        }
+        filter = filter.and(name, value);
+    }
+    Ok(JobsQuery { filter: filter.trimmed(), ..JobsQuery::default() })
 }
 
-/// Changes each job. Returns a sentence about it.
+/// Returns the method of a change, and its parameters.
+fn call(verb: Verb, chosen: &Chosen, filter: &JobsQuery) -> (String, Map<String, Value>) {
+    let mut params = Map::new();
+    let is_of_dead = filter.is_of_dead();
+    match chosen {
+        Chosen::Ids(ids) => {
+            params.insert("ids".to_owned(), json!(ids));
+        }
+        Chosen::All { cursor } => {
+            let mut all = filter.filter.json();
+            if !cursor.is_empty() {
+                all.insert("cursor".to_owned(), json!(cursor));
+            }
+            if is_of_dead {
+                params.extend(all);
+                params.insert("all".to_owned(), json!(true));
+            } else {
+                params.insert("filter".to_owned(), json!(all));
+                params.insert("yes".to_owned(), json!(true));
+            }
+        }
+    }
+    if is_of_dead {
+        return (format!("dead.{verb}"), params);
+    }
+    params.insert("change".to_owned(), json!(verb));
+    ("job.change_many".to_owned(), params)
+}
+
+/// Changes the jobs. Returns a sentence about it, and what is left if not all that match were reached.
 async fn change_all(
     visit: &Visit,
     verb: Verb,
-    ids: &[String],
-    filter: &JobFilter,
-) -> PageResult<String> {
-    if let ([id], false) = (ids, filter.is_of_dead()) {
+    chosen: &Chosen,
+    filter: &JobsQuery,
+) -> PageResult<(String, Option<Unreached>)> {
+    if let (Chosen::Ids(ids), false) = (chosen, filter.is_of_dead())
+        && let [id] = ids.as_slice()
+    {
         // The page of the error says more than a sentence.
         visit.call(&format!("job.{verb}"), json!({ "id": id })).await?;
-        return Ok(tally(verb, "job", (1, 0), None));
+        return Ok((tally(verb, "job", (1, 0), None), None));
     }
-    let (method, params) = if filter.is_of_dead() {
-        (format!("dead.{verb}"), json!({ "ids": ids }))
-    } else {
-        ("job.change_many".to_owned(), json!({ "change": verb, "ids": ids }))
-    };
-    let changed: ManyChangedDocument = visit.call_for(&method, params).await?;
+    let (method, params) = call(verb, chosen, filter);
+    let changed: ManyChangedDocument = visit.call_for(&method, Value::Object(params)).await?;
     let reason = changed.reason.as_deref().map(sentence);
-    Ok(tally(verb, filter.noun(), (changed.done, changed.left), reason.as_deref()))
+    let said = tally(verb, filter.noun(), (changed.done, changed.left), reason.as_deref());
+    let rest = changed.next.filter(|_| changed.remaining > 0 || !changed.remaining_complete);
+    let number = at_least(changed.remaining, changed.remaining_complete, filter.noun());
+    Ok((said, rest.map(|cursor| Unreached { cursor, number })))
+}
+
+/// The jobs that match and were not reached.
+struct Unreached {
+    cursor: String,
+    /// Their number, in words.
+    number: String,
+}
+
+fn at_least(number: u64, is_all: bool, noun: &str) -> String {
+    let begin = if is_all { "" } else { "at least " };
+    format!("{begin}{}", things(number, noun))
+}
+
+/// Says how many are left, with a button that goes on.
+async fn go_on(
+    visit: &Visit,
+    verb: Verb,
+    (said, rest): (&str, &Unreached),
+    filter: &JobsQuery,
+) -> PageResult {
+    let verb_text = format!("{} {}", capitalized(verb.as_str()), rest.number);
+    let mut hidden = filter.fields();
+    hidden.extend([("all", "1"), ("cursor", &rest.cursor), ("do", verb.as_str()), ("sure", "1")]);
+    let question = Confirm {
+        title: format!("{said} {} left.", capitalized(&rest.number)),
+        text: "One step takes a few seconds at most. The next goes on behind the last job of this one.".to_owned(),
+        back: filter.address(visit.links(), filter.path(), &[]),
+        action: visit.links().to(filter.path()),
+        fields: hidden,
+        verb: &verb_text,
+    };
+    visit.question(nav(filter), &question).await
 }
 
 fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>) -> String {
@@ -133,8 +214,19 @@ fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>)
     }
 }
 
-async fn ask(visit: &Visit, verb: Verb, ids: &[String], filter: &JobFilter) -> PageResult {
-    let number = things(ids.len() as u64, filter.noun());
+async fn ask(visit: &Visit, verb: Verb, chosen: &Chosen, filter: &JobsQuery) -> PageResult {
+    let number = match chosen {
+        Chosen::Ids(ids) => things(ids.len() as u64, filter.noun()),
+        Chosen::All { .. } => {
+            let (method, mut params) = call(verb, chosen, filter);
+            params.insert("dry_run".to_owned(), json!(true));
+            let of: ManyChangedDocument = visit.call_for(&method, Value::Object(params)).await?;
+            if of.matching() == 0 && of.remaining_complete {
+                return Err(PageError::wrong("No job matches that this can change."));
+            }
+            at_least(of.matching(), of.remaining_complete, filter.noun())
+        }
+    };
     let text = match verb {
         Verb::Delete => {
             "Their scripts, outputs and logs are gone for good. Jobs that wait for one of them end in error. \
@@ -146,7 +238,10 @@ async fn ask(visit: &Visit, verb: Verb, ids: &[String], filter: &JobFilter) -> P
         }
     };
     let verb_text = format!("{} {number}", capitalized(verb.as_str()));
-    let mut hidden: Vec<(&str, &str)> = ids.iter().map(|id| ("id", id.as_str())).collect();
+    let mut hidden: Vec<(&str, &str)> = match chosen {
+        Chosen::Ids(ids) => ids.iter().map(|id| ("id", id.as_str())).collect(),
+        Chosen::All { .. } => vec![("all", "1")],
+    };
     hidden.extend(filter.fields());
     hidden.extend([("do", verb.as_str()), ("sure", "1")]);
     let question = Confirm {
@@ -157,13 +252,17 @@ async fn ask(visit: &Visit, verb: Verb, ids: &[String], filter: &JobFilter) -> P
         fields: hidden,
         verb: &verb_text,
     };
-    let nav = if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) };
-    visit.question(nav, &question).await
+    visit.question(nav(filter), &question).await
+}
+
+fn nav(filter: &JobsQuery) -> Nav {
+    if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::job_filter::JOB_FILTERS;
 
     #[test]
     fn sentence_counts_what_was_done_and_says_why_the_rest_stayed() {
@@ -176,31 +275,21 @@ mod tests {
 
     #[test]
     fn form_has_every_filter_of_the_list_but_its_place() {
-        let given = [
-            ("do", "delete"),
-            ("state", "error"),
-            ("q", "a"),
-            ("type", "osis"),
-            ("queue", "type:osis"),
-            ("caller", "ann"),
-            ("tag", "nightly"),
-            ("since", "1h"),
-            ("until", "1m"),
-            ("ended_since", "yesterday"),
-            ("ended_until", "today"),
-            ("kind", "x"),
-            ("dead", "1"),
-        ];
-        let filter = filter_of(given.into_iter().chain([("cursor", "y")])).expect("a filter");
-        assert_eq!(filter.fields(), given[1..]);
-        assert_eq!(filter.cursor, "");
+        let given = JOB_FILTERS.map(|row| (row.name, "1"));
+        let form = [("do", "delete"), ("csrf", "x"), ("cursor", "y"), ("all", "1"), ("id", "a")];
+        let list = filter_of(given.into_iter().chain(form)).expect("a filter");
+        assert_eq!((list.fields(), list.place.cursor.as_str()), (given.to_vec(), ""));
+        let wrong = filter_of([("do", "delete"), ("stat", "failed")].into_iter());
+        assert!(wrong.expect_err("no filter").text.contains("unknown field `stat`"));
     }
 
     #[test]
     fn what_destroys_or_changes_all_that_match_is_asked_about() {
-        assert!(Verb::Delete.asks(1, false) && Verb::Stop.asks(2, false));
-        assert!(!Verb::Stop.asks(1, false) && !Verb::Retry.asks(500, false));
-        assert!(Verb::Retry.asks(1, true), "the number that match is shown first");
+        let of = |number: usize| Chosen::Ids(vec![String::new(); number]);
+        let all = Chosen::All { cursor: String::new() };
+        assert!(Verb::Delete.asks(&of(1)) && Verb::Stop.asks(&of(2)) && Verb::Stop.asks(&all));
+        assert!(!Verb::Stop.asks(&of(1)) && !Verb::Retry.asks(&of(500)));
+        assert!(Verb::Retry.asks(&all), "the number that match is shown first");
         assert!("drop".parse::<Verb>().is_err());
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::super::links::SiteLinks;
 use super::super::parts::{ago, count, data_table, empty, id_link, things};
-use super::filter::JobFilter;
+use super::filter::JobsQuery;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
 /// The maximum number of kinds that are shown.
@@ -23,7 +23,7 @@ pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
 /// Returns the table of kinds. `forgery` is the field of a form, if the visitor may retry jobs.
 pub(super) fn table(
     found: &ErrorGroupsDocument,
-    filter: &JobFilter,
+    filter: &JobsQuery,
     links: &SiteLinks,
     now: Timestamp,
     forgery: Option<&Markup>,
@@ -53,12 +53,12 @@ const HEADS: [(&str, &str); 6] = [
 
 fn row(
     group: &ErrorGroupDocument,
-    filter: &JobFilter,
+    filter: &JobsQuery,
     links: &SiteLinks,
     now: Timestamp,
     forgery: Option<&Markup>,
 ) -> Markup {
-    let of_kind = JobFilter { kind: group.kind.clone(), ..filter.clone() };
+    let of_kind = filter.with("kind", &group.kind);
     let jobs = of_kind.address(links, of_kind.path(), &[]);
     let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
     let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
@@ -82,7 +82,7 @@ fn row(
 }
 
 /// Returns the button that asks before all failures of a kind are retried.
-fn retry_form(kind: &str, filter: &JobFilter, links: &SiteLinks, forgery: &Markup) -> Markup {
+fn retry_form(kind: &str, filter: &JobsQuery, links: &SiteLinks, forgery: &Markup) -> Markup {
     html! {
         form method="post" action=(links.to(filter.path())) {
             (forgery)
@@ -115,10 +115,10 @@ mod tests {
         };
         let found = ErrorGroupsDocument { groups: vec![group], searched: 10, complete: false };
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        let filter = JobFilter { state: "error".into(), ..JobFilter::default() };
+        let filter = JobsQuery::default().with("status", "failed");
         let text = table(&found, &filter, &SiteLinks::new("/"), now, Some(&html! {})).into_string();
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
-        assert!(text.contains("/jobs?state=error&amp;kind=%3Cscript%3EN"), "{text}");
+        assert!(text.contains("/jobs?status=failed&amp;kind=%3Cscript%3EN"), "{text}");
         assert!(headline(&found).into_string().contains("among the latest 10"));
     }
 }

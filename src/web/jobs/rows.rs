@@ -9,7 +9,7 @@ use super::super::links::SiteLinks;
 use super::super::parts::{
     ago, columns, duration, empty_row, live_table, percent, pick, pick_all, short_id, until,
 };
-use super::filter::JobFilter;
+use super::filter::JobsQuery;
 use crate::proto::job::{AskedWait, JobStatus};
 
 /// The look of the rows of a table.
@@ -92,15 +92,15 @@ pub(in crate::web) fn tags(job: &JobDoc, links: &SiteLinks, most: usize) -> Mark
 }
 
 /// Returns the tag that the list is filtered by, as a chip that takes the filter away.
-pub(super) fn chosen_tag(filter: &JobFilter, links: &SiteLinks) -> Markup {
-    let without = JobFilter { tag: String::new(), cursor: String::new(), ..filter.clone() };
+pub(super) fn chosen_tag(filter: &JobsQuery, links: &SiteLinks) -> Markup {
+    let tag = filter.filter.value("tags");
     html! {
-        @if !filter.tag.trim().is_empty() {
+        @if let Some(tag) = tag {
             p.chosen {
                 "Only jobs with the tag "
-                a.chip.on href=(without.address(links, "/jobs", &[]))
-                    aria-label={ "Tag " (filter.tag.trim()) ", show jobs without it too" } {
-                    (filter.tag.trim()) span aria-hidden="true" { " ✕" }
+                a.chip.on href=(filter.with("tags", "").address(links, "/jobs", &[]))
+                    aria-label={ "Tag " (tag) ", show jobs without it too" } {
+                    (tag) span aria-hidden="true" { " ✕" }
                 }
             }
         }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::doc::JobDoc;
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
-use super::filter::JobFilter;
+use super::filter::JobsQuery;
 
 /// The jobs of a page.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub(super) struct JobListPage {
 }
 
 /// Finds all jobs that match, from their place in the list on, up to this number.
-pub(super) async fn all(visit: &Visit, filter: &JobFilter, most: usize) -> PageResult<JobListPage> {
+pub(super) async fn all(visit: &Visit, filter: &JobsQuery, most: usize) -> PageResult<JobListPage> {
     let now = visit.snapshot().await?.moment.at;
     find(visit, filter, now, most).await
 }
@@ -30,7 +30,7 @@ pub(super) async fn all(visit: &Visit, filter: &JobFilter, most: usize) -> PageR
 /// Finds `wanted` jobs, or all that a search finds in its time.
 pub(super) async fn find(
     visit: &Visit,
-    filter: &JobFilter,
+    filter: &JobsQuery,
     now: Timestamp,
     wanted: usize,
 ) -> PageResult<JobListPage> {

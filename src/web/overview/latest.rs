@@ -12,7 +12,7 @@ use crate::store::JobSummary;
 
 /// Returns the jobs that failed last, with their errors.
 pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
-    let all = links.with("/jobs", &[("state", "error")]);
+    let all = links.with("/jobs", &[("status", "failed")]);
     // What was stopped or replaced has not failed.
     let failed = now.latest.failed.iter().filter(|job| job.intended_end().is_none());
     let failed: Vec<JobDoc> = failed.take(LATEST).map(|job| told(now, job)).collect();
@@ -49,7 +49,7 @@ fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
 
 /// Returns the jobs that started last, with their progress.
 pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
-    let all = links.with("/jobs", &[("state", "running")]);
+    let all = links.with("/jobs", &[("status", "running")]);
     let running: Vec<JobDoc> = now.latest.running.iter().take(LATEST).map(JobDoc::from).collect();
     let small = match now.count(ShownState::Running) {
         _ if running.is_empty() => String::new(),

@@ -38,7 +38,7 @@ fn named(problem: &Problem, links: &SiteLinks) -> PageProblem {
 /// The text and the address of the page that shows more.
 fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> {
     let errors = |since| {
-        let fields = [("state", "error"), ("by", "error"), ("since", since)];
+        let fields = [("status", "failed"), ("by", "error"), ("since", since)];
         Some(("Show errors", links.with("/jobs", &fields)))
     };
     match (&problem.subject, problem.kind) {

@@ -8,8 +8,8 @@ use crate::proto::word_table::words;
 
 words! {
     /// The state of a job as people see it: held and cancelled are states of their own here. Its word is a class of the
-    /// style sheet, and stands in URLs.
-    ShownState, "state", "a state that the page shows", any_case;
+    /// style sheet.
+    ShownState;
     Created = "created",
     Waiting = "waiting",
     Scheduled = "scheduled",
@@ -43,17 +43,20 @@ impl ShownState {
         Some(Self::of(status?.parse().ok()?, false, false))
     }
 
-    /// Returns the state of this word, in any case: as URLs and classes have it, or as the command line or the hash of
-    /// the job has the same state.
-    pub(in crate::web) fn parse(word: &str) -> Option<Self> {
-        let others = [
-            ("failed", Self::Error),
-            ("waiting_for_prerequisites", Self::Waiting),
-            ("started", Self::Running),
-        ];
-        let is_meant = |(known, _): &(&str, Self)| word.eq_ignore_ascii_case(known);
-        let other = || Some(others.into_iter().find(is_meant)?.1);
-        word.parse().ok().or_else(other)
+    /// Returns the value of the filter of states that finds the jobs in it.
+    pub(in crate::web) fn asked(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting_for_prerequisites",
+            Self::Error => "failed",
+            Self::Cancelled => "cancelled,replaced",
+            other => other.as_str(),
+        }
+    }
+
+    /// Returns the state whose jobs a value of the filter of states finds.
+    pub(in crate::web) fn asked_by(value: &str) -> Option<Self> {
+        let value = if value.eq_ignore_ascii_case("started") { "running" } else { value };
+        Self::ALL.into_iter().find(|state| state.asked().eq_ignore_ascii_case(value))
     }
 
     /// Returns the word for people.
@@ -113,19 +116,14 @@ mod tests {
         let of = ShownState::of;
         assert_eq!(of(JobStatus::Dispatched, true, false), ShownState::Held);
         assert_eq!(of(JobStatus::Error, false, true), ShownState::Cancelled);
-        for state in ShownState::ALL {
-            assert_eq!(ShownState::parse(state.as_str()), Some(state));
-            assert_eq!(ShownState::parse(&state.word()), Some(state));
-        }
         for (word, state) in [
-            ("failed", Some(ShownState::Error)),
-            ("Started", Some(ShownState::Running)),
-            ("waiting_for_prerequisites", Some(ShownState::Waiting)),
-            ("dispatched", None),
-            ("nosuch", None),
+            ("Failed", Some(ShownState::Error)),
+            ("started", Some(ShownState::Running)),
+            ("waiting", None),
+            ("error", None),
             ("", None),
         ] {
-            assert_eq!(ShownState::parse(word), state, "{word}");
+            assert_eq!(ShownState::asked_by(word), state, "{word}");
         }
     }
 

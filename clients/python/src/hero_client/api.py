@@ -908,55 +908,59 @@ class LimitList(TypedDict):
 
 
 class ListJobs(TypedDict, total=False):
-    """A page of jobs to list."""
-    status: Optional[JobStatus]
-    """Only jobs in this state."""
+    """The place of a page of jobs."""
+    status: Optional[str]
+    """Only jobs in this state: waiting (not started yet), queued (in a queue), held (by a limit), running,
+    finished, failed, cancelled (stopped), replaced (by a later job with their unique key) or expired (failed, as
+    they did not start in time); or created, waiting_for_prerequisites, scheduled, dispatched, started and error
+    (the last three ends and failed together), as JSON has them. Several with commas."""
     script_type: Optional[str]
     """Only jobs of this script type."""
     limit: Optional[int]
     """The size of the page, up to 1000; 50 without it."""
     cursor: Optional[str]
     """The `next` of the page before."""
+    queue: Optional[str]
+    """Only jobs of this queue, as hero queue list prints it: type:bash:group:gpu, with :prio:0 or :prio:2 at its
+    end for urgent jobs and those in the background."""
     caller: Optional[str]
     """Only jobs of this caller."""
     name: Optional[str]
     """Only jobs whose name contains this text."""
     tags: List[str]
-    """Only jobs with all of these tags."""
+    """Only jobs with this tag; with several, those that have all."""
     error: Optional[str]
     """Only jobs whose error contains this text."""
-    text: Optional[str]
-    """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
+    kind: Optional[str]
+    """Only jobs whose error is of this kind: as hero job errors prints it, without numbers, ids, paths and quoted
+    texts, or an error of the kind."""
     failed_because: Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]
-    """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid, `signature_expired`,
+    """Only jobs that failed because of this: timeout, expired, prerequisite, crashed, invalid, signature_expired,
     unsigned or script; or that ended because they were stopped or replaced: stopped, replaced."""
-    queue: Optional[str]
-    """Only jobs of this queue, as queue.list names it."""
-    held: Optional[bool]
-    """Only jobs that a limit holds; with false, only others."""
     cancelled: Optional[bool]
     """Only jobs that were stopped or replaced; with false, only others."""
     late: Optional[bool]
-    """Only jobs that did not end within their `expect_within`; with false, only others."""
-    since: Optional[str]
-    """Only jobs that were created at this time or after it: RFC 3339, or as hero job list has it, in UTC: 24h
-    (ago), 09:00, yesterday (its start), yesterday 18:00, friday."""
-    until: Optional[str]
-    """Only jobs that were created at this time or before it."""
-    ended_since: Optional[str]
-    """Only jobs that ended at this time or after it; a job that has not ended is left out."""
-    ended_until: Optional[str]
-    """Only jobs that ended at this time or before it."""
+    """Only jobs that did not end within their expect_within; with false, only others."""
+    held: Optional[bool]
+    """Only jobs that a limit holds; with false, only others."""
+    text: Optional[str]
+    """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
     actor: Optional[str]
     """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
     host: Optional[str]
     """Only jobs that ran last, and ended, on this machine."""
     parent: Optional[str]
     """Only jobs that the script of this job submitted."""
-    kind: Optional[str]
-    """Only jobs whose error is of this kind: as `hero job errors` prints it, without numbers, ids, paths and quoted
-    texts, or an error of the kind."""
-    dead: bool
+    since: Optional[str]
+    """Only jobs submitted since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339; however
+    long ago they ran or failed. Without a zone, the API and the page read UTC."""
+    until: Optional[str]
+    """Only jobs submitted until then: with 2d, two days ago or earlier."""
+    ended_since: Optional[str]
+    """Only jobs that ended since then."""
+    ended_until: Optional[str]
+    """Only jobs that ended until then."""
+    dead: Optional[bool]
     """Only dead letters: jobs that used up their attempts, or took down too many actors."""
 
 
@@ -1116,12 +1120,18 @@ class _ManyChangedDocumentRequired(TypedDict):
     """The jobs that stay as they are, with their reasons; at most 1000."""
     more: bool
     """True if more jobs match."""
+    remaining: int
+    """The number of jobs that match from there on."""
+    remaining_complete: bool
+    """False if two seconds were not enough to count them: then there are at least so many."""
 
 
 class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
     """The result of a change of many jobs."""
     reason: Optional[str]
     """Why the first of these does."""
+    next: Optional[str]
+    """The `cursor` of the filter with which the next call goes on, if more jobs may match."""
     jobs: Optional[List[ListedJob]]
     """With `dry_run`: the jobs that would be changed."""
 
@@ -1791,19 +1801,19 @@ class Methods:
         answer: Id = self._call("cron.run", _given({"name": name}))
         return answer
 
-    def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
+    def dead_delete(self, *, status: Optional[str] = None, script_type: Optional[str] = None, ids: Optional[List[str]] = None, all: Optional[bool] = None, dry_run: Optional[bool] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ManyChangedDocument:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: ManyChangedDocument = self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
+        answer: ManyChangedDocument = self._call("dead.delete", _given({"status": status, "script_type": script_type, "ids": ids, "all": all, "dry_run": dry_run, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
-    def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, kind: Optional[str] = None) -> JobPage:
+    def dead_list(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists dead letters, the newest first, page by page."""
-        answer: JobPage = self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor, "kind": kind}))
+        answer: JobPage = self._call("dead.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
-    def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
+    def dead_retry(self, *, status: Optional[str] = None, script_type: Optional[str] = None, ids: Optional[List[str]] = None, all: Optional[bool] = None, dry_run: Optional[bool] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ManyChangedDocument:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
+        answer: ManyChangedDocument = self._call("dead.retry", _given({"status": status, "script_type": script_type, "ids": ids, "all": all, "dry_run": dry_run, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
     def graph_delete(self, *, id: str) -> GraphChange:
@@ -1874,9 +1884,9 @@ class Methods:
         answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
-    def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+    def job_errors(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
         """Groups the latest failed jobs that job.list finds by the kind of their error."""
-        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
+        answer: ErrorGroupsDocument = self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
     def job_file(self, *, id: str, name: str) -> FileContent:
@@ -1894,9 +1904,9 @@ class Methods:
         answer: Job = self._call("job.get", _given({"id": id}))
         return answer
 
-    def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
-        """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
+    def job_list(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
+        """Lists jobs, the latest change first, page by page: all, or those that the filters find."""
+        answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
     def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
@@ -2180,19 +2190,19 @@ class AsyncMethods:
         answer: Id = await self._call("cron.run", _given({"name": name}))
         return answer
 
-    async def dead_delete(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
+    async def dead_delete(self, *, status: Optional[str] = None, script_type: Optional[str] = None, ids: Optional[List[str]] = None, all: Optional[bool] = None, dry_run: Optional[bool] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ManyChangedDocument:
         """Deletes dead letters: those that are named, or, with the scope admin, all that match a filter."""
-        answer: ManyChangedDocument = await self._call("dead.delete", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
+        answer: ManyChangedDocument = await self._call("dead.delete", _given({"status": status, "script_type": script_type, "ids": ids, "all": all, "dry_run": dry_run, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
-    async def dead_list(self, *, script_type: Optional[str] = None, error: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, kind: Optional[str] = None) -> JobPage:
+    async def dead_list(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
         """Lists dead letters, the newest first, page by page."""
-        answer: JobPage = await self._call("dead.list", _given({"script_type": script_type, "error": error, "limit": limit, "cursor": cursor, "kind": kind}))
+        answer: JobPage = await self._call("dead.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
-    async def dead_retry(self, *, ids: Optional[List[str]] = None, all: Optional[bool] = None, script_type: Optional[str] = None, error: Optional[str] = None, kind: Optional[str] = None, dry_run: Optional[bool] = None) -> ManyChangedDocument:
+    async def dead_retry(self, *, status: Optional[str] = None, script_type: Optional[str] = None, ids: Optional[List[str]] = None, all: Optional[bool] = None, dry_run: Optional[bool] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ManyChangedDocument:
         """Runs dead letters again: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = await self._call("dead.retry", _given({"ids": ids, "all": all, "script_type": script_type, "error": error, "kind": kind, "dry_run": dry_run}))
+        answer: ManyChangedDocument = await self._call("dead.retry", _given({"status": status, "script_type": script_type, "ids": ids, "all": all, "dry_run": dry_run, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
     async def graph_delete(self, *, id: str) -> GraphChange:
@@ -2263,9 +2273,9 @@ class AsyncMethods:
         answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
-    async def job_errors(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
+    async def job_errors(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
         """Groups the latest failed jobs that job.list finds by the kind of their error."""
-        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
+        answer: ErrorGroupsDocument = await self._call("job.errors", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
     async def job_file(self, *, id: str, name: str) -> FileContent:
@@ -2283,9 +2293,9 @@ class AsyncMethods:
         answer: Job = await self._call("job.get", _given({"id": id}))
         return answer
 
-    async def job_list(self, *, status: Optional[JobStatus] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, text: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, queue: Optional[str] = None, held: Optional[bool] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, kind: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
-        """Lists jobs by state, the newest first, page by page; with filters, those among the latest 10 000."""
-        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "caller": caller, "name": name, "tags": tags, "error": error, "text": text, "failed_because": failed_because, "queue": queue, "held": held, "cancelled": cancelled, "late": late, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "actor": actor, "host": host, "parent": parent, "kind": kind, "dead": dead}))
+    async def job_list(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
+        """Lists jobs, the latest change first, page by page: all, or those that the filters find."""
+        answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
     async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:

@@ -1,4 +1,4 @@
-//! The words of an empty result: what was looked for.
+//! The sentence of an empty result.
 
 use std::fmt::{Display, Write};
 
@@ -7,14 +7,14 @@ use crate::proto::text::{counted, shown};
 use crate::store::FoundJobs;
 
 /// A sentence such as `no job is in error of type python since yesterday 18:00`.
-pub(super) struct Sought {
+pub(super) struct NoResults {
     /// The words of the filters.
     what: String,
     /// The end of a search that has not seen all: nobody knows that there is none.
     among: Option<String>,
 }
 
-impl Sought {
+impl NoResults {
     /// Begins the sentence; `what` is such as `job is in error`.
     pub(super) fn new(what: &str) -> Self {
         Self { what: what.to_owned(), among: None }
@@ -53,7 +53,7 @@ impl Sought {
     }
 
     /// Writes the sentence to standard error if nothing was found. Documents are empty without words.
-    pub(super) fn tell(self, global: &Global, is_empty: bool) {
+    pub(super) fn report(self, global: &Global, is_empty: bool) {
         if is_empty && !global.json {
             output::note(&format!("hero: {}", self.text()));
         }
@@ -71,21 +71,21 @@ mod tests {
 
     #[test]
     fn sentence_has_the_filters_that_are_given() {
-        let none: Option<&String> = None;
+        let nothing: Option<&String> = None;
         let since = Some("yesterday 18:00");
-        let sought =
-            Sought::new("job is in error").by("of type", Some("python")).by("since", since);
-        assert_eq!(sought.text(), "no job is in error of type python since yesterday 18:00");
+        let none =
+            NoResults::new("job is in error").by("of type", Some("python")).by("since", since);
+        assert_eq!(none.text(), "no job is in error of type python since yesterday 18:00");
         let text = "can\u{1b}t".to_owned();
-        let sought = Sought::new("dead letter").by("of type", none);
-        let sought = sought.quoting("with an error that contains", Some(&text));
-        assert_eq!(sought.text(), "no dead letter with an error that contains `can\\u{1b}t`");
+        let none = NoResults::new("dead letter").by("of type", nothing);
+        let none = none.quoting("with an error that contains", Some(&text));
+        assert_eq!(none.text(), "no dead letter with an error that contains `can\\u{1b}t`");
         let next = "1767225600000000.a".parse().ok();
         let found = FoundJobs { searched: 340, next, ..FoundJobs::default() };
-        let text = Sought::new("job").by("of caller", Some("ann")).among(&found).text();
+        let text = NoResults::new("job").by("of caller", Some("ann")).among(&found).text();
         let start = "found no job of caller ann among the latest 340 jobs, back to 2026-01-01T";
         assert!(text.starts_with(start), "{text}");
         let all = FoundJobs { complete: true, ..FoundJobs::default() };
-        assert_eq!(Sought::new("job").among(&all).text(), "no job");
+        assert_eq!(NoResults::new("job").among(&all).text(), "no job");
     }
 }
