@@ -350,9 +350,9 @@ fn expected(place: &Place, needs: Option<Scope>, token: &Caller, owner: Owner) -
     }
 }
 
-/// The settings of a job of the token: without a context, which a token with other bounds may not name.
+/// The settings of a job of the token, which never runs: without a context, which a token with other bounds may not name.
 fn own(id: &str) -> Value {
-    let mut job = json!({ "script": "1", "script_type": OWN[1], "group": OWN[2] });
+    let mut job = json!({ "script": "1", "script_type": OWN[1], "group": OWN[2], "run_at": FAR });
     if !id.is_empty() {
         job["id"] = json!(id);
     }
@@ -602,16 +602,16 @@ fn cells(places: &[Place], token: usize, named: &mut Named, api: &Api) -> Vec<Ce
     for (number, place) in places.iter().enumerate() {
         for (of, owner) in OWNERS.into_iter().enumerate() {
             for life in LIVES {
+                let is_prerequisites = place.path.ends_with(&["prerequisites".to_owned()]);
                 let is_in_matrix = match (place.kind, life) {
                     // Its type alone counts.
                     (Kind::Script, Life::First) => of == 0 || of == 2,
                     // Its caller alone counts.
                     (Kind::Taken, Life::First) => of == 1,
+                    (Kind::Prerequisite, Life::First) if !is_prerequisites => of < 2,
                     (_, Life::First) => true,
                     (Kind::Job { .. } | Kind::Graph { .. }, _) => of < 2,
-                    (Kind::Prerequisite, _) => {
-                        of < 2 && place.path.ends_with(&["prerequisites".to_owned()])
-                    }
+                    (Kind::Prerequisite, _) => of < 2 && is_prerequisites,
                     _ => false,
                 };
                 if !is_in_matrix {
