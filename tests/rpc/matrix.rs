@@ -466,7 +466,9 @@ fn stored(
     let graph = keys::keys().graph(&id.parse().expect("legal"));
     let keys = [keys::job(id), keys::job(&format!("{id}-a")), graph];
     let mut pipe = redis::pipe();
-    keys.iter().for_each(|key| drop(pipe.hgetall(key)));
+    for key in &keys {
+        pipe.hgetall(key);
+    }
     let mut all: Vec<BTreeMap<String, String>> = pipe.query(link).expect("Redis answers");
     if is_shared {
         // Other calls of the same token, which may, wait for it meanwhile.
