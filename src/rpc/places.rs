@@ -75,8 +75,13 @@ impl Places {
     }
 
     fn place(self: &Arc<Self>, number: u64, evicted: Arc<Notify>) -> ConnectionPlace {
-        let (permit, _alive) = (OnceCell::new(), self.alive.clone());
-        ConnectionPlace { places: Arc::clone(self), number, evicted, permit, _alive }
+        ConnectionPlace {
+            places: Arc::clone(self),
+            number,
+            evicted,
+            permit: OnceCell::new(),
+            _alive: self.alive.clone(),
+        }
     }
 }
 

@@ -19,8 +19,11 @@ use crate::proto::target::{ActorId, Group, ScriptType};
 pub struct ClaimLimits {
     all: Arc<BTreeMap<LimitName, LimitConfig>>,
     /// The text for the actors of a script type and group: a claim reads only limits that may select one of their jobs.
-    of_actors: Arc<Mutex<BTreeMap<(ScriptType, Group), Arc<str>>>>,
+    of_actors: Arc<Mutex<LimitTexts>>,
 }
+
+/// The texts of limits by the script type and group of actors.
+type LimitTexts = BTreeMap<(ScriptType, Group), Arc<str>>;
 
 impl PartialEq for ClaimLimits {
     fn eq(&self, other: &Self) -> bool {

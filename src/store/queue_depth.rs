@@ -9,7 +9,7 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::queue::Queue;
 
 /// The entries at each end of a list that are compared with its ready index.
-const COMPARED: usize = 500;
+const COMPARED: i64 = 500;
 
 /// The lengths of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -32,11 +32,11 @@ impl Store {
         if lengths.list <= lengths.ready {
             return Ok(lengths.list);
         }
-        let list = self.keys.work(queue);
+        let entries = self.keys.work(queue);
         let first: Vec<StoredText> =
-            self.link.command(DOING, "LRANGE", (&list, 0, COMPARED - 1)).await?;
+            self.link.command(DOING, "LRANGE", (&entries, 0, COMPARED - 1)).await?;
         let last: Vec<StoredText> =
-            self.link.command(DOING, "LRANGE", (&list, -(COMPARED as i64), -1)).await?;
+            self.link.command(DOING, "LRANGE", (&entries, -COMPARED, -1)).await?;
         let ids: HashSet<String> = first.into_iter().chain(last).map(String::from).collect();
         let ids: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let ready = self.keys.ready(queue);
@@ -44,8 +44,8 @@ impl Store {
         let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, &ids, score).await?;
         let others = ids.iter().zip(scores).filter(|(_, score)| *score == Some(None));
         let others: Vec<&JobId> = others.map(|(id, _)| id).collect();
-        let status = |id: &&JobId| ("HGET", (self.keys.job(id), "status"));
-        let states: Vec<Option<Option<String>>> = self.link.each(DOING, &others, status).await?;
+        let in_hash = |id: &&JobId| ("HGET", (self.keys.job(id), "status"));
+        let states: Vec<Option<Option<String>>> = self.link.each(DOING, &others, in_hash).await?;
         let is_waiting = |state: &Option<Option<String>>| {
             let state = state.as_ref().and_then(Option::as_deref);
             state == Some(JobStatus::Dispatched.as_str())

@@ -28,7 +28,7 @@ impl Shards {
         let ids = children.iter().skip(first.map_or(0, |place| place + 1));
         let place = |id: &JobId, job: &Option<JobSummary>| {
             let created = job.as_ref().and_then(|job| job.time("created_at"));
-            Cursor { score: created.map_or(0, |time| time.as_microsecond()), id: id.clone() }
+            Cursor { score: created.map_or(0, jiff::Timestamp::as_microsecond), id: id.clone() }
         };
         let placed = ids.zip(jobs).map(|(id, job)| (place(id, &job), job));
         Ok(placed.map(|(place, job)| (place, job.filter(|job| query.asks_for(job)))).collect())

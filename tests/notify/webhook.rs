@@ -90,8 +90,8 @@ fn supervisor_that_ends_waits_for_its_deliveries_and_counts_those_it_leaves() {
             let due: Vec<String> =
                 redis.ask(&format!("ZRANGE {} 0 0 WITHSCORES", keys::keys().notify_due()));
             let (now_s, _): (u64, u64) = redis.ask("TIME");
-            let due_us: f64 = due.get(1)?.parse().ok()?;
-            Some((due_us as u64 / 1_000_000).saturating_sub(now_s))
+            let due_us: u64 = due.get(1)?.parse().ok()?;
+            Some((due_us / 1_000_000).saturating_sub(now_s))
         };
         wait_until("it is being delivered", || lease_s() > Some(30));
         supervisor.signal(Signal::SIGTERM);

@@ -4,6 +4,7 @@
 //! classified fails by its name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::thread;
 
 use hero::rpc::{Caller, Scope, code};
@@ -175,7 +176,6 @@ fn bases(method: &str, path: &[String]) -> Vec<Value> {
         }
         "graph.submit" => vec![json!({ "jobs": [node] })],
         "graph.retry" => vec![json!({ "id": OWN_GRAPH, "changes": { "a": {} } })],
-        "graph.wait" => vec![json!({ "wait": 0 })],
         "job.change_many" => {
             let ids = json!([OWN_JOB]);
             let edit = json!({ "change": "edit", "edit": { "priority": 2, "changes": {} } });
@@ -195,7 +195,7 @@ fn bases(method: &str, path: &[String]) -> Vec<Value> {
             let changes = json!({ "name": "copy", "script": "1", "context_id": null });
             vec![json!({ "id": OWN_JOB, "changes": changes })]
         }
-        "job.wait" => vec![json!({ "wait": 0 })],
+        "job.wait" | "graph.wait" => vec![json!({ "wait": 0 })],
         "job.tell" => vec![json!({ "event": "go" })],
         "job.file" => vec![json!({ "name": "a.txt" })],
         "session.run" => vec![json!({ "script": "1" })],
@@ -235,8 +235,7 @@ impl Place {
             at = if name == "[]" { &mut at[0] } else { &mut at[name.as_str()] };
         }
         at[last.as_str()] = match last.as_str() {
-            "ids" | "prerequisites" | "after_any" => json!([id]),
-            "after" => json!([id]),
+            "ids" | "prerequisites" | "after_any" | "after" => json!([id]),
             "prerequisite_names" => {
                 at["prerequisites"] = json!([id]);
                 json!({ "x": id })
@@ -661,7 +660,8 @@ impl Matrix<'_> {
     /// Calls a part of all, and returns what is wrong, and the places that somebody could use.
     fn check(&self, cells: &[Cell], part: usize) -> (Vec<String>, BTreeSet<usize>) {
         let (mut wrong, mut done) = (Vec::new(), BTreeSet::new());
-        let (mut calls, mut link) = (Calls::of(self.api, self.token), self.api.redis.link());
+        let mut caller = Calls::of(self.api, self.token);
+        let mut link = self.api.redis.link();
         let mut missing = BTreeMap::new();
         for cell in cells.iter().filter(|cell| cell.place % THREADS == part) {
             let place = &self.places[cell.place];
@@ -671,7 +671,7 @@ impl Matrix<'_> {
                     return String::new();
                 }
                 let none = whole("x-never-there");
-                told(&calls.call(&place.method, &place.naming(&none)), &none)
+                told(&caller.call(&place.method, &place.naming(&none)), &none)
             });
             let may_change = cell.life == Life::Deleted
                 || access(self.token, cell.owner) == Access::Changes && expected == Expected::Done;
@@ -685,7 +685,7 @@ impl Matrix<'_> {
                 all
             };
             let before = (!may_change).then(&mut read);
-            let answer = calls.call(&place.method, &place.naming(&cell.id));
+            let answer = caller.call(&place.method, &place.naming(&cell.id));
             let is_changed = before.is_some_and(|before| read() != before);
             match self.fault(cell, expected, (&answer, none)) {
                 _ if is_changed => wrong.push(self.shown(cell, "changes it", &answer, none)),
@@ -765,7 +765,9 @@ fn each_parameter_reaches_what_the_token_may_reach_and_no_more() {
     add_shared(&mut named);
     named.jobs.push(of_owner(OWN_JOB, OWN));
     for (of, owner) in OWNERS.into_iter().enumerate() {
-        LIVES.into_iter().for_each(|life| add_graph(&api, &shared("graph", of, life), life, owner));
+        for life in LIVES {
+            add_graph(&api, &shared("graph", of, life), life, owner);
+        }
     }
     store_graph(&api, OWN_GRAPH, OWN);
     let tokens = tokens();
@@ -796,8 +798,11 @@ fn each_parameter_reaches_what_the_token_may_reach_and_no_more() {
     }
 }
 
-/// The words of the channel of a script that name a job, and a line that asks by each.
-const WORDS: [(&str, fn(&str) -> Vec<Value>); 5] = [
+/// The lines by which a script asks for a job.
+type Asks = fn(&str) -> Vec<Value>;
+
+/// The words of the channel of a script that name a job, and lines that ask by each.
+const WORDS: [(&str, Asks); 5] = [
     ("inputs", |id| vec![json!({ "inputs": id })]),
     ("submit", |id| {
         let child = |member: &str, value: Value| json!({ "submit": { "type": "osis", "script": "1", member: value } });
@@ -839,10 +844,13 @@ fn words_of_a_script_reach_no_job_that_it_does_not_wait_for() {
             .iter()
             .flat_map(|id| WORDS.iter().flat_map(|(_, asks)| asks(id)).map(move |line| (id, line)))
             .collect();
-        let script: String = lines
-            .iter()
-            .map(|(_, line)| format!("printf '%s\\n' '{line}' >&$HERO_FD; read -r answer <&$HERO_FD_IN; echo \"$answer\"\n"))
-            .collect();
+        let mut script = String::new();
+        for (_, line) in &lines {
+            let _ = writeln!(
+                script,
+                "printf '%s\\n' '{line}' >&$HERO_FD; read -r answer <&$HERO_FD_IN; echo \"$answer\""
+            );
+        }
         let job = json!({ "script": script, "script_type": "bash", "group": "io" });
         let ran = Calls::of(&api, &token)
             .call("job.run", &json!({ "job": job, "wait": 30 }))

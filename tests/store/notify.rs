@@ -100,9 +100,9 @@ async fn message_is_taken_by_one_until_its_lease_is_over_and_in_bounded_numbers(
     let first = world.store.notify_take(2, HOUR).await.expect("taken");
     for message in &first {
         let due = keys::keys().notify_due();
-        let lease: f64 = world.redis.ask(&format!("ZSCORE {due} {}", message.id));
+        let lease: u64 = world.redis.ask(&format!("ZSCORE {due} {}", message.id));
         // Only a message that gathers events is due at a whole millisecond.
-        assert_eq!(lease % 1000.0, 1.0, "{}", message.id);
+        assert_eq!(lease % 1000, 1, "{}", message.id);
     }
     assert_eq!(first.len(), 2);
     let second = take(&world, Duration::from_millis(1)).await;

@@ -313,8 +313,8 @@ async fn events_that_a_job_has_not_read_at_its_end_are_noted() {
     }
     world.finish(&life, &id, Verdict::Finished { output: "1".into(), exit_code: None }).await;
     let notes: Vec<String> = world.redis.ask(&format!("LRANGE {} 0 -1", keys::keys().notes()));
-    let noted = "ended without having waited for what it was told: approved, paid";
-    assert_eq!(notes, [json!(["a", "osis", noted]).to_string()]);
+    let text = "ended without having waited for what it was told: approved, paid";
+    assert_eq!(notes, [json!(["a", "osis", text]).to_string()]);
 }
 
 #[tokio::test]

@@ -220,10 +220,10 @@ fn left_files(files: &Value, about: &mut Value) -> Option<Value> {
     if left.is_empty() {
         return None;
     }
-    let named = |file: &&Value| {
+    let with_size = |file: &&Value| {
         format!("{} ({} bytes)", file["name"].as_str().unwrap_or_default(), file["size"])
     };
-    let mut names: Vec<String> = left.iter().take(FILES_MAX).map(named).collect();
+    let mut names: Vec<String> = left.iter().take(FILES_MAX).map(with_size).collect();
     if left.len() > FILES_MAX {
         names.push(format!("{} more: job_files", left.len() - FILES_MAX));
     }

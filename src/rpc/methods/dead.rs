@@ -59,6 +59,6 @@ async fn change(
         context.needs(Scope::Admin, "dead.delete with all")?;
     }
     let filter = filter.with("dead", "true");
-    let filter = all.then(|| ListJobs { filter, rest: ListPlace { limit, cursor } });
+    let filter = all.then_some(ListJobs { filter, rest: ListPlace { limit, cursor } });
     job_many::change(context, ChangeMany::of_dead(by, ids, filter, dry_run), true).await
 }

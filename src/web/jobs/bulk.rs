@@ -99,13 +99,11 @@ async fn change_chosen(visit: &Visit, fields: &Fields, filter: &JobsQuery) -> Pa
         return ask(visit, verb, &chosen, filter).await;
     }
     let (said, next) = change_all(visit, verb, &chosen, filter).await?;
-    match next {
-        Some(next) => go_on(visit, verb, (&said, &next), filter).await,
-        None => {
-            let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
-            Ok(visit.done(&back, &said))
-        }
+    if let Some(next) = next {
+        return go_on(visit, verb, (&said, &next), filter).await;
     }
+    let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
+    Ok(visit.done(&back, &said))
 }
 
 /// Returns the filters of a form. A form with an unknown name is refused: it might change all jobs.
