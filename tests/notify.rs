@@ -67,6 +67,11 @@ impl Receiver {
         std::fs::write(self.folder.join("answer"), text).expect("written");
     }
 
+    /// Returns whether a request hangs, or has hung.
+    pub(crate) fn hangs(&self) -> bool {
+        self.folder.join("hangs").exists()
+    }
+
     /// Returns all that it has received, in order.
     pub(crate) fn received(&self) -> Vec<Value> {
         let entries = std::fs::read_dir(&self.folder).expect("a folder");

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_machine_has_is_told() {
+    fn more_than_the_machine_has_is_reported() {
         let small = MemoryCheck { jobs_bytes: 8 << 30, machine_bytes: 3 << 30 };
         assert!(small.line("u").contains("8GiB") && small.line("u").contains("which is less"));
         let large = MemoryCheck { jobs_bytes: 1 << 30, machine_bytes: 3 << 30 };

@@ -200,7 +200,7 @@ fn bulk_command_works_through_all_that_matches() {
 }
 
 #[test]
-fn flushed_redis_is_told_with_the_jobs_that_were_known() {
+fn flushed_redis_is_reported_with_the_jobs_that_were_known() {
     let redis = Redis::start();
     let site = Served::on(&redis);
     let hero = &site.hero;

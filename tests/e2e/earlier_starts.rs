@@ -34,7 +34,7 @@ fn actor_waits_for_the_presence_that_a_power_cut_has_left() {
 }
 
 #[test]
-fn clone_of_a_machine_is_told_as_one() {
+fn clone_of_a_machine_is_reported_as_one() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let presence = presence_of_dead(&hero, &redis);
@@ -46,7 +46,7 @@ fn clone_of_a_machine_is_told_as_one() {
 }
 
 #[test]
-fn redis_with_too_many_connections_is_told_as_that() {
+fn redis_with_too_many_connections_is_reported_as_that() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _held = redis.link();

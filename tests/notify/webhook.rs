@@ -94,6 +94,7 @@ fn supervisor_that_ends_waits_for_its_deliveries_and_counts_those_it_leaves() {
             Some((due_us / 1_000_000).saturating_sub(now_s))
         };
         wait_until("it is being delivered", || lease_s() > Some(30));
+        wait_until("the receiver has it", || receiver.hangs());
         supervisor.signal(Signal::SIGTERM);
         receiver.answers(answer);
         let done = supervisor.ends().code(0);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::requests::{Answer, send, signed_in};
+use super::requests::{Answer, own_origin, send, signed_in};
 use super::visitors::{OPERATOR, READER};
 use crate::support::{Hero, Redis, Served, keys, wait_until};
 
@@ -242,7 +242,7 @@ fn signed_in_at(site: &Served, path: &str) -> String {
         site,
         "POST",
         &format!("{path}/login"),
-        "",
+        &own_origin(site),
         &format!("token={}", site.token(OPERATOR)),
     );
     let cookie = answer.header("set-cookie").expect("a cookie");

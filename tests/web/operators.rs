@@ -54,7 +54,7 @@ fn operator_finds_the_failures_of_one_kind_of_yesterday_and_retries_them() {
         world.redis.set_field(&keys::job(id), "finished_at", &noon);
         world.redis.run(&format!("ZADD {failed} {noon_us} {id}"));
     }
-    browser.open(&world.site.at("/jobs?state=failed"));
+    browser.open(&world.site.at("/jobs?state=failed&ended_until=today"));
     choose(&browser, "ended_since", "yesterday");
     browser.waits_for("#headline", "2 found");
     browser.click("a[href*='by=error']");

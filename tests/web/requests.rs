@@ -65,7 +65,7 @@ pub(super) fn send_as(
 }
 
 /// The header by which a browser tells that a form is of this site.
-fn own_origin(site: &Served) -> String {
+pub(super) fn own_origin(site: &Served) -> String {
     format!("Origin: http://{}\r\n", site.address())
 }
 

@@ -284,15 +284,15 @@ fn list_of_jobs_obeys_its_filters_or_refuses_them() {
     let second = ids(&format!("/jobs?limit=1&cursor={next}"));
     assert!(second.len() == 1 && first["jobs"][0]["id"] != json!(second[0]), "{first}: {second:?}");
     for (path, field, reason) in [
-        ("/jobs?state=nosuch", "state", "state `nosuch` is not legal: created, "),
+        ("/jobs?state=nosuch", "status", "unknown state `nosuch`: expected waiting, "),
         ("/jobs.json?since=banana", "since", "`banana` is not a time: expected "),
         ("/jobs?ended_since=1x", "ended_since", "`1x` is not a time"),
-        ("/jobs.csv?state=nosuch", "state", "state `nosuch` is not legal"),
+        ("/jobs.csv?state=nosuch", "status", "unknown state `nosuch`: expected waiting, "),
         ("/jobs?limit=0", "limit", "`0` is not legal: a number from 1 to 10000"),
         (
-            "/jobs?status=failed",
-            "status",
-            "unknown parameter `status` in the address, which takes `state`, `q`, `type`",
+            "/jobs?nosuch=failed",
+            "nosuch",
+            "unknown parameter `nosuch` in the address, which takes ",
         ),
     ] {
         let refused = document(&get(&[], path));

@@ -28,6 +28,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         if answer()[0] == "hang":
+            open(os.path.join(FOLDER, "hangs"), "w").close()
             while answer()[0] == "hang":
                 time.sleep(0.05)
             self.close_connection = True
