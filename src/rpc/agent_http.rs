@@ -24,6 +24,7 @@ use super::json::{self, Sender};
 use super::request_trace::TRACE;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
+use super::socket::refused;
 use crate::proto::job::{BootId, TraceParent};
 use crate::proto::json_text::{readable, refuse_wide_integers};
 
@@ -83,7 +84,11 @@ pub(super) async fn call(
     }
     let (notices, _) = mpsc::channel(1);
     // A task of its own: the server stops waiting when the client goes away.
-    let result = tokio::spawn(call.answer(notices, method, params)).await.ok().flatten();
+    let answered = tokio::spawn(call.answer(notices, method, params));
+    let result = tokio::select! {
+        done = answered => done.ok().flatten(),
+        () = refused(service.clone(), sender.token.clone()) => Some(Err(json::revoked())),
+    };
     drop(reader);
     match result {
         Some(Ok(result)) => {

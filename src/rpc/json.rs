@@ -12,6 +12,7 @@ use super::login::PEER;
 use super::request_trace::TRACE;
 use super::rpc_error::{RpcError, code, shown};
 use super::service::ApiService;
+use super::socket::refused;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
@@ -249,7 +250,24 @@ pub(super) async fn call(
         return result;
     }
     let call = service.call(Arc::clone(caller), method, params);
-    PEER.scope(Arc::clone(&sender.peer), TRACE.scope(sender.trace.into(), call)).await
+    let call = PEER.scope(Arc::clone(&sender.peer), TRACE.scope(sender.trace.into(), call));
+    // A WebSocket ends with its token.
+    let Some(token) = sender.token.as_ref().filter(|_| sender.socket.is_none()) else {
+        return call.await;
+    };
+    // The calls of a batch before it may have waited for long.
+    if let Ok(None) = service.login().holder(token).await {
+        return Err(revoked());
+    }
+    tokio::select! {
+        result = call => result,
+        () = refused(service.clone(), Some(Arc::clone(token))) => Err(revoked()),
+    }
+}
+
+/// The error of a call whose token is not valid any more.
+pub(super) fn revoked() -> RpcError {
+    RpcError::new(code::UNAUTHENTICATED, "the token was revoked or has expired meanwhile")
 }
 
 /// The refusal of a caller that is not known.

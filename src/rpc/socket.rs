@@ -289,7 +289,7 @@ pub(super) async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
 }
 
 /// Waits until a token is not valid any more; without end for a caller that the kernel knows.
-async fn refused(service: ApiService, token: Option<Arc<str>>) {
+pub(super) async fn refused(service: ApiService, token: Option<Arc<str>>) {
     let Some(token) = token else { return std::future::pending().await };
     loop {
         tokio::time::sleep(CHECK).await;

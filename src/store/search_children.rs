@@ -6,10 +6,20 @@ use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{JobId, JobStatus};
 
 impl Shards {
-    /// Returns the jobs that the script of a job submitted, the latest first; `None` if the job is gone, so that nobody
-    /// knows them.
-    pub(super) async fn children_of(&self, parent: &str) -> Result<Option<Vec<JobId>>, StoreError> {
-        let (Ok(parent), Ok(store)) = (parent.parse(), self.of(parent)) else { return Ok(None) };
+    /// Returns the jobs that the script of a job submitted, the latest first; `None` if the job is gone or hidden from the
+    /// caller, who learns no difference, so that nobody knows them.
+    pub(super) async fn children_of(
+        &self,
+        parent: &str,
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<Option<Vec<JobId>>, StoreError> {
+        let (Ok(parent), Ok(store)) = (parent.parse::<JobId>(), self.of(parent)) else {
+            return Ok(None);
+        };
+        let summary = store.summaries(vec![parent.clone()]).await?;
+        if !summary.into_iter().flatten().any(|job| sees(&job)) {
+            return Ok(None);
+        }
         let job = store.job(&parent).await?.and_then(Result::ok);
         Ok(job.map(|job| job.children.into_iter().rev().collect()))
     }

@@ -313,7 +313,7 @@ impl Shards {
         };
         let range = search.range();
         let children = match search.parent() {
-            Some(parent) => self.children_of(parent).await?,
+            Some(parent) => self.children_of(parent, &sees).await?,
             None => None,
         };
         // Often the first jobs are those that are wanted.

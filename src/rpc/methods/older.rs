@@ -13,7 +13,7 @@ use super::job::{cleared, create, output_of, submitted_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, confirmed, page_size, patience};
 use crate::proto::job::{JobId, JobOutput, JobStatus};
-use crate::store::{Cursor, JobSummary, ListQuery};
+use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
 
 /// The maximum number of lines of a log that one call returns.
 const LOG_LINES_MAX: usize = 10_000;
@@ -244,9 +244,9 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, 
         cursor: given.cursor.map(|Spelled(cursor)| cursor),
         ..ListQuery::default()
     };
-    let page = context.client.list_jobs(&query).await?;
-    let sees = |job: &&JobSummary| Belongs::of_summary(job).is_within(&context.caller);
-    Ok(page.items.iter().filter(sees).map(|job| job.id.to_string()).collect())
+    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let found = context.client.find_jobs(&query, &JobSearch::default(), sees).await?;
+    Ok(found.items.iter().map(|job| job.id.to_string()).collect())
 }
 
 async fn stop_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {

@@ -47,7 +47,13 @@ pub(super) async fn stored_or_same(
         }
     };
     match context.visible(&id).await {
-        Ok(known) if is_repeated(&known, given) => Ok(StoredJob { id, is_new: false }),
+        // A token that submits alone learns nothing of a job of another, whose name it gives.
+        Ok(known)
+            if (context.reads() || known.spec.caller_id == context.caller.name)
+                && is_repeated(&known, given) =>
+        {
+            Ok(StoredJob { id, is_new: false })
+        }
         _ => Err(ClientError::IdTaken(id).into()),
     }
 }

@@ -156,6 +156,35 @@ fn request_says_its_version_and_its_headers_agree() {
     assert_eq!((unknown.status, error(&unknown)), (404, -32601));
 }
 
+#[test]
+fn revoked_token_ends_its_waits_and_the_rest_of_its_batch() {
+    let redis = Redis::start();
+    let api = Served::on(&redis);
+    let agent = token(&api, "agent", &["--scope", "read,submit"]);
+    let call = |id: u64, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let job = |id: &str| json!({ "job": { "id": id, "script": "1", "script_type": "osis" } });
+    // No actor runs them.
+    let batch = json!([
+        call(1, "job.submit", job("first")),
+        call(2, "job.wait", json!({ "id": "first", "wait": 3000 })),
+        call(3, "job.submit", job("later")),
+    ]);
+    let headers = [("authorization", agent.as_str())];
+    let answer = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| api.tcp().post("/rpc", &headers, &batch.to_string()).json());
+        wait_until("the batch runs", || redis.field(&keys::job("first"), "status").is_some());
+        api.hero.run(&["token", "revoke", "agent"]).code(0);
+        asked.join().expect("answered")
+    });
+    let code = |place: usize| answer[place]["error"]["code"].clone();
+    assert_eq!(
+        (&code(0), &code(1), &code(2)),
+        (&Value::Null, &json!(-32001), &json!(-32001)),
+        "{answer}"
+    );
+    assert_eq!(redis.field(&keys::job("later"), "status"), None, "it is not called");
+}
+
 const CLIENT: &str = r#"
 import asyncio, sys
 import httpx2
