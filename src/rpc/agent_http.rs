@@ -24,7 +24,6 @@ use super::json::{self, Sender};
 use super::request_trace::TRACE;
 use super::rpc_error::{RpcError, code};
 use super::service::ApiService;
-use super::socket::refused;
 use crate::proto::job::{BootId, TraceParent};
 use crate::proto::json_text::{readable, refuse_wide_integers};
 
@@ -87,7 +86,7 @@ pub(super) async fn call(
     let answered = tokio::spawn(call.answer(notices, method, params));
     let result = tokio::select! {
         done = answered => done.ok().flatten(),
-        () = refused(service.clone(), sender.token.clone()) => Some(Err(json::revoked())),
+        () = service.token_ends(sender.token.as_deref()) => Some(Err(json::revoked())),
     };
     drop(reader);
     match result {

@@ -12,7 +12,6 @@ use super::login::PEER;
 use super::request_trace::TRACE;
 use super::rpc_error::{RpcError, code, shown};
 use super::service::ApiService;
-use super::socket::refused;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
@@ -261,7 +260,7 @@ pub(super) async fn call(
     }
     tokio::select! {
         result = call => result,
-        () = refused(service.clone(), Some(Arc::clone(token))) => Err(revoked()),
+        () = service.token_ends(Some(token)) => Err(revoked()),
     }
 }
 

@@ -25,6 +25,8 @@ use crate::view::HealthRules;
 
 /// The maximum age of a reading of metrics that is served again.
 const METRICS_AGE_MAX: Duration = Duration::from_secs(1);
+/// The time between two checks of the token of a caller who waits.
+const TOKEN_CHECK: Duration = Duration::from_secs(5);
 
 /// The API without its transport. Cheap to clone.
 #[derive(Clone)]
@@ -94,6 +96,17 @@ impl ApiService {
     /// The login by a token.
     pub fn login(&self) -> &TokenLogin {
         &self.0.login
+    }
+
+    /// Waits until a token is not valid any more; without end for a caller that the kernel knows.
+    pub(super) async fn token_ends(&self, token: Option<&str>) {
+        let Some(token) = token else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(TOKEN_CHECK).await;
+            if let Ok(None) = self.0.login.holder(token).await {
+                return;
+            }
+        }
     }
 
     /// The things that subscriptions follow.

@@ -32,8 +32,6 @@ const UNREAD_BYTES_MAX: usize = 32 << 20;
 const NOTICES: usize = 1;
 /// The read buffer of each connection; it grows to the size of a message.
 const BUFFER_BYTES: usize = 4 << 10;
-/// The time between two checks of a token.
-const CHECK: Duration = Duration::from_secs(5);
 /// The time that a client has to take the reason of the end.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// The longest reason that a closing frame can have.
@@ -161,8 +159,8 @@ impl SocketServer {
     async fn run(&mut self, mut shutdown: watch::Receiver<Shutdown>) -> SocketEnd {
         let within = self.service.settings().client_timeout;
         let mut ticks = tokio::time::interval(within / 2);
-        let refused = refused(self.service.clone(), self.sender.token.clone());
-        let mut refused = std::pin::pin!(refused);
+        let (service, token) = (self.service.clone(), self.sender.token.clone());
+        let mut refused = std::pin::pin!(async move { service.token_ends(token.as_deref()).await });
         let size_max = usize::try_from(self.service.settings().body_size_max).unwrap_or(usize::MAX);
         loop {
             let is_busy =
@@ -286,17 +284,6 @@ impl SocketServer {
 /// Waits until the end is requested, or nobody can request it any more.
 pub(super) async fn requested(shutdown: &mut watch::Receiver<Shutdown>) {
     let _ = shutdown.wait_for(|asked| *asked > Shutdown::No).await;
-}
-
-/// Waits until a token is not valid any more; without end for a caller that the kernel knows.
-pub(super) async fn refused(service: ApiService, token: Option<Arc<str>>) {
-    let Some(token) = token else { return std::future::pending().await };
-    loop {
-        tokio::time::sleep(CHECK).await;
-        if let Ok(None) = service.login().holder(&token).await {
-            return;
-        }
-    }
 }
 
 /// Returns the end of a connection whose client sends what cannot be read.
