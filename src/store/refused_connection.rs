@@ -21,7 +21,8 @@ pub(super) async fn explained(
     place: &ConnectionAddr,
     address: &str,
 ) -> StoreError {
-    if !matches!(error, StoreError::Unreachable { .. }) {
+    // The crate may take these words for the answer to its login.
+    if !matches!(error, StoreError::Unreachable { .. }) && !error.is_login_refused() {
         return error;
     }
     let place = place.clone();
