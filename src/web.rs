@@ -102,7 +102,7 @@ fn routes(site: Site) -> Router {
         .route("/limits", get(limits::list))
         .route("/cron", get(cron::list))
         .route("/cron/{name}", get(cron::show).post(cron::change))
-        .route("/cron/{name}/history", get(cron::whole_history))
+        .route("/cron/{name}/history", get(cron::all_firings))
         .route("/cron/{name}/delete", get(cron::ask_delete))
         .route("/scripts", get(scripts::list))
         .route("/scripts/{name}", get(scripts::show).post(scripts::change))

@@ -86,7 +86,7 @@ impl Places {
 }
 
 impl Unknown {
-    /// Tells the oldest connection of the peer that has most of them to end.
+    /// Signals the oldest connection of the peer that has most of them to end.
     fn evict(&mut self) {
         let mut of_peer: HashMap<&str, usize> = HashMap::new();
         for (_, peer, _) in &self.open {

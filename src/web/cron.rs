@@ -257,7 +257,7 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
 }
 
 /// Shows all firings of a periodic job that are kept.
-pub(super) async fn whole_history(
+pub(super) async fn all_firings(
     visit: Visit,
     Path(name): Path<String>,
     PageQuery(NoParameters {}): PageQuery<NoParameters>,

@@ -18,7 +18,7 @@ use crate::support::keys;
 use crate::support::owners::{OWN, OWNERS, Owner, reaches};
 use crate::support::websocket::Socket;
 
-/// What a parameter names.
+/// The kind of thing that a parameter names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// A job, which the method reads, or changes.
@@ -280,7 +280,7 @@ impl Place {
     }
 }
 
-/// How far a token reaches.
+/// The access of a token to a job.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 enum Access {
     None,
@@ -288,7 +288,7 @@ enum Access {
     Changes,
 }
 
-/// The oracle: how far a token reaches a job of an owner.
+/// The oracle: the access of a token to a job of an owner.
 fn access(token: &Caller, owner: Owner) -> Access {
     let reads = token.scopes.has(Scope::Read);
     let of = |all| reaches(&token.name, all, &token.bounds, owner);
@@ -529,7 +529,7 @@ impl<'a> Calls<'a> {
 }
 
 /// Returns an answer as a text, without the id that the call named.
-fn told(answer: &Result<Value, Refusal>, id: &str) -> String {
+fn answer_text(answer: &Result<Value, Refusal>, id: &str) -> String {
     let text = match answer {
         Ok(result) => result.to_string(),
         Err(error) => format!("{} {error} {:?}", error.code, error.data),
@@ -671,7 +671,7 @@ impl Matrix<'_> {
                     return String::new();
                 }
                 let none = whole("x-never-there");
-                told(&caller.call(&place.method, &place.naming(&none)), &none)
+                answer_text(&caller.call(&place.method, &place.naming(&none)), &none)
             });
             let may_change = cell.life == Life::Deleted
                 || access(self.token, cell.owner) == Access::Changes && expected == Expected::Done;
@@ -713,7 +713,7 @@ impl Matrix<'_> {
         (answer, none): (&Result<Value, Refusal>, &String),
     ) -> Option<&'static str> {
         let place = &self.places[cell.place];
-        let said = told(answer, &cell.id);
+        let said = answer_text(answer, &cell.id);
         let code = answer.as_ref().err().map(|error| error.code);
         if code.is_some_and(|code| !self.documented[&place.method].0.contains(&i64::from(code))) {
             return Some("an error that its document does not name");
@@ -742,7 +742,7 @@ impl Matrix<'_> {
         answer: &Result<Value, Refusal>,
         none: &str,
     ) -> String {
-        let (place, said) = (self.places[cell.place].shown(), told(answer, &cell.id));
+        let (place, said) = (self.places[cell.place].shown(), answer_text(answer, &cell.id));
         let Cell { owner, life, .. } = cell;
         format!(
             "{place} for {owner:?}, {life:?}, by who {}: {fault}: {said}; for none: {none}",

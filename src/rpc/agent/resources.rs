@@ -1,12 +1,10 @@
 //! Resources of agents: a job, its log and its files, by their addresses.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::super::rpc_error::{RpcError, shown};
-use super::results::image_type;
+use super::results::{decoded, image_type};
 use super::{AgentServer, agent_code};
 
 /// Begins the addresses of resources.
@@ -103,7 +101,7 @@ pub(super) async fn read(server: &AgentServer, params: &Value) -> Result<Value, 
                     "its {size} bytes are too many; get_file reads it in parts"
                 )));
             };
-            let bytes = BASE64_STANDARD.decode(data).unwrap_or_default();
+            let bytes = decoded(data)?;
             let image = image_type(&bytes);
             match String::from_utf8(bytes) {
                 Ok(text) => json!({ "uri": uri, "mimeType": "text/plain", "text": text }),

@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
+use super::super::rpc_error::{RpcError, code};
+
 /// The bytes of the text of a result, unless the agent asks for more.
 pub(super) const TEXT_BYTES: usize = 32 << 10;
 /// Up to this size the values of a result are text and structured content, beyond it text alone.
@@ -59,6 +61,12 @@ pub(super) fn of_error(message: &str, structured: &Value) -> Value {
 /// Returns a value for structured content beside a text that has it; nothing if it is large.
 pub(super) fn repeated(value: &str) -> Option<&str> {
     (value.len() <= REPEATED_BYTES).then_some(value)
+}
+
+/// Returns the bytes of a text in Base64, as methods of the API answer.
+pub(super) fn decoded(base64: &str) -> Result<Vec<u8>, RpcError> {
+    let decoded = BASE64_STANDARD.decode(base64);
+    decoded.map_err(|error| RpcError::new(code::INTERNAL, format!("no Base64: {error}")))
 }
 
 /// Returns the start of a text of at most this many bytes, and the number of bytes after it.

@@ -1,14 +1,14 @@
 //! The output and files of a job, as an agent reads them: the result of a run, its output, and its files in parts.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::super::methods::found_file;
 use super::super::rpc_error::{RpcError, code};
 use super::AgentServer;
 use super::resources::{file_uri, mime_of};
-use super::results::{TEXT_BYTES, WrittenBytes, cut, repeated, result, tail, text};
+use super::results::{
+    TEXT_BYTES, WrittenBytes, cut, decoded, image_type, repeated, result, tail, text,
+};
 
 /// The most bytes of a file that one call returns.
 const PART_BYTES_MAX: u64 = 1 << 20;
@@ -74,15 +74,12 @@ pub(super) async fn file(
         None => large(server, (id, name), &part, size).await?,
     };
     let is_whole = bytes.len() as u64 == size;
-    let whole = WrittenBytes { size, offset: 0, part: &bytes, tool: "get_file" };
-    let own = if is_whole { part.of(&bytes) } else { &bytes };
-    let written = match whole.image() {
-        Some(_) if is_whole && part.offset == 0 => whole,
-        _ => WrittenBytes { size, offset: part.offset, part: own, tool: "get_file" },
-    };
+    let is_image = is_whole && part.offset == 0 && image_type(&bytes).is_some();
+    let own = if is_whole && !is_image { part.of(&bytes) } else { &bytes };
+    let written = WrittenBytes { size, offset: part.offset, part: own, tool: "get_file" };
     let mut about = json!({ "name": name, "size": size });
     let content = if let Some(content) = written.content() {
-        if let Some((_, next)) = written.text().filter(|_| written.image().is_none()) {
+        if let Some((_, next)) = written.text().filter(|_| !is_image) {
             about["offset"] = json!(written.offset);
             about["next"] = json!((next < size).then_some(next));
         }
@@ -146,11 +143,6 @@ fn bytes_of(found: &Value) -> Result<Vec<u8>, RpcError> {
         Some("base64") => decoded(output),
         _ => Ok(output.as_bytes().to_vec()),
     }
-}
-
-fn decoded(base64: &str) -> Result<Vec<u8>, RpcError> {
-    let decoded = BASE64_STANDARD.decode(base64);
-    decoded.map_err(|error| RpcError::new(code::INTERNAL, format!("no Base64: {error}")))
 }
 
 fn no_text(size: u64) -> String {

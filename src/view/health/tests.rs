@@ -74,9 +74,9 @@ fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
     let cases: [(Change<'_>, Severity, &str); 31] = [
         (
-            &|of| of.ids_without_hash = vec![("hero:q:work:type:osis".to_owned(), "a".to_owned())],
+            &|of| of.ids_without_hash = vec![("LIST".to_owned(), "a".to_owned())],
             Warning,
-            "programs pushed 1 id without a job within the last minute: a to hero:q:work:type:osis",
+            "programs pushed 1 id without a job within the last minute: a to LIST",
         ),
         (
             &|of| {
@@ -91,9 +91,9 @@ fn every_rule_has_its_severity_and_its_sentence() {
             "actor osis:default:1 on one was killed as memory ran out, before 2026-01-31T12:30:00Z",
         ),
         (
-            &|of| of.unserved = vec![("hero:work_queue:w1".to_owned(), Some(3))],
+            &|of| of.unserved = vec![("LIST".to_owned(), Some(3))],
             Warning,
-            "programs pushed to 1 list that nobody serves: hero:work_queue:w1 (3)",
+            "programs pushed to 1 list that nobody serves: LIST (3)",
         ),
         (
             &|of| of.failing_notifications = vec![failing_notification()],

@@ -183,7 +183,7 @@ fn at_least(number: u64, is_all: bool, noun: &str) -> String {
     format!("{begin}{}", things(number, noun))
 }
 
-/// Says how many are left, with a button that goes on.
+/// Shows the number of jobs that are left, with a button that goes on.
 async fn go_on(
     visit: &Visit,
     verb: Verb,

@@ -55,7 +55,7 @@ fn by_default(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn refused_process_is_told_with_each_bound_on_processes() {
+fn refused_process_names_each_bound_on_processes() {
     if !has_sandbox() {
         return;
     }
