@@ -1,7 +1,7 @@
 # The package as a file.
 
 lintian_is_silent() {
-    output=$(lintian --allow-root target/debian/hero_*.changes 2>&1) || true
+    output=$(lintian --allow-root "$(dirname "$deb")"/hero_*.changes 2>&1) || true
     [ -z "$output" ] || { echo "$output"; return 1; }
 }
 
@@ -25,7 +25,7 @@ holds_what_it_should() {
     is "$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-1" \
         dpkg-deb --field "$deb" Version
     has "$(dpkg-deb --field "$deb" Recommends)" "redis-server | valkey-server"
-    ls target/debian/hero-dbgsym_*.deb
+    ls "$(dirname "$deb")"/hero-dbgsym_*.deb
 }
 
 # The components of the program, each with its version, its licence and its checksum.
