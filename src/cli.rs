@@ -24,8 +24,6 @@ mod doctor;
 mod events;
 mod exec;
 mod explain;
-mod given;
-mod given_files;
 mod graph;
 mod input;
 mod job;
@@ -33,14 +31,12 @@ mod job_notes;
 mod job_options;
 mod key;
 mod limit;
-mod look;
 mod mcp;
-mod meant;
-mod meant_options;
 mod metrics;
 mod migrate;
 mod no_results;
 mod notify;
+mod option_suggestions;
 mod osis;
 mod output;
 mod plain_command;
@@ -49,7 +45,9 @@ mod published;
 mod queue;
 mod run_script;
 mod script;
+mod script_arguments;
 mod script_doc;
+mod script_files;
 mod scripts;
 mod sections;
 mod signing;
@@ -58,7 +56,9 @@ mod stats;
 mod status;
 mod submit;
 mod submit_span;
+mod suggestions;
 mod table;
+mod terminal_style;
 mod time;
 mod token;
 mod top;
@@ -123,7 +123,7 @@ struct Global {
     /// Colour the output: at a terminal, always or never; `NO_COLOR` has the effect of never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 902)]
     #[arg(hide_possible_values = true, value_enum)]
-    color: look::ColorChoice,
+    color: terminal_style::ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -195,14 +195,14 @@ impl Cli {
     /// programs have is answered with the command of Hero.
     pub fn of_args(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        let columns = look::help_columns();
+        let columns = terminal_style::help_columns();
         let mut command = command_groups::grouped(Self::command(), columns).term_width(columns);
         let parsed = command.try_get_matches_from_mut(&args);
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| {
             let mut error = error.format(&mut command);
-            meant::tell(&mut error, &args);
-            meant_options::tell(&mut error, &args);
+            suggestions::suggest(&mut error, &args);
+            option_suggestions::suggest(&mut error, &args);
             without_globals(&mut error);
             error
         })
@@ -324,8 +324,8 @@ impl Global {
     }
 
     /// The look of standard output.
-    fn look(&self) -> look::OutputLook {
-        look::OutputLook::of_output(self.color)
+    fn look(&self) -> terminal_style::TerminalStyle {
+        terminal_style::TerminalStyle::of_output(self.color)
     }
 
     fn client(&self) -> Result<Client, Error> {

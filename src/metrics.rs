@@ -14,7 +14,7 @@ use crate::config::MetricsConfig;
 use crate::proto::target::ScriptType;
 use crate::proto::times::TimeHistogram;
 use crate::store::{QueueState, RedisState, TypeState};
-use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth, ProblemKind};
+use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, Snapshot};
 use text::{Exposition, Kind};
 
 /// The counters of a type that are metrics of their own.
@@ -49,7 +49,7 @@ const STOPPED: &str = "failed_stopped";
 
 /// The state that is written as metrics.
 pub struct Metrics {
-    moment: Moment,
+    snapshot: Snapshot,
     health: NamespaceHealth,
     counters: BTreeMap<ScriptType, BTreeMap<String, u64>>,
     /// The number of attempts to deliver each notification, by their end, by `NAME STATE`.
@@ -70,8 +70,8 @@ impl Metrics {
         address: String,
         rules: &HealthRules,
     ) -> Result<Self, ClientError> {
-        let mut metrics = Self::of(Moment::read(client, address).await?, rules);
-        let states = &mut metrics.moment.types;
+        let mut metrics = Self::of(Snapshot::read(client, address).await?, rules);
+        let states = &mut metrics.snapshot.types;
         let used = |of: &ScriptType| states.iter().any(|state| state.script_type == *of);
         let unused: Vec<ScriptType> = rules.types.iter().filter(|of| !used(of)).cloned().collect();
         states.extend(unused.into_iter().map(TypeState::unused));
@@ -86,11 +86,11 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Judges a moment: each queue for itself, as an alert knows a problem again by its labels.
-    fn of(moment: Moment, rules: &HealthRules) -> Self {
+    /// Judges a snapshot: each queue for itself, as an alert knows a problem again by its labels.
+    fn of(snapshot: Snapshot, rules: &HealthRules) -> Self {
         Self {
-            health: NamespaceHealth::of_parts(&moment, rules),
-            moment,
+            health: NamespaceHealth::of_parts(&snapshot, rules),
+            snapshot,
             counters: BTreeMap::new(),
             notifications: BTreeMap::new(),
             dropped_spans: BTreeMap::new(),
@@ -100,7 +100,7 @@ impl Metrics {
     /// Writes them. The bounds of the configuration keep the number of samples small.
     pub fn text(&self, format: Format, bounds: &MetricsConfig) -> String {
         let mut text = Exposition::new(format);
-        let types: Vec<&TypeState> = self.moment.types.iter().take(bounds.types_max).collect();
+        let types: Vec<&TypeState> = self.snapshot.types.iter().take(bounds.types_max).collect();
         self.service(&mut text);
         self.problems(&mut text, bounds.queues_max);
         self.actors(&mut text, bounds.types_max);
@@ -110,17 +110,17 @@ impl Metrics {
         self.times(&mut text, &types);
         notifications::write(&mut text, &self.notifications, bounds.queues_max);
         self.spans(&mut text);
-        crons::write(&mut text, &self.moment, bounds.queues_max);
-        brokers::write(&mut text, &self.moment, bounds.queues_max);
+        crons::write(&mut text, &self.snapshot, bounds.queues_max);
+        brokers::write(&mut text, &self.snapshot, bounds.queues_max);
         text.finish()
     }
 
     fn service(&self, text: &mut Exposition) {
         text.metric("hero_build_info", Kind::Gauge, "The version of Hero; always 1.");
         text.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-        let supervisors = self.moment.supervisors.len() as u64;
+        let supervisors = self.snapshot.supervisors.len() as u64;
         gauge(text, "hero_supervisors", "Live supervisors.", supervisors);
-        let servers = self.moment.servers();
+        let servers = self.snapshot.servers();
         let mut of_redis = |name, help, value: fn(&RedisState) -> Option<u64>| {
             let values = servers.iter().filter_map(|(shard, redis)| Some((*shard, value(redis)?)));
             for (number, (shard, value)) in values.enumerate() {
@@ -175,7 +175,7 @@ impl Metrics {
     }
 
     fn actors(&self, text: &mut Exposition, types_max: usize) {
-        let actors = || self.moment.actor_counts.iter().take(types_max);
+        let actors = || self.snapshot.actor_counts.iter().take(types_max);
         text.metric("hero_actors", Kind::Gauge, "Live actors by state.");
         for (script_type, count) in actors() {
             let states = [
@@ -195,7 +195,7 @@ impl Metrics {
 
     /// The longest queues one by one, and the others together.
     fn queues(&self, text: &mut Exposition, queues_max: usize) {
-        let mut queues: Vec<&(QueueState, u64)> = self.moment.queues.iter().collect();
+        let mut queues: Vec<&(QueueState, u64)> = self.snapshot.queues.iter().collect();
         queues.sort_by_key(|(state, _)| std::cmp::Reverse(state.depth + state.held));
         let (shown, others) = queues.split_at(queues.len().min(queues_max));
         let names: Vec<String> = shown.iter().map(|(state, _)| state.queue.to_string()).collect();
@@ -306,22 +306,22 @@ mod tests {
 
     use super::*;
     use crate::store::LastHour;
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
     /// The metrics of queues that nobody serves and whose first jobs wait for long, beside a dead letter.
     fn metrics_of(queues: usize, queues_max: usize) -> String {
-        let mut moment = moment();
-        let (mut state, _) = moment.queues[0].clone();
+        let mut snapshot = healthy_snapshot();
+        let (mut state, _) = snapshot.queues[0].clone();
         state.oldest_wait = Some(Duration::from_mins(6));
-        moment.queues = vec![(state, 0); queues];
-        for (place, (state, _)) in moment.queues.iter_mut().enumerate() {
+        snapshot.queues = vec![(state, 0); queues];
+        for (place, (state, _)) in snapshot.queues.iter_mut().enumerate() {
             state.queue = format!("type:osis:group:g{place}").parse().expect("legal");
         }
         let since = Duration::from_hours(1);
-        moment.types[0].hour = Some(LastHour { finished: 0, failed: 0, dead: 1, since });
-        moment.types[0].dead = 1;
+        snapshot.types[0].hour = Some(LastHour { finished: 0, failed: 0, dead: 1, since });
+        snapshot.types[0].dead = 1;
         let bounds = MetricsConfig { queues_max, ..MetricsConfig::default() };
-        Metrics::of(moment, &HealthRules::default()).text(Format::Classic, &bounds)
+        Metrics::of(snapshot, &HealthRules::default()).text(Format::Classic, &bounds)
     }
 
     #[test]

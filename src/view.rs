@@ -1,14 +1,14 @@
-//! Reading: one moment of a namespace, what is wrong at it, and the fields of jobs. The command line, the page, the API
+//! Reading: a snapshot of a namespace, what is wrong at it, and the fields of jobs. The command line, the page, the API
 //! and the metrics only format what stands here.
 
 pub mod health;
 mod minutes;
-pub(crate) mod moment;
+pub(crate) mod snapshot;
 mod start;
 
 pub use health::{
     HealthRules, HealthState, NamespaceHealth, Problem, ProblemKind, Severity, Subject,
 };
 pub use minutes::Minute;
-pub use moment::{ActorCount, LatestJobs, Moment, counted};
+pub use snapshot::{ActorCount, LatestJobs, Snapshot, counted};
 pub use start::{has_systemd, start_of};

@@ -6,7 +6,6 @@
 mod actors;
 mod assets;
 mod audit;
-mod bonds;
 mod brokers;
 mod cookie;
 mod cron;
@@ -32,6 +31,7 @@ mod parts;
 mod queues;
 mod records;
 mod refused;
+mod relations;
 mod scripts;
 mod session;
 mod site;

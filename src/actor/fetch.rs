@@ -2,24 +2,24 @@
 //! threads, and records how they ended. It waits only when its queues are empty.
 //!
 //! Each part has its own state and returns [`Action`]s, which the loop applies. At most one claim,
-//! one record of ends, one of log lines, one errand and one wait are under way; all but the wait
+//! one record of ends, one of log lines, one background call and one wait are under way; all but the wait
 //! share a connection and go out in one write when they are due together.
 
 mod action;
+mod background_calls;
 mod children;
 mod claiming;
 mod draining;
 mod ending;
-mod errands;
 mod held_replies;
 mod inputs;
 mod jobs;
-mod keeping;
 mod legacy;
 mod outcomes;
 mod pending;
 mod recording;
 mod retry;
+mod script_requests;
 mod sharing;
 mod slots;
 mod timer;
@@ -42,11 +42,11 @@ use crate::engine::StopReason;
 use crate::proto::job::JobId;
 use crate::proto::message::Control;
 use crate::proto::report::Shutdown;
-use crate::store::{Attempt, GivenBack, START_PATIENCE};
+use crate::store::{Attempt, ReturnedAttempt, START_PATIENCE};
 use action::Action;
+use background_calls::{BackgroundCall, BackgroundCalls, CallResult, Done};
 use claiming::Claiming;
 use draining::Draining;
-use errands::{Done, Errand, ErrandEnd, Errands};
 use inputs::ReadInputs;
 use jobs::Jobs;
 use legacy::LegacyWatch;
@@ -68,7 +68,7 @@ pub(super) struct Fetch {
     claiming: Claiming,
     recording: Recording,
     waiting: QueueWait,
-    errands: Errands,
+    calls: BackgroundCalls,
     draining: Draining,
     legacy: LegacyWatch,
     retry: Retry,
@@ -91,7 +91,7 @@ impl Fetch {
             claiming: Claiming::new(boot),
             recording: Recording::new(boot),
             waiting: QueueWait::new(&boot.store),
-            errands: Errands::default(),
+            calls: BackgroundCalls::default(),
             draining: Draining::default(),
             legacy: LegacyWatch::start(&boot.store, &jobs.slots),
             retry: Retry::new(boot),
@@ -135,10 +135,10 @@ impl Fetch {
                     let actions = self.waiting.done(end, &mut self.jobs.slots);
                     self.apply_all(actions);
                 }
-                end = self.errands.next() => self.on_errand(end),
-                (actor, list) = self.legacy.next() => self.errands.adopt(actor, vec![list]),
+                end = self.calls.next() => self.on_errand(end),
+                (actor, list) = self.legacy.next() => self.calls.adopt(actor, vec![list]),
                 () = self.jobs.log_written.notified() => self.recording.log_written(),
-                () = self.jobs.asked.notified() => self.errands.keep(self.jobs.take_asked()),
+                () = self.jobs.asked.notified() => self.calls.keep(self.jobs.take_asked()),
                 () = sleep, if timer.is_some() => {}
                 _ = shutdown.changed() => {}
                 () = self.boot.health.overload_changed.notified() => {}
@@ -167,7 +167,7 @@ impl Fetch {
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
         // Never beside a claim, which could take later jobs of a queue first.
         if !self.claiming.is_claiming() {
-            self.errands.give_back(self.jobs.take_waiting(now, false));
+            self.calls.give_back(self.jobs.take_waiting(now, false));
         }
         // Before the next record, which it would have to wait for.
         self.claiming.begin_comparison(now, self.recording.is_recording());
@@ -176,7 +176,7 @@ impl Fetch {
         }
         self.recording.begin_flush(now, &self.jobs.running);
         self.recording.replies.begin();
-        if !self.recording.is_backed_up() && !self.errands.gives_back() {
+        if !self.recording.is_backed_up() && !self.calls.gives_back() {
             self.claiming.begin(&mut self.jobs, &self.settings);
         }
         self.ask_for_tasks(now);
@@ -185,12 +185,12 @@ impl Fetch {
             &self.jobs.slots,
             self.claiming.is_claiming(),
             self.draining.has_begun(),
-            self.errands.is_full(),
+            self.calls.is_full(),
         );
         self.apply_all(wake);
         self.legacy.update(&self.jobs.slots);
         // Last, since the others may have queued one.
-        self.errands.begin(&self.boot, self.recording.is_flushing());
+        self.calls.begin(&self.boot, self.recording.is_flushing());
     }
 
     fn apply_all(&mut self, actions: impl IntoIterator<Item = Action>) {
@@ -209,7 +209,7 @@ impl Fetch {
                 self.jobs.drain();
             }
             Action::StopAll => {
-                self.errands.give_back(self.jobs.take_waiting(Instant::now(), true));
+                self.calls.give_back(self.jobs.take_waiting(Instant::now(), true));
                 let jobs = self.jobs.running.len();
                 info!(
                     jobs,
@@ -217,10 +217,10 @@ impl Fetch {
                 );
                 self.jobs.stop_all(StopReason::Shutdown);
             }
-            Action::Adopt(actor, lists) => self.errands.adopt(actor, lists),
+            Action::Adopt(actor, lists) => self.calls.adopt(actor, lists),
             Action::ReportStopping => self.report_stopping(),
-            Action::Do(errand) => self.errands.push(errand),
-            Action::DoFirst(errand) => self.errands.push_first(errand),
+            Action::Do(call) => self.calls.push(call),
+            Action::DoFirst(call) => self.calls.push_first(call),
             Action::RedisAnswered => self.retry.answered(),
             Action::RedisFailed(doing, error) => self.retry.failed(doing, &error),
             Action::LeaseLost => self.boot.health.lease_lost.notify_one(),
@@ -233,8 +233,9 @@ impl Fetch {
         // The shutdown gave the others back while this one was being claimed.
         if self.draining.gives_back() && attempt.job.is_ok() {
             let queue = Some(attempt.queue);
-            let back = GivenBack { id, claimed_at, queue, has_begun: false, has_crashed: false };
-            return self.errands.push(Errand::GiveBack(vec![back]));
+            let back =
+                ReturnedAttempt { id, claimed_at, queue, has_begun: false, has_crashed: false };
+            return self.calls.push(BackgroundCall::GiveBack(vec![back]));
         }
         if let Some(end) = attempt.job.as_ref().ok().and_then(verdict::expired) {
             let script_type = self.jobs.slots[actor].id.script_type.clone();
@@ -260,8 +261,8 @@ impl Fetch {
         self.recording.add((id, claimed_at), script_type, end, &log);
     }
 
-    fn on_errand(&mut self, end: ErrandEnd) {
-        match self.errands.done(end) {
+    fn on_errand(&mut self, end: CallResult) {
+        match self.calls.done(end) {
             Ok(done) => {
                 match done {
                     Done::Finished => {}
@@ -283,7 +284,7 @@ impl Fetch {
                 }
                 self.retry.answered();
             }
-            Err(error) => self.retry.failed("doing an errand", &error),
+            Err(error) => self.retry.failed("doing a background call", &error),
         }
     }
 
@@ -295,7 +296,7 @@ impl Fetch {
             Ok(Control::Stop(job)) if self.jobs.stop(&job) => {
                 info!(job_id = %job, "stops job {job} on request");
             }
-            Ok(Control::Stop(job)) => self.errands.push(Errand::PassOnStop(job)),
+            Ok(Control::Stop(job)) => self.calls.push(BackgroundCall::PassOnStop(job)),
             Ok(Control::Call(job)) => self.jobs.call_came(&job),
             Ok(Control::Drain) => {
                 if self.boot.process.drain(actor, true) {
@@ -321,7 +322,9 @@ impl Fetch {
                 });
             }
             Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
-            Ok(Control::Ping { reply_to: Some(list) }) => self.errands.push(Errand::Pong(list)),
+            Ok(Control::Ping { reply_to: Some(list) }) => {
+                self.calls.push(BackgroundCall::Pong(list))
+            }
             Ok(Control::Ping { reply_to: None }) => {
                 info!(actor = %id, "is live: answers a ping that names no list");
             }
@@ -337,9 +340,9 @@ impl Fetch {
                 Err(error) => debug!("{error}"),
             }
         }
-        while self.errands.left() > 0 && !self.retry.is_waiting(Instant::now()) {
-            self.errands.begin(&self.boot, self.recording.is_flushing());
-            let end = self.errands.next().await;
+        while self.calls.left() > 0 && !self.retry.is_waiting(Instant::now()) {
+            self.calls.begin(&self.boot, self.recording.is_flushing());
+            let end = self.calls.next().await;
             self.on_errand(end);
         }
     }

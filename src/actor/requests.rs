@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::engine::{Answers, Cancel, RequestKind, ScriptRequest, StopReason};
 use crate::proto::job::{
-    AskedCall, AskedOutput, JobId, KeptState, NewChildren, SessionAnswer, SessionCall,
+    AskedCall, AskedOutput, Checkpoint, JobId, NewChildren, SessionAnswer, SessionCall,
     end_for_script,
 };
 
@@ -76,7 +76,7 @@ pub(super) struct AskedChildren {
 #[derive(Debug)]
 pub(super) enum AskedKind {
     /// Keep this state.
-    Keep(KeptState),
+    Keep(Checkpoint),
     /// Submit these jobs.
     Submit(AskedChildren),
     /// Read the output of this job.
@@ -368,7 +368,7 @@ mod tests {
 
     fn ask(requests: &Requests, answers: &Arc<Recorded>, json: Result<&str, &str>) {
         let asked =
-            json.map_err(str::to_owned).and_then(KeptState::of_json).map(RequestKind::State);
+            json.map_err(str::to_owned).and_then(Checkpoint::of_json).map(RequestKind::State);
         let answers = Arc::clone(answers) as Arc<dyn Answers>;
         requests.add(ScriptRequest { asked, answers }, |state| state.replace("hunter2", "***"));
     }
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_for_calls_that_lie_are_refused_and_the_end_of_calls_is_told() {
+    fn requests_for_calls_that_lie_are_refused_and_the_end_of_calls_is_reported() {
         let (requests, answers) = (Requests::default(), Arc::new(Recorded::default()));
         let said = |text: &str| Err(text.to_owned());
         ask_for_call(&requests, &answers, "null");

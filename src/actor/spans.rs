@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::job_log_lines::waited;
 use super::running_job::RunningJob;
-use super::story::waited;
 use super::traced_attempt::TracedAttempt;
 use crate::engine::Failure;
 use crate::proto::target::ActorId;

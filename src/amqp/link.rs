@@ -4,8 +4,8 @@
 mod consume;
 mod declare;
 mod error;
+mod frame_repair;
 mod management;
-mod mend;
 mod publish;
 mod stream;
 mod wire;
@@ -26,7 +26,7 @@ use super::message::Properties;
 use crate::config::AmqpConfig;
 use consume::Unacknowledged;
 use publish::Publisher;
-use wire::{Way, Wire};
+use wire::{BrokerAddress, Wire};
 
 /// The two connections of one process. Cheap to clone.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Link {
     /// # Errors
     /// [`LinkError::Settings`].
     pub fn open(config: &AmqpConfig, name: &str) -> Result<Self, LinkError> {
-        let way = Arc::new(Way::of(config)?);
+        let way = Arc::new(BrokerAddress::of(config)?);
         let wire = |purpose: &str| Wire::new(Arc::clone(&way), format!("hero {name} {purpose}"));
         let publisher = Arc::new(Publisher::new(wire("publishes")));
         Ok(Self { publisher, consuming: Arc::new(wire("consumes")) })

@@ -6,7 +6,7 @@ mod record;
 mod spool;
 
 pub use query::RecordQuery;
-pub use record::{Beside, LEVELS, LogRecord};
+pub use record::{LEVELS, LogRecord, RecordProperties};
 pub use spool::{Spool, SpoolBatch};
 
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl LogCollection {
         &self,
         operation: &str,
         data: &Value,
-        beside: Beside<'_>,
+        beside: RecordProperties<'_>,
     ) -> Result<Value, MessageFailure> {
         match operation {
             "write" => {

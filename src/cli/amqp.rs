@@ -2,9 +2,9 @@
 
 mod dlq;
 mod logs;
-mod look;
+mod topology;
 
-pub(super) use look::broker_lines;
+pub(super) use topology::broker_lines;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) enum AmqpCommand {
     /// Show the queues of every node: their keys, messages and consumers
     #[command(after_help = "Example:\n  hero amqp topology")]
     Topology,
-    Status(look::AmqpStatus),
+    Status(topology::AmqpStatus),
     /// Compare the existing queues with the configured ones
     #[command(after_help = "Example:\n  hero amqp check\n\n\
                             A queue that does not exist is no fault, as its broker declares it, unless its \
@@ -102,9 +102,9 @@ impl AmqpCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
             Self::Publish(publish) => return publish.run(global).await,
-            Self::Topology => look::topology(global).await?,
+            Self::Topology => topology::topology(global).await?,
             Self::Status(status) => return status.run(global).await,
-            Self::Check => return look::check(global).await,
+            Self::Check => return topology::check(global).await,
             Self::Dlq(dlq) => dlq.run(global).await?,
             Self::Shutdown(shutdown) => shutdown.run(global).await?,
             Self::DeleteQueue(delete) => delete.run(global).await?,

@@ -15,9 +15,9 @@ use super::cron_edit::{Add, Edit, delete};
 use super::cron_firings::{LATE_MAX_S, firing_table, with_offset, zone_of};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
-use super::look::OutputLook;
 use super::no_results::NoResults;
 use super::table::{TextTable, first_line};
+use super::terminal_style::TerminalStyle;
 use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
@@ -166,7 +166,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
 }
 
 /// Returns a periodic job as lines, and its firings as tables, in its own time zone.
-fn readable(found: &PeriodicJobHistoryDocument, look: OutputLook) -> String {
+fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     let (job, zone) = (&found.job, zone_of(&found.job));
     let mut state = if job.enabled { "enabled".to_owned() } else { disabled(job) };
     if let Some(why) = &job.not_in_force {

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::author::user;
 use super::cron_firings::zone_of;
-use super::given::Given;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
+use super::script_arguments::ScriptArguments;
 use super::time::wall_clock;
 use super::{Global, job_notes, output};
 use crate::client::{Client, PeriodicJobHistoryDocument};
@@ -88,7 +88,7 @@ struct CronOptions {
     #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
-    given: Given,
+    given: ScriptArguments,
     #[command(flatten)]
     refused: NoFiles,
 }

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::check::{availability, said};
-use super::stage::{Kept, Stage, StageFolder, unavailable};
+use super::stage::{KeptFolder, Stage, StageFolder, unavailable};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, EngineKind};
@@ -50,7 +50,7 @@ pub(super) struct Dev {
 /// Returns true for the configuration of a `hero dev --keep`. The variable in a shell that works with one names it:
 /// another `hero dev` would take over the folders, the periodic jobs and the notifications of the first.
 pub(super) fn is_of_stage(file: &Path) -> bool {
-    let is_kept = file.parent().is_some_and(Kept::is_folder);
+    let is_kept = file.parent().is_some_and(KeptFolder::is_folder);
     if is_kept {
         output::note(&format!(
             "HERO_CONFIG names the configuration of another hero dev, {}: not taken; --config takes it",
@@ -100,7 +100,7 @@ impl Dev {
 
     async fn place(&self, global: &Global, config: &Config) -> Result<StageFolder, Error> {
         let Some(dir) = &self.keep else { return StageFolder::temporary() };
-        let kept = Kept::take(dir, Stage::end_max(config)).await?;
+        let kept = KeptFolder::take(dir, Stage::end_max(config)).await?;
         let real = |file: &Path| file.canonicalize().ok();
         let own = real(&kept.config_file());
         let is_named = global.named_file().is_some_and(|named| own.is_none() || real(named) != own);

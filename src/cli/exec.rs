@@ -19,7 +19,7 @@ use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
 use crate::proto::pauses::PauseRule;
-use crate::store::Hindrance;
+use crate::store::Blocker;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
 pub(super) const SIGNALLED: u8 = 128;
@@ -158,33 +158,33 @@ fn code_of(job: &Job) -> u8 {
 }
 
 /// Reports why a job does not start: after a while, and when the reason changes.
-async fn report_hindrances(client: &Client, id: &JobId) -> Infallible {
+async fn report_blockers(client: &Client, id: &JobId) -> Infallible {
     let mut reported = None;
     loop {
         tokio::time::sleep(HINDRANCE_CHECK).await;
         // The wait itself reports a lost connection.
-        let hindrance = client.hindrance(id).await.unwrap_or_default();
-        let Some(hindrance) = hindrance.filter(|found| reported.as_ref() != Some(found)) else {
+        let blocker = client.blocker(id).await.unwrap_or_default();
+        let Some(blocker) = blocker.filter(|found| reported.as_ref() != Some(found)) else {
             continue;
         };
-        report_hindrance(id, &hindrance);
-        reported = Some(hindrance);
+        report_blocker(id, &blocker);
+        reported = Some(blocker);
     }
 }
 
 /// Tells a person why a job does not start.
-pub(super) fn report_hindrance(id: &JobId, hindrance: &Hindrance) {
-    let reason = match hindrance {
-        Hindrance::Limit(limit) => format!("a slot in the limit {limit}: hero limit list"),
-        Hindrance::Pause(queue, rule) => {
+pub(super) fn report_blocker(id: &JobId, blocker: &Blocker) {
+    let reason = match blocker {
+        Blocker::Limit(limit) => format!("a slot in the limit {limit}: hero limit list"),
+        Blocker::Pause(queue, rule) => {
             let resume = rule.as_ref().map(PauseRule::resume);
             let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
             format!("its queue, which is paused: {resume}")
         }
-        Hindrance::NoActor(queue) => {
+        Blocker::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")
         }
-        Hindrance::Wait(wait) => match &wait.event {
+        Blocker::Wait(wait) => match &wait.event {
             Some(event) => format!("{}: hero job tell {id} {event}", wait.words()),
             None => wait.words(),
         },
@@ -232,7 +232,7 @@ pub(super) async fn awaited(
     let mut interrupts = Interrupts::listen()?;
     let ended = tokio::select! {
         ended = end(client, job, view.as_mut(), patience) => ended,
-        never = report_hindrances(client, id) => match never {},
+        never = report_blockers(client, id) => match never {},
         signal = interrupts.next() => {
             drop(view);
             output::note(&format!(
@@ -247,9 +247,9 @@ pub(super) async fn awaited(
     // Who gives up early has not been told yet why the job does not start.
     if matches!(ended, Err(ClientError::GaveUp { .. }))
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
-        && let Ok(Some(hindrance)) = client.hindrance(id).await
+        && let Ok(Some(blocker)) = client.blocker(id).await
     {
-        report_hindrance(id, &hindrance);
+        report_blocker(id, &blocker);
     }
     Ok(Awaited::Ended(ended.map_err(|error| match error {
         ClientError::JobFailed { id, error } => {

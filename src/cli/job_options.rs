@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::given::Given;
-use super::given_files::GivenFiles;
+use super::script_arguments::ScriptArguments;
+use super::script_files::InputFiles;
 use super::input::bad;
 use super::plain_command;
 use super::script::ScriptSource;
@@ -72,7 +72,7 @@ pub(super) struct FurtherOptions {
     #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
-    given: Given,
+    given: ScriptArguments,
     #[command(flatten)]
     delay: DelayOption,
     /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
@@ -80,7 +80,7 @@ pub(super) struct FurtherOptions {
     #[arg(requires = "at", help_heading = WHEN)]
     timezone: Option<TimeZone>,
     #[command(flatten)]
-    files: GivenFiles,
+    files: InputFiles,
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
     #[arg(long, help_heading = WHAT)]
     check: bool,
@@ -111,7 +111,7 @@ impl JobOptions {
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
         let words = words.filter(|word| !["id", "name", "notify"].contains(word));
-        words.chain(Given::IDS).chain(GivenFiles::IDS).chain(["delay", "timezone"])
+        words.chain(ScriptArguments::IDS).chain(InputFiles::IDS).chain(["delay", "timezone"])
     }
 
     /// The options of a job of a published script.

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::Global;
-use super::look::OutputLook;
 use super::table::TextTable;
+use super::terminal_style::TerminalStyle;
 use super::time::brief;
 use crate::client::blockers;
 use crate::config::{LegacyQueue, Migration, parse_duration};
@@ -76,7 +76,7 @@ impl MigrationReport {
         }
     }
 
-    fn text(&self, look: OutputLook) -> String {
+    fn text(&self, look: TerminalStyle) -> String {
         let mut text = String::new();
         for table in [self.queue_table(), self.circle_table(), self.other_table()] {
             if !table.is_empty() {
@@ -191,7 +191,7 @@ mod tests {
             blockers: Vec::new(),
         };
         assert_eq!(
-            report.text(OutputLook::PLAIN),
+            report.text(TerminalStyle::PLAIN),
             "next phase: none: no legacy queue is configured\n"
         );
         assert_eq!(report.document()["safe"], false);

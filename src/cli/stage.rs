@@ -3,12 +3,12 @@
 
 mod child;
 mod folder;
-mod kept;
+mod kept_folder;
 mod restart;
 
 pub(super) use child::StageChild;
 pub(super) use folder::stage_of;
-pub(super) use kept::Kept;
+pub(super) use kept_folder::KeptFolder;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -39,7 +39,7 @@ pub(super) enum StageFolder {
     /// Removed at the end.
     Temporary(TempDir),
     /// Kept for the next run in it; true if the caller named the configuration.
-    Kept(Kept, bool),
+    Kept(KeptFolder, bool),
 }
 
 impl StageFolder {

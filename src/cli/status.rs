@@ -13,7 +13,7 @@ use super::amqp::broker_lines;
 use super::doctor::not_running;
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
-use crate::view::{HealthRules, Moment, NamespaceHealth, Severity};
+use crate::view::{HealthRules, NamespaceHealth, Severity, Snapshot};
 use verdict::CheckVerdict;
 
 /// Show supervisors, actors, queues, jobs and Redis; or check them for monitoring
@@ -38,16 +38,16 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
-            Ok((moment, rules)) if self.check => {
-                checked(global, &moment, &CheckVerdict::of(&moment, &rules))
+            Ok((snapshot, rules)) if self.check => {
+                checked(global, &snapshot, &CheckVerdict::of(&snapshot, &rules))
             }
-            Ok((moment, rules)) => {
+            Ok((snapshot, rules)) => {
                 global.print(
-                    || document::of(&moment),
+                    || document::of(&snapshot),
                     || {
                         let tables =
-                            tables::of(&moment, wrong(&moment, &rules, global), global.look());
-                        format!("{tables}{}", broker_lines(&moment.brokers))
+                            tables::of(&snapshot, wrong(&snapshot, &rules, global), global.look());
+                        format!("{tables}{}", broker_lines(&snapshot.brokers))
                     },
                 )?;
                 Ok(ExitCode::SUCCESS)
@@ -59,8 +59,8 @@ impl Status {
 }
 
 /// Returns what is wrong, the worst first, and the units of this machine that do not run; empty if all is well.
-fn wrong(moment: &Moment, rules: &HealthRules, global: &Global) -> String {
-    let health = NamespaceHealth::of(moment, rules);
+fn wrong(snapshot: &Snapshot, rules: &HealthRules, global: &Global) -> String {
+    let health = NamespaceHealth::of(snapshot, rules);
     let told = health.wrong().map(|problem| {
         let word = if problem.severity == Severity::Critical { "WRONG" } else { "LOOK" };
         tables::wrapped(word, &problem.text)
@@ -71,18 +71,18 @@ fn wrong(moment: &Moment, rules: &HealthRules, global: &Global) -> String {
 }
 
 /// Reads the state, and the rules that judge it.
-fn look(global: &Global) -> Result<(Moment, HealthRules), Error> {
+fn look(global: &Global) -> Result<(Snapshot, HealthRules), Error> {
     let config = global.config()?;
     let client = global.client()?;
     let address = config.redis.redacted_url();
     let read = async {
-        match Moment::read(&client, address).await {
-            Ok(moment) => Ok(moment),
+        match Snapshot::read(&client, address).await {
+            Ok(snapshot) => Ok(snapshot),
             Err(error) => Err(named(&client, config.redis.shards, error).await),
         }
     };
-    let moment = super::block_on(read)?;
-    Ok((moment, HealthRules::from(config)))
+    let snapshot = super::block_on(read)?;
+    Ok((snapshot, HealthRules::from(config)))
 }
 
 /// Names the shards that are away in an error, if others are there.
@@ -99,10 +99,14 @@ async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
 }
 
 /// Prints the verdict, and returns its exit code.
-fn checked(global: &Global, moment: &Moment, verdict: &CheckVerdict) -> Result<ExitCode, Error> {
+fn checked(
+    global: &Global,
+    snapshot: &Snapshot,
+    verdict: &CheckVerdict,
+) -> Result<ExitCode, Error> {
     global.print(
         || {
-            let mut document = document::of(moment);
+            let mut document = document::of(snapshot);
             document["check"] = verdict.document();
             document
         },

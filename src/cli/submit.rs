@@ -26,7 +26,7 @@ use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
-use crate::store::Hindrance;
+use crate::store::Blocker;
 use batch::PrintedIds;
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
@@ -186,7 +186,7 @@ impl Submit {
 /// Says that no live actor serves the queue of a job. Without an answer it says nothing: the job is
 /// accepted.
 async fn warn_of_absent_actors(client: &Client, id: &JobId) {
-    if let Ok(Some(Hindrance::NoActor(queue))) = client.hindrance(id).await {
+    if let Ok(Some(Blocker::NoActor(queue))) = client.blocker(id).await {
         output::note(&format!(
             "hero: job {id} waits: no live actor claims jobs of {queue}: hero actor list"
         ));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use self::layout::{Column, GAP, INDENT, Layout, Measured};
-use super::look::OutputLook;
+use super::terminal_style::TerminalStyle;
 use crate::proto::text::escape;
 
 /// The first part of an id that is shown at a terminal, longer if it is not unique in its table.
@@ -49,11 +49,11 @@ impl TextTable {
 
     /// The table as text in full, without spaces at the ends of lines.
     pub(super) fn render(&self) -> String {
-        self.show(OutputLook::PLAIN)
+        self.show(TerminalStyle::PLAIN)
     }
 
     /// The table as text for standard output with this look. A terminal shows no titles without a row.
-    pub(super) fn show(&self, look: OutputLook) -> String {
+    pub(super) fn show(&self, look: TerminalStyle) -> String {
         if self.rows.is_empty() && look.columns.is_some() {
             return String::new();
         }
@@ -289,7 +289,7 @@ mod tests {
         );
     }
 
-    const TERMINAL: OutputLook = OutputLook { columns: Some(40), colour: false };
+    const TERMINAL: TerminalStyle = TerminalStyle { columns: Some(40), colour: false };
 
     fn of_jobs(error: &str) -> TextTable {
         let mut table = TextTable::new(&["#ID", "*STATUS", "?TYPE", "~ERROR"]);
@@ -310,7 +310,7 @@ mod tests {
         );
         let wide = of_jobs("short").show(TERMINAL);
         assert!(wide.contains("python"), "{wide}");
-        let narrow = OutputLook { columns: Some(30), ..TERMINAL };
+        let narrow = TerminalStyle { columns: Some(30), ..TERMINAL };
         let shown = of_jobs("a rather long sentence").show(narrow);
         assert!(shown.lines().all(|line| width(line) <= 30), "{shown}");
         assert!(!shown.contains("python"), "{shown}");
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn colours_do_not_move_the_columns() {
-        let look = OutputLook { columns: None, colour: true };
+        let look = TerminalStyle { columns: None, colour: true };
         let shown = of_jobs("no").show(look);
         let plain = without_colours(&shown);
         assert_eq!(plain, of_jobs("no").render());

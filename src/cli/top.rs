@@ -13,7 +13,7 @@ mod job_view;
 mod jobs_view;
 mod panes;
 mod screen;
-mod snapshot;
+mod screen_data;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -35,10 +35,10 @@ use crate::proto::job::{Job, JobId};
 use crate::proto::message::Control;
 use crate::store::{FoundJobs, LogLine};
 use crate::view::HealthRules;
-use draw::{Look, draw};
+use draw::{TerminalFeatures, draw};
 use jobs_view::JobsWanted;
 use screen::{Act, Screen};
-use snapshot::Snapshot;
+use screen_data::ScreenData;
 
 /// Watch queues, actors, running jobs and failures in the terminal
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(super) struct Top {
 /// Something that happens while the screen is shown.
 enum Notice {
     Terminal(Event),
-    Snapshot(Result<Box<Snapshot>, String>),
+    Snapshot(Result<Box<ScreenData>, String>),
     /// The result of an act.
     Done(Result<String, String>),
     Job(Result<Box<Job>, String>),
@@ -102,7 +102,7 @@ impl Top {
         let mut session =
             TopSession { source, sender, screen: Screen::default(), follower: None, lister: None };
         session.read_each(self.interval.max(INTERVAL_MIN));
-        let look = Look::of_terminal(global.color);
+        let look = TerminalFeatures::of_terminal(global.color);
         let end = loop {
             if let Err(error) = terminal.draw(|frame| draw(frame, &mut session.screen, look)) {
                 break Err(failed(&error));
@@ -132,7 +132,8 @@ impl Top {
         };
         let mut terminal = Terminal::new(TestBackend::new(width, height))
             .map_err(|error: core::convert::Infallible| failed(&io::Error::other(error)))?;
-        let look = Look { colour: false, ..Look::of_terminal(global.color) };
+        let look =
+            TerminalFeatures { colour: false, ..TerminalFeatures::of_terminal(global.color) };
         let _ = terminal.draw(|frame| draw(frame, &mut screen, look));
         let buffer = terminal.backend().buffer();
         let mut text = String::new();
@@ -185,8 +186,8 @@ impl SnapshotSource {
         })
     }
 
-    async fn read(&self, before: Option<&Snapshot>) -> Result<Snapshot, Error> {
-        Snapshot::read(&self.client, &self.address, &self.rules, before).await
+    async fn read(&self, before: Option<&ScreenData>) -> Result<ScreenData, Error> {
+        ScreenData::read(&self.client, &self.address, &self.rules, before).await
     }
 }
 
@@ -208,7 +209,7 @@ impl TopSession {
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(interval);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            let mut before: Option<Snapshot> = None;
+            let mut before: Option<ScreenData> = None;
             loop {
                 ticks.tick().await;
                 let notice = match source.read(before.as_ref()).await {

@@ -8,8 +8,8 @@ use super::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::job::json_of_field;
 use crate::proto::named_script::{
-    Parameters, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptStory, ScriptUse,
-    VersionOfScript,
+    Parameters, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptUse,
+    VersionHistory, VersionOfScript,
 };
 use crate::store::{ScriptEdit, ScriptEdited};
 
@@ -177,10 +177,10 @@ impl Client {
         self.edit_script("delete", name, None, ScriptEdit::Delete).await.map(drop)
     }
 
-    async fn story(&self, by: &str, rolled_back_to: Option<u32>) -> Result<ScriptStory, Error> {
+    async fn story(&self, by: &str, rolled_back_to: Option<u32>) -> Result<VersionHistory, Error> {
         let at = format!("{:.3}", self.now().await?);
         let by = by.chars().take(BY_CHARS_MAX).collect();
-        Ok(ScriptStory { by, at, file: String::new(), rolled_back_to })
+        Ok(VersionHistory { by, at, file: String::new(), rolled_back_to })
     }
 
     async fn edit_script(

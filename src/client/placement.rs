@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_one_graph_follow_the_first_of_them_that_tells_a_shard() {
+    fn jobs_of_one_graph_follow_the_first_of_them_that_names_a_shard() {
         let shard = |jobs: &[Job]| shard_of_all(jobs, count(FOUR)).map(Shard::number);
         let keyed = || job(|of| of.shard_key("k"));
         let place = count(FOUR).place("k").number();

@@ -11,7 +11,7 @@ use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 use crate::proto::text::{counted, did_you_mean, nearest};
-use crate::store::{Hindrance, JobSummary, ListQuery, QueueState, Store};
+use crate::store::{Blocker, JobSummary, ListQuery, QueueState, Store};
 
 /// The start of the names of all queues.
 const TYPE: &str = "type:";
@@ -159,8 +159,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, ClientError> {
-        Ok(self.of(id)?.hindrance(id).await?)
+    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, ClientError> {
+        Ok(self.of(id)?.blocker(id).await?)
     }
 
     /// Pauses a queue: no actor claims its jobs until it is resumed. Running jobs go on, and jobs

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Client, ClientError};
 use crate::proto::job::{InvalidJob, JobId, JobStatus, SessionAnswer, SessionCall};
 use crate::proto::text::text_of;
-use crate::store::GivenCall;
+use crate::store::CallDelivery;
 
 /// The most calls of one session.
 const CALLS_MAX: u64 = 1000;
@@ -46,8 +46,8 @@ impl Client {
     pub async fn end_session(&self, id: &JobId) -> Result<bool, ClientError> {
         let call = SessionCall::of_end(&format!("ended by {}", self.author.who));
         match self.of(id)?.give_call(id, &call, CALLS_MAX).await? {
-            GivenCall::NoSession => return Err(not_called(id, GivenCall::NoSession)),
-            GivenCall::Given => {
+            CallDelivery::NoSession => return Err(not_called(id, CallDelivery::NoSession)),
+            CallDelivery::Delivered => {
                 let until = Instant::now() + GRACE;
                 while Instant::now() < until {
                     if self.reason_of_end(id).await?.is_some() {
@@ -66,8 +66,8 @@ impl Client {
 
     async fn give_call(&self, id: &JobId, call: &SessionCall) -> Result<(), ClientError> {
         match self.of(id)?.give_call(id, call, CALLS_MAX).await? {
-            GivenCall::Given => Ok(()),
-            GivenCall::NotRunning(state) if state == "finished" || state == "error" => {
+            CallDelivery::Delivered => Ok(()),
+            CallDelivery::NotRunning(state) if state == "finished" || state == "error" => {
                 let why = self.reason_of_end(id).await?;
                 Err(wrong(id, format!("over: {}", why.unwrap_or(state))))
             }
@@ -134,17 +134,17 @@ impl Client {
     }
 }
 
-fn not_called(id: &JobId, why: GivenCall) -> ClientError {
+fn not_called(id: &JobId, why: CallDelivery) -> ClientError {
     wrong(
         id,
         match why {
-            GivenCall::Given => String::new(),
-            GivenCall::Missing => return ClientError::NoSuchJob(id.clone()),
-            GivenCall::NoSession => "no session: session.start starts one".to_owned(),
-            GivenCall::NotRunning(state) => state,
-            GivenCall::Busy => "serving another call, and serves one at a time".to_owned(),
-            GivenCall::Many => format!("at its end: a session serves {CALLS_MAX} calls"),
-            GivenCall::Unowned => "started by an actor that its hash does not name".to_owned(),
+            CallDelivery::Delivered => String::new(),
+            CallDelivery::Missing => return ClientError::NoSuchJob(id.clone()),
+            CallDelivery::NoSession => "no session: session.start starts one".to_owned(),
+            CallDelivery::NotRunning(state) => state,
+            CallDelivery::Busy => "serving another call, and serves one at a time".to_owned(),
+            CallDelivery::Many => format!("at its end: a session serves {CALLS_MAX} calls"),
+            CallDelivery::Unowned => "started by an actor that its hash does not name".to_owned(),
         },
     )
 }

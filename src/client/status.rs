@@ -58,8 +58,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn hears_of_pushes(&self) -> Result<Option<String>, ClientError> {
-        Ok(self.store.hears_of_pushes().await?)
+    pub async fn receives_push_notifications(&self) -> Result<Option<String>, ClientError> {
+        Ok(self.store.receives_push_notifications().await?)
     }
 
     /// Returns the shards with the state of their servers; none if there is only one shard.

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_tells_what_fits_all_its_filters_or_names_it() {
+    fn notification_is_sent_for_what_matches_all_its_filters_or_names_it() {
         let text = "[notify.ops]\njournal = true\non = [\"dead\", \"failed\"]\ntypes = [\"bash\"]\n\
                     groups = [\"default\"]\ntags = [\"a\"]\ncallers = [\"ann\"]\ncrons = [\"nightly\"]\n\
                     [notify.mine]\njournal = true\nnamed = true\n";

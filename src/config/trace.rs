@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_lines_of_a_file_and_a_wrong_line_is_told_by_its_number() {
+    fn headers_are_lines_of_a_file_and_a_wrong_line_is_reported_by_its_number() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("headers");
         let config = TraceConfig { headers_file: Some(file.clone()), ..TraceConfig::default() };

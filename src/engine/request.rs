@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::proto::job::{AskedCall, AskedOutput, KeptState, NewChildren};
+use crate::proto::job::{AskedCall, AskedOutput, Checkpoint, NewChildren};
 
 /// A request of a script.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct ScriptRequest {
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// Keep a state for the next attempt of the job.
-    State(KeptState),
+    State(Checkpoint),
     /// Submit jobs.
     Submit(NewChildren),
     /// Tell the output of another job.

@@ -3,18 +3,18 @@
 use super::float;
 use super::text::{Exposition, Kind};
 use crate::store::BrokerPresence;
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// The servers that a broker needs.
 const SERVERS: [&str; 3] = ["rabbitmq", "redis", "mariadb"];
 
 /// Writes them. Brokers and queues beyond the bound have no series.
-pub(super) fn write(text: &mut Exposition, moment: &Moment, most: usize) {
-    if moment.brokers.is_empty() {
+pub(super) fn write(text: &mut Exposition, snapshot: &Snapshot, most: usize) {
+    if snapshot.brokers.is_empty() {
         return;
     }
-    let live = moment.live_brokers().count();
-    let states = [("live", live), ("gone", moment.brokers.len() - live)];
+    let live = snapshot.live_brokers().count();
+    let states = [("live", live), ("gone", snapshot.brokers.len() - live)];
     let states = states.map(|(state, number)| (state, float(number as u64)));
     text.family(
         ("hero_amqp_brokers", Kind::Gauge, "Brokers of RabbitMQ by state."),
@@ -22,12 +22,12 @@ pub(super) fn write(text: &mut Exposition, moment: &Moment, most: usize) {
         states,
     );
     let brokers: Vec<(String, &BrokerPresence)> =
-        moment.live_brokers().take(most).map(|of| (of.name(), of)).collect();
+        snapshot.live_brokers().take(most).map(|of| (of.name(), of)).collect();
     messages(text, &brokers);
     each(text, &brokers);
     outages(text, &brokers);
     let help = "Dead letters in RabbitMQ, by the queue that they come from.";
-    let dead = moment.amqp_dead_letters().into_iter().take(most);
+    let dead = snapshot.amqp_dead_letters().into_iter().take(most);
     let dead = dead.map(|(queue, number)| (queue, float(number)));
     text.family(("hero_amqp_dead_letters", Kind::Gauge, help), "queue", dead);
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::float;
 use super::text::{Exposition, Kind};
 use crate::store::FiredCron;
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// A gauge of each periodic job: its name, its help and its value.
 type CronGauge = (&'static str, &'static str, fn(&FiredCron) -> Option<f64>);
@@ -31,11 +31,11 @@ const GAUGES: [CronGauge; 5] = [
 ];
 
 /// Writes them. Periodic jobs beyond the bound have no series.
-pub(super) fn write(text: &mut Exposition, moment: &Moment, most: usize) {
-    if moment.periodic_jobs.is_empty() {
+pub(super) fn write(text: &mut Exposition, snapshot: &Snapshot, most: usize) {
+    if snapshot.periodic_jobs.is_empty() {
         return;
     }
-    let jobs = || moment.periodic_jobs.iter().take(most);
+    let jobs = || snapshot.periodic_jobs.iter().take(most);
     for (metric, help, value) in GAUGES {
         let values = jobs().filter_map(|of| Some((of.name.as_str(), value(of)?)));
         text.family((metric, Kind::Gauge, help), "name", values);

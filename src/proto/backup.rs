@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cron::{ADDED_BYTES_MAX, CronName};
 use super::job::{INPUT_FILES, JobId, JobStatus};
-use super::named_script::{ScriptDefinition, ScriptName, ScriptStory, TEXT_BYTES_MAX, digest_of};
+use super::named_script::{
+    ScriptDefinition, ScriptName, TEXT_BYTES_MAX, VersionHistory, digest_of,
+};
 use super::object::{Context, Field, ObjectId, ObjectType};
 use super::pauses::PauseRule;
 use super::queue::Queue;
@@ -241,7 +243,7 @@ pub struct ScriptCopy {
     /// Its version.
     pub version: u32,
     /// Its story.
-    pub story: ScriptStory,
+    pub story: VersionHistory,
     /// Its definition.
     pub definition: ScriptDefinition,
     /// Its text.

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn error_tells_its_cause() {
+    fn error_reports_its_cause() {
         for (error, word) in [
             ("stopped_by_request", "stopped"),
             ("replaced by job a-1", "replaced"),

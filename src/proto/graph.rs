@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_told_in_words_without_zeros() {
+    fn counts_are_reported_in_words_without_zeros() {
         let counts = |finished, failed, cancelled| {
             let counts = GraphCounts { jobs: 200, finished, failed, cancelled };
             (counts.to_string(), counts.state())

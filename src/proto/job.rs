@@ -14,11 +14,11 @@ mod exit_codes;
 mod fields;
 mod files;
 mod foreign_spelling;
-mod given;
+mod arguments;
 mod hash;
 mod id;
 mod json;
-mod kept_state;
+mod checkpoint;
 mod last_attempt;
 mod notify_names;
 mod output;
@@ -61,10 +61,10 @@ pub use files::{
     Artifact, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
     STDIN, file_names,
 };
-pub use given::Params;
+pub use arguments::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
-pub use kept_state::{KeptState, STATE_BYTES_MAX};
+pub use checkpoint::{Checkpoint, STATE_BYTES_MAX};
 pub use notify_names::{NotifyName, notify_names};
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_tell_their_shard_and_all_others_are_at_home() {
+    fn ids_name_their_shard_and_all_others_are_at_home() {
         let id: JobId = "1b4e28ba".parse().expect("an id");
         for shard in count(16).shards() {
             assert_eq!(count(16).shard_of(shard.id(&id).as_str()), Ok(shard));

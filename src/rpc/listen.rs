@@ -28,7 +28,7 @@ use super::http::{self, Pages};
 use super::peer::Users;
 use super::places::{ConnectionPlace, Places};
 use super::service::ApiService;
-use super::socket::{KeptConnection, requested};
+use super::socket::{UpgradedConnection, requested};
 use crate::config::Listen;
 use crate::proto::report::Shutdown;
 use bind::{Bound, bind};
@@ -222,7 +222,8 @@ impl HttpServer {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (router, path) = (self.router.clone(), self.path.clone());
-        let kept = KeptConnection { place: Arc::clone(&place), shutdown: self.shutdown.clone() };
+        let kept =
+            UpgradedConnection { place: Arc::clone(&place), shutdown: self.shutdown.clone() };
         let peer = Arc::clone(&connection.peer);
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             let router = router.clone();

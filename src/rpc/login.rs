@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::caller::Caller;
-use super::guesses::Guesses;
+use super::login_throttle::LoginThrottle;
 use super::nonce::{LOGIN_LIFETIME, Logins};
 use super::rpc_error::{RpcError, code};
 
@@ -31,12 +31,12 @@ pub(super) fn peer() -> String {
 pub struct TokenLogin {
     check: TokenCheck,
     logins: Logins,
-    guesses: Guesses,
+    guesses: LoginThrottle,
 }
 
 impl TokenLogin {
     pub(super) fn new(check: TokenCheck, logins: Logins) -> Self {
-        Self { check, logins, guesses: Guesses::default() }
+        Self { check, logins, guesses: LoginThrottle::default() }
     }
 
     /// Returns the caller of a token, for the client whose request is being answered.

@@ -16,6 +16,7 @@ mod access;
 mod actor;
 mod audit;
 mod batch;
+mod changed_job;
 mod cron;
 mod dead;
 mod follow;
@@ -41,7 +42,6 @@ mod repeats;
 mod script;
 mod session;
 mod system;
-mod told_job;
 mod unique_keys;
 mod visible_reads;
 
@@ -54,6 +54,7 @@ pub(super) use job_files::found_file;
 /// The results that the page reads.
 pub(crate) mod results {
     pub(crate) use super::audit::AuditList;
+    pub(crate) use super::changed_job::JobChange;
     pub(crate) use super::cron::{FiringList, PeriodicJobList};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph};
     pub(crate) use super::job::{Deleted, Id};
@@ -67,7 +68,6 @@ pub(crate) mod results {
     pub(crate) use super::queue::Purged;
     pub(crate) use super::repeats::SubmittedId;
     pub(crate) use super::script::{Documented, Findings};
-    pub(crate) use super::told_job::ToldJob;
 }
 
 /// All methods.

@@ -16,7 +16,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::caller::Caller;
-use super::kept::KeptFor;
+use super::expiring_cache::ExpiringCache;
 use super::rpc_error::{RpcError, code};
 use crate::proto::text::hexadecimal;
 
@@ -36,8 +36,8 @@ pub struct Logins {
     mac: hmac::Key,
     began: Instant,
     /// The nonces that have logged in.
-    used: KeptFor<()>,
-    tokens: KeptFor<Arc<Caller>>,
+    used: ExpiringCache<()>,
+    tokens: ExpiringCache<Arc<Caller>>,
 }
 
 impl Logins {
@@ -53,7 +53,8 @@ impl Logins {
             })?;
             by_key.insert(name_of(&read), Arc::new(caller));
         }
-        let (used, tokens) = (KeptFor::new(NONCE_LIFETIME), KeptFor::new(LOGIN_LIFETIME));
+        let (used, tokens) =
+            (ExpiringCache::new(NONCE_LIFETIME), ExpiringCache::new(LOGIN_LIFETIME));
         let mac = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
             .map_err(|_| "the system gives no random bytes".to_owned())?;
         Ok(Self { keys: by_key, mac, began: Instant::now(), used, tokens })

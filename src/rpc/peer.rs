@@ -9,18 +9,18 @@ use tokio::net::UnixStream;
 use tracing::warn;
 
 use super::caller::{Bounds, Caller, Scope, Scopes};
-use super::kept::KeptFor;
+use super::expiring_cache::ExpiringCache;
 use crate::config::ApiConfig;
 
 /// The groups of a user are read again after this time.
 const AGE_MAX: Duration = Duration::from_secs(10);
 
 /// The users of this machine that called lately.
-pub(super) struct Users(KeptFor<Arc<UserGroups>>);
+pub(super) struct Users(ExpiringCache<Arc<UserGroups>>);
 
 impl Default for Users {
     fn default() -> Self {
-        Self(KeptFor::new(AGE_MAX))
+        Self(ExpiringCache::new(AGE_MAX))
     }
 }
 

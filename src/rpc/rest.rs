@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn files_stand_beside_the_settings_of_the_job() {
+    fn files_are_members_of_the_submission_not_of_the_job() {
         let body = br#"{"script": "1", "script_type": "osis", "stdin": "eA=="}"#;
         let params = submission(body, Some("2")).expect("legal");
         let job = json!({ "script": "1", "script_type": "osis" });

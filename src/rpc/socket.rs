@@ -39,7 +39,7 @@ const REASON_BYTES_MAX: usize = 123;
 
 /// The connection below a request, for a request that goes on as a WebSocket.
 #[derive(Clone)]
-pub(super) struct KeptConnection {
+pub(super) struct UpgradedConnection {
     /// Its place among all connections.
     pub(super) place: Arc<ConnectionPlace>,
     pub(super) shutdown: watch::Receiver<Shutdown>,
@@ -49,7 +49,7 @@ pub(super) struct KeptConnection {
 pub(super) async fn open(
     State(service): State<ApiService>,
     Extension(sender): Extension<Sender>,
-    Extension(kept): Extension<KeptConnection>,
+    Extension(kept): Extension<UpgradedConnection>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let upgrade = match upgrade {
@@ -128,7 +128,7 @@ struct SocketServer {
     asked_at: Option<Instant>,
 }
 
-async fn serve(service: ApiService, sender: Sender, kept: KeptConnection, socket: WebSocket) {
+async fn serve(service: ApiService, sender: Sender, kept: UpgradedConnection, socket: WebSocket) {
     let (notices, receiver) = mpsc::channel(NOTICES);
     let subscriptions = SocketSubscriptions::new(notices);
     let peer = Arc::clone(&sender.peer);

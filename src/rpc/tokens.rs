@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::caller::Caller;
-use super::kept::KeptFor;
+use super::expiring_cache::ExpiringCache;
 use super::rpc_error::{RpcError, code};
 use crate::client::{Client, ClientError};
 use crate::proto::access::TokenRecord;
@@ -17,13 +17,13 @@ const KEPT_FOR: Duration = Duration::from_secs(5);
 /// The callers of the tokens that were checked of late.
 pub struct Tokens {
     client: Client,
-    kept: KeptFor<Arc<Caller>>,
+    kept: ExpiringCache<Arc<Caller>>,
 }
 
 impl Tokens {
     /// Creates it.
     pub fn new(client: Client) -> Self {
-        Self { client, kept: KeptFor::new(KEPT_FOR) }
+        Self { client, kept: ExpiringCache::new(KEPT_FOR) }
     }
 
     /// Returns the caller of a token; `None` if it is unknown, expired or revoked.

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn reach_of_a_script_is_told_for_kernels_without_scopes_alone() {
+    fn reach_of_a_script_is_reported_for_kernels_without_scopes_alone() {
         for (landlock, told) in [(0, false), (2, true), (5, true), (6, false)] {
             let reach = support(landlock).reach();
             assert_eq!(reach.is_some_and(|text| text.contains("signals")), told, "{landlock}");

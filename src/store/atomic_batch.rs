@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn prerequisites_within_the_batch_are_told_apart_from_those_outside() {
+    fn prerequisites_within_the_batch_are_distinguished_from_those_outside() {
         let parts = parts(&[
             job("c", &["a", "b"], &["a", "old"]),
             job("a", &[], &[]),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn dependents_beyond_the_field_go_to_the_list_beside_it() {
+    fn dependents_beyond_the_field_go_to_a_list() {
         let mut jobs = vec![job("a", &[], &[])];
         jobs.extend((0..5000).map(|n| job(&format!("job-{n}"), &["a"], &[])));
         let parts = parts(&jobs);

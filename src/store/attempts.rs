@@ -66,7 +66,7 @@ pub struct Attempt {
 
 /// An attempt that goes back to its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenBack {
+pub struct ReturnedAttempt {
     /// The job.
     pub id: JobId,
     /// By [`Attempt::claimed_at`]: this attempt, and no later one of the same boot.
@@ -156,11 +156,11 @@ impl Store {
         &self,
         boot: &BootId,
         retention: impl Into<Retention>,
-        jobs: &[GivenBack],
+        jobs: &[ReturnedAttempt],
     ) -> Result<u64, StoreError> {
         let mut script = self.scripts.requeue.prepare_invoke();
         script.arg(boot.as_str()).arg(kept(retention)).arg(jobs.len());
-        for GivenBack { id, claimed_at, queue, has_begun, has_crashed } in jobs {
+        for ReturnedAttempt { id, claimed_at, queue, has_begun, has_crashed } in jobs {
             let queue = queue.as_ref().map(ToString::to_string).unwrap_or_default();
             let began = match (has_begun, has_crashed) {
                 (_, true) => 2,

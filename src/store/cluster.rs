@@ -43,7 +43,7 @@ struct Known {
 }
 
 /// The answer of one node.
-enum Told {
+enum NodeAnswer {
     /// It has the slot.
     Owner(MultiplexedConnection),
     /// Another one has it, as far as it knows.
@@ -88,11 +88,11 @@ impl Cluster {
                 continue;
             }
             let problem = match self.ask(&place, &config).await {
-                Ok(Told::Owner(connection)) => {
+                Ok(NodeAnswer::Owner(connection)) => {
                     self.learn(place, &mut connection.clone()).await;
                     return Ok(connection);
                 }
-                Ok(Told::Moved(owner)) => {
+                Ok(NodeAnswer::Moved(owner)) => {
                     let problem = format!("says that {}:{} has the slot", owner.0, owner.1);
                     to_ask.push_front(owner);
                     problem
@@ -116,7 +116,11 @@ impl Cluster {
     }
 
     /// Asks one node for the owner.
-    async fn ask(&self, place: &Place, config: &AsyncConnectionConfig) -> Result<Told, RedisError> {
+    async fn ask(
+        &self,
+        place: &Place,
+        config: &AsyncConnectionConfig,
+    ) -> Result<NodeAnswer, RedisError> {
         let mut connection = node::connect(&self.login, (&place.0, place.1), config).await?;
         let mut command = redis::cmd("EXISTS");
         command.arg(&self.probe);
@@ -124,15 +128,15 @@ impl Cluster {
         let Ok(answer) = tokio::time::timeout(NODE_TIMEOUT, answer).await else {
             return Err((ErrorKind::Io, "it does not answer").into());
         };
-        let Err(error) = answer else { return Ok(Told::Owner(connection)) };
+        let Err(error) = answer else { return Ok(NodeAnswer::Owner(connection)) };
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::Moved) => match moved_to(&error, &place.0) {
-                Some(owner) => Ok(Told::Moved(owner)),
+                Some(owner) => Ok(NodeAnswer::Moved(owner)),
                 None => Err(error),
             },
             // The owner, while the slot is being moved.
             ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => {
-                Ok(Told::Owner(connection))
+                Ok(NodeAnswer::Owner(connection))
             }
             _ => Err(error),
         }

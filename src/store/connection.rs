@@ -11,9 +11,9 @@ use tokio::sync::Mutex;
 use tokio::time::error::Elapsed;
 
 use super::backoff::{Backoff, millis};
+use super::redis_address::RESPONSE_TIMEOUT;
 use super::server::{Connected, Server};
 use super::store_error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
-use super::way::RESPONSE_TIMEOUT;
 
 /// The time that a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_place_tells_how_far_a_reader_came_in_every_shard() {
+    fn one_cursor_holds_the_position_of_a_reader_in_every_shard() {
         let shards: Vec<Shard> = ShardCount::new(4).expect("legal").shards().collect();
         let owns = ["0-1", "5-0", "5-1", "5-7", "6-0"];
         let all: Vec<(MergedPlace, &str, Shard)> = owns

@@ -42,7 +42,7 @@ impl FileSide {
 
 /// The answer to the files of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeptFiles {
+pub enum FilesResult {
     /// They are stored.
     Kept,
     /// The boot no longer owns the job; nothing was written.
@@ -86,7 +86,7 @@ impl Store {
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         files: &NamedFiles,
-    ) -> Result<KeptFiles, StoreError> {
+    ) -> Result<FilesResult, StoreError> {
         let mut script = self.scripts.keep_files.prepare_invoke();
         script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(KEPT_S);
         script.arg(self.keys.contents());
@@ -94,7 +94,7 @@ impl Store {
             add_field(&mut script, FileSide::Output.field(name.as_str()), content);
         }
         let answer: String = self.invoke("keeping the files of a job", &script).await?;
-        Ok(if answer == "ok" { KeptFiles::Kept } else { KeptFiles::Lost })
+        Ok(if answer == "ok" { FilesResult::Kept } else { FilesResult::Lost })
     }
 
     /// Reads files of a job; `None` for a missing file.

@@ -7,9 +7,9 @@ use super::attempts::kept;
 use super::{Store, StoreError};
 use crate::proto::job::Retention;
 
-/// The result of a look at jobs whose time has come.
+/// The result of a check of jobs that are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LookedAt {
+pub struct CheckedJobs {
     /// Jobs that it looked at.
     pub jobs: usize,
     /// The number of them that it ended.
@@ -24,11 +24,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.
-    pub async fn keep_awaited(&self, limit: usize) -> Result<LookedAt, StoreError> {
+    pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs, StoreError> {
         let (jobs, next_us): (usize, i64) = self
             .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)
             .await?;
-        Ok(LookedAt { jobs, ended: 0, next: until(next_us) })
+        Ok(CheckedJobs { jobs, ended: 0, next: until(next_us) })
     }
 
     /// Ends jobs that did not start within their time, up to `limit`.
@@ -39,12 +39,12 @@ impl Store {
         &self,
         limit: usize,
         retention: impl Into<Retention>,
-    ) -> Result<LookedAt, StoreError> {
+    ) -> Result<CheckedJobs, StoreError> {
         let mut script = self.scripts.expire_jobs.prepare_invoke();
         script.arg(limit).arg(kept(retention));
         let (jobs, ended, next_us): (usize, usize, i64) =
             self.invoke("ending jobs that did not start in time", &script).await?;
-        Ok(LookedAt { jobs, ended, next: until(next_us) })
+        Ok(CheckedJobs { jobs, ended, next: until(next_us) })
     }
 }
 

@@ -23,7 +23,7 @@ const WANTED_AGAIN_MS: u64 = 24 * 3_600_000;
 
 /// The state of all notifications.
 #[derive(Debug, Default)]
-pub struct NotifyLook {
+pub struct NotifySnapshot {
     /// The time by Redis's clock, in ms since 1970.
     pub now_ms: u64,
     /// The state of each notification.
@@ -59,7 +59,7 @@ fn read_field(shard: Shard) -> String {
     format!("read:{}", shard.number())
 }
 
-impl NotifyLook {
+impl NotifySnapshot {
     /// Returns the start of the events of a shard that are not read, as XRANGE takes it.
     pub(super) fn unread_of(&self, shard: Shard) -> String {
         self.read.get(&read_field(shard)).map_or_else(|| "-".to_owned(), |read| format!("({read}"))
@@ -71,18 +71,18 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn notify_look(&self) -> Result<NotifyLook, StoreError> {
+    pub async fn notify_look(&self) -> Result<NotifySnapshot, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
         pipeline.cmd("HGETALL").arg(self.keys.notify_state());
         pipeline.cmd("HLEN").arg(self.keys.notify_messages());
         let ((s, us), state, undelivered): ((u64, u64), HashMap<String, Vec<u8>>, usize) =
             self.link.pipeline("reading the state of notifications", &pipeline).await?;
-        let mut look = NotifyLook {
+        let mut look = NotifySnapshot {
             now_ms: s * 1000 + us / 1000,
             undelivered,
             revision: "0".to_owned(),
-            ..NotifyLook::default()
+            ..NotifySnapshot::default()
         };
         for (field, value) in state {
             let text = String::from_utf8_lossy(&value).into_owned();
@@ -105,7 +105,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn notify_events(
         &self,
-        look: &NotifyLook,
+        look: &NotifySnapshot,
         wanted: &[String],
         limit: usize,
     ) -> Result<ReadEvents, StoreError> {
@@ -191,7 +191,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn notify_plan(
         &self,
-        look: &NotifyLook,
+        look: &NotifySnapshot,
         plan: &MessagePlan,
         read: &[ReadEvents],
     ) -> Result<bool, StoreError> {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use redis::Value;
 
 use super::backup::log_entries;
-use super::{NotifyLook, Store, StoreError};
+use super::{NotifySnapshot, Store, StoreError};
 use crate::proto::backup::{Bytes, NotifyCopy};
 use crate::proto::notification::NotifyMessage;
 
@@ -27,7 +27,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn backup_events(
         &self,
-        look: &NotifyLook,
+        look: &NotifySnapshot,
         after: Option<&str>,
     ) -> Result<NotifyCopy, StoreError> {
         let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));

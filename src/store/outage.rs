@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn outage_that_lasts_is_told_each_minute_and_an_answer_without_a_write_does_not_end_it() {
+    fn outage_that_lasts_is_reported_each_minute_and_an_answer_without_a_write_does_not_end_it() {
         let (outage, begin) = (Outage::default(), Instant::now());
         let at = |second| begin + Duration::from_secs(second);
         assert!(outage.failed(at(0)));

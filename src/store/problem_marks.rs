@@ -13,12 +13,12 @@ const JUDGED: &str = "judged";
 pub struct ProblemMarks {
     /// The marks by kind and subject.
     pub marks: BTreeMap<String, ProblemMark>,
-    /// The time of the moment that was judged last, in ms since 1970; empty if there was none.
+    /// The time of the snapshot that was judged last, in ms since 1970; empty if there was none.
     judged: String,
 }
 
 impl ProblemMarks {
-    /// Returns whether a moment is newer than the one that was judged last.
+    /// Returns whether a snapshot is newer than the one that was judged last.
     pub fn is_before(&self, now_ms: u64) -> bool {
         self.judged.parse().map_or(true, |judged: u64| judged < now_ms)
     }
@@ -45,7 +45,7 @@ impl Store {
         Ok(marks)
     }
 
-    /// Writes what was decided of a moment, and tells its events. Returns false if another supervisor has judged
+    /// Writes what was decided of a snapshot, and tells its events. Returns false if another supervisor has judged
     /// since `read`.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ impl QueueState {
 
 /// The reason why a dispatched job does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hindrance {
+pub enum Blocker {
     /// This limit holds it.
     Limit(String),
     /// Its queue is paused, by its name or by this rule.
@@ -196,7 +196,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn hindrance(&self, id: &JobId) -> Result<Option<Hindrance>, StoreError> {
+    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg("status").arg("held_by");
         command.arg("script_type").arg("group").arg("instance").arg("priority").arg("wait");
@@ -207,12 +207,12 @@ impl Store {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
                 let wait = wait.as_deref().and_then(AskedWait::of_field);
-                return Ok(wait.map(Hindrance::Wait));
+                return Ok(wait.map(Blocker::Wait));
             }
             _ => return Ok(None),
         }
         if let Some(limit) = held_by {
-            return Ok(Some(Hindrance::Limit(limit)));
+            return Ok(Some(Blocker::Limit(limit)));
         }
         let Some(script_type) = parsed(script_type) else { return Ok(None) };
         let queue = Queue {
@@ -222,14 +222,14 @@ impl Store {
         let pauses = self.pauses().await?;
         if pauses.covers(&queue) {
             let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
-            return Ok(Some(Hindrance::Pause(queue, rule)));
+            return Ok(Some(Blocker::Pause(queue, rule)));
         }
         let actors = self.actors(Some(queue.target.script_type())).await?;
         let claims = |of: &PresenceOf| {
             of.presence.state != ActorState::Draining && of.actor.queues().contains(&queue)
         };
         let is_claimed = actors.iter().any(claims);
-        Ok((!is_claimed).then_some(Hindrance::NoActor(queue)))
+        Ok((!is_claimed).then_some(Blocker::NoActor(queue)))
     }
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are

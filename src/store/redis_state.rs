@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn redis_that_loads_tells_how_far_it_is() {
+    fn redis_that_loads_reports_its_progress() {
         assert_eq!(loading(&format!("{INFO}loading:0\r\n")), None);
         let busy = "loading:1\r\nloading_loaded_perc:12.50\r\nloading_eta_seconds:7\r\n";
         let words = "it is loading its data (LOADING), 12.50 % so far, about 7 s are left";
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_snapshot_is_told_once_by_what_redis_does_with_a_write() {
+    fn failed_snapshot_is_reported_once_by_what_redis_does_with_a_write() {
         let unsaved = read_with("rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err");
         let with = |write_trial| RedisState { write_trial, ..unsaved.clone() };
         let refusing = with(WriteTrial::DiskFails);
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn redis_that_tells_nothing_is_unknown() {
+    fn redis_that_reports_nothing_is_unknown() {
         let state = RedisState::read("");
         assert_eq!((state.is_durable(), state.dangers()), (None, Vec::new()));
         assert!(state.keeps().starts_with("unknown"), "{}", state.keeps());

@@ -7,8 +7,8 @@ use std::time::Instant;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use tokio::sync::watch;
 
+use super::redis_address::RedisAddress;
 use super::store_error::StoreError;
-use super::way::WayToRedis;
 use crate::config::{Password, RedisConfig};
 
 /// The Redis of a namespace. Clones share its address and login.
@@ -16,14 +16,14 @@ use crate::config::{Password, RedisConfig};
 pub(super) struct Server(Arc<ServerState>);
 
 struct ServerState {
-    now: Mutex<CurrentWay>,
+    now: Mutex<CurrentAddress>,
     /// Since when Redis refuses the login.
     refused: watch::Sender<Option<Instant>>,
 }
 
-/// The way to Redis as last read.
-struct CurrentWay {
-    way: Arc<WayToRedis>,
+/// The address of Redis as last read.
+struct CurrentAddress {
+    way: Arc<RedisAddress>,
     /// The settings to read again; `None` if the login was given.
     config: Option<Arc<RedisConfig>>,
     /// Counts the ways: a connection of an earlier one is replaced.
@@ -39,7 +39,7 @@ pub(super) struct Connected {
 impl Server {
     /// Reads the settings; connects to nothing yet.
     pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
-        Ok(Self::of(WayToRedis::read(config)?, Some(Arc::new(config.clone()))))
+        Ok(Self::of(RedisAddress::read(config)?, Some(Arc::new(config.clone()))))
     }
 
     /// Reads the settings with this password, or with the password of the URL alone.
@@ -47,16 +47,16 @@ impl Server {
         config: &RedisConfig,
         password: Option<Password>,
     ) -> Result<Self, StoreError> {
-        Ok(Self::of(WayToRedis::with_password(config, password)?, None))
+        Ok(Self::of(RedisAddress::with_password(config, password)?, None))
     }
 
-    fn of(way: WayToRedis, config: Option<Arc<RedisConfig>>) -> Self {
-        let now = Mutex::new(CurrentWay { way: Arc::new(way), config, number: 0 });
+    fn of(way: RedisAddress, config: Option<Arc<RedisConfig>>) -> Self {
+        let now = Mutex::new(CurrentAddress { way: Arc::new(way), config, number: 0 });
         Self(Arc::new(ServerState { now, refused: watch::Sender::new(None) }))
     }
 
-    /// The way to Redis.
-    pub(super) fn way(&self) -> Arc<WayToRedis> {
+    /// The address of Redis.
+    pub(super) fn way(&self) -> Arc<RedisAddress> {
         Arc::clone(&self.current().way)
     }
 
@@ -81,11 +81,11 @@ impl Server {
     /// # Errors
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
     pub(super) fn change(&self, config: &RedisConfig) -> Result<(), StoreError> {
-        let way = WayToRedis::read(config)?;
+        let way = RedisAddress::read(config)?;
         let mut now = self.current();
         let is_same = now.config.as_deref() == Some(config) && way.has_files_of(&now.way);
         if !is_same {
-            *now = CurrentWay {
+            *now = CurrentAddress {
                 way: Arc::new(way),
                 config: Some(Arc::new(config.clone())),
                 number: now.number + 1,
@@ -113,11 +113,11 @@ impl Server {
     }
 
     /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
-    pub(super) async fn connect_to_hear(
+    pub(super) async fn connect_for_pushes(
         &self,
         take: impl AsyncPushSender,
     ) -> Result<MultiplexedConnection, StoreError> {
-        self.way().connect_to_hear(take).await
+        self.way().connect_for_pushes(take).await
     }
 
     /// Reads the login again. Returns whether it differs from the login of the way with this number.
@@ -140,12 +140,12 @@ impl Server {
         });
     }
 
-    fn way_and_number(&self) -> (Arc<WayToRedis>, u64) {
+    fn way_and_number(&self) -> (Arc<RedisAddress>, u64) {
         let now = self.current();
         (Arc::clone(&now.way), now.number)
     }
 
-    fn current(&self) -> MutexGuard<'_, CurrentWay> {
+    fn current(&self) -> MutexGuard<'_, CurrentAddress> {
         // No code panics while it holds it.
         self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,9 +6,9 @@ use crate::proto::message::Control;
 
 /// The answer to a call that is given to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GivenCall {
+pub enum CallDelivery {
     /// Its actor has been told.
-    Given,
+    Delivered,
     /// The job does not exist.
     Missing,
     /// The job is no session.
@@ -44,7 +44,7 @@ impl Store {
         id: &JobId,
         call: &SessionCall,
         calls_max: u64,
-    ) -> Result<GivenCall, StoreError> {
+    ) -> Result<CallDelivery, StoreError> {
         const DOING: &str = "calling a session";
         let most = match call.kind {
             CallKind::Run { .. } => calls_max.to_string(),
@@ -55,13 +55,13 @@ impl Store {
         script.arg(arguments);
         let (code, detail): (String, String) = self.invoke_for_caller(DOING, script).await?;
         Ok(match code.as_str() {
-            "given" => GivenCall::Given,
-            "missing" => GivenCall::Missing,
-            "none" => GivenCall::NoSession,
-            "state" => GivenCall::NotRunning(detail),
-            "busy" => GivenCall::Busy,
-            "many" => GivenCall::Many,
-            "unowned" => GivenCall::Unowned,
+            "given" => CallDelivery::Delivered,
+            "missing" => CallDelivery::Missing,
+            "none" => CallDelivery::NoSession,
+            "state" => CallDelivery::NotRunning(detail),
+            "busy" => CallDelivery::Busy,
+            "many" => CallDelivery::Many,
+            "unowned" => CallDelivery::Unowned,
             _ => return Err(StoreError::unexpected(DOING)),
         })
     }

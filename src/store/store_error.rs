@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn redis_that_does_not_serve_is_told_in_our_words_without_the_id_of_a_script() {
+    fn redis_that_does_not_serve_is_reported_without_the_id_of_a_script() {
         let told = |code: &str, text: &str| {
             let error = redis::make_extension_error(code.to_owned(), Some(text.to_owned()));
             StoreError::new("here", "claiming jobs", &error).to_string()
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn job_that_redis_could_not_write_is_told_from_one_that_is_wrong() {
+    fn job_that_redis_could_not_write_is_distinguished_from_one_that_is_wrong() {
         for text in ["READONLY You can't write", "user_script:9: -MISCONF Redis is configured to"] {
             let error = StoreError::in_answer("here", text).expect("redis does not serve");
             assert!(error.is_transient(), "{error:?}");

@@ -74,7 +74,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn unknown_periodic_job_is_told_with_its_notification_unless_a_file_has_a_mistake() {
+    fn unknown_periodic_job_is_reported_with_its_notification_unless_a_file_is_invalid() {
         let text = "[notify.ops]\njournal = true\ncrons = [\"nightly\", \"nosuchcron\"]\n\
                     [notify.all]\njournal = true\n";
         let config = Config::from_toml("hero.toml".as_ref(), text).expect("legal");

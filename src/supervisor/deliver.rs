@@ -11,7 +11,7 @@ use tracing::warn;
 use crate::config::{NotifyConfig, Password};
 use crate::proto::notification::{NotifyMessage, NotifyName};
 
-/// A way that did not take a message, or an address of it.
+/// A channel that did not take a message, or an address of it.
 pub(super) struct DeliveryFailure {
     reason: String,
     /// Another attempt would end alike.
@@ -40,14 +40,14 @@ pub(super) async fn deliver(
             continue;
         }
         let done = match way {
-            DeliveryWay::Webhook => in_time(notify, webhook::post(notify, message)).await,
-            DeliveryWay::Mail(address) => {
+            DeliveryChannel::Webhook => in_time(notify, webhook::post(notify, message)).await,
+            DeliveryChannel::Mail(address) => {
                 in_time(notify, mail::send(notify, message, address)).await
             }
-            DeliveryWay::Command => {
+            DeliveryChannel::Command => {
                 command::run(notify, message).await.map_err(DeliveryFailure::from)
             }
-            DeliveryWay::Journal => {
+            DeliveryChannel::Journal => {
                 let (title, text) = (message.title(), message.text());
                 warn!(target: "hero::notify", notification = %message.to, message_id = %message.id, "{title}\n{text}");
                 Ok(())
@@ -70,15 +70,15 @@ pub(super) async fn deliver(
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
-/// A way of a notification; each address of mail is one.
-enum DeliveryWay<'a> {
+/// A channel of a notification; each address of mail is one.
+enum DeliveryChannel<'a> {
     Webhook,
     Mail(&'a str),
     Command,
     Journal,
 }
 
-impl DeliveryWay<'_> {
+impl DeliveryChannel<'_> {
     fn name(&self) -> String {
         match self {
             Self::Webhook => "webhook".to_owned(),
@@ -90,12 +90,12 @@ impl DeliveryWay<'_> {
 }
 
 /// Returns the ways of a notification, in their order.
-fn ways(notify: &NotifyConfig) -> Vec<DeliveryWay<'_>> {
+fn ways(notify: &NotifyConfig) -> Vec<DeliveryChannel<'_>> {
     let mut ways = Vec::new();
-    ways.extend(notify.webhook.is_some().then_some(DeliveryWay::Webhook));
-    ways.extend(notify.mail.iter().map(|address| DeliveryWay::Mail(address)));
-    ways.extend((!notify.command.is_empty()).then_some(DeliveryWay::Command));
-    ways.extend(notify.journal.then_some(DeliveryWay::Journal));
+    ways.extend(notify.webhook.is_some().then_some(DeliveryChannel::Webhook));
+    ways.extend(notify.mail.iter().map(|address| DeliveryChannel::Mail(address)));
+    ways.extend((!notify.command.is_empty()).then_some(DeliveryChannel::Command));
+    ways.extend(notify.journal.then_some(DeliveryChannel::Journal));
     ways
 }
 

@@ -14,16 +14,16 @@ pub(super) const LAST_WITHIN: Duration = Duration::from_secs(10);
 
 /// The messages that are being delivered.
 #[derive(Debug, Default)]
-pub(super) struct DeliveriesUnderWay {
+pub(super) struct PendingDeliveries {
     is_ending: AtomicBool,
     under_way: watch::Sender<usize>,
 }
 
 /// One message until its outcome is recorded.
-pub(super) struct DeliveryUnderWay<'a>(&'a DeliveriesUnderWay);
+pub(super) struct PendingDelivery<'a>(&'a PendingDeliveries);
 
-impl<'a> DeliveryUnderWay<'a> {
-    fn of(all: &'a DeliveriesUnderWay) -> Self {
+impl<'a> PendingDelivery<'a> {
+    fn of(all: &'a PendingDeliveries) -> Self {
         all.under_way.send_modify(|number| *number += 1);
         Self(all)
     }
@@ -34,20 +34,20 @@ impl<'a> DeliveryUnderWay<'a> {
     }
 }
 
-impl Drop for DeliveryUnderWay<'_> {
+impl Drop for PendingDelivery<'_> {
     fn drop(&mut self) {
         self.0.under_way.send_modify(|number| *number -= 1);
     }
 }
 
-impl DeliveriesUnderWay {
+impl PendingDeliveries {
     /// Counts a message as being delivered until the value is dropped. `None` if the supervisor ends and takes no
     /// further ones.
-    pub(super) fn begin(&self) -> Option<DeliveryUnderWay<'_>> {
+    pub(super) fn begin(&self) -> Option<PendingDelivery<'_>> {
         if self.is_ending.load(Ordering::Relaxed) {
             return None;
         }
-        Some(DeliveryUnderWay::of(self))
+        Some(PendingDelivery::of(self))
     }
 
     /// Takes no further messages, and waits for a short time until the outcomes of the others are recorded.

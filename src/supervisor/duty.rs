@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use super::clock_watch::ClockWatch;
-use super::deliveries::DeliveriesUnderWay;
+use super::deliveries::PendingDeliveries;
 use super::whole_crontab::WholeCrontab;
 use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
@@ -167,7 +167,7 @@ pub(super) struct DutyCounts {
     /// The scripts of files that were published last.
     pub(super) scripts: Mutex<Option<Arc<ScriptFiles>>>,
     /// The notifications that are being delivered.
-    pub(super) deliveries: DeliveriesUnderWay,
+    pub(super) deliveries: PendingDeliveries,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
     /// Firings of periodic jobs.
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn duty_has_its_next_round_when_its_work_is_due_though_no_look_finds_it() {
+    fn duty_has_its_next_round_when_its_work_is_due_though_no_poll_finds_it() {
         let [sweep, unseen] = [1, 30].map(Duration::from_secs);
         let due = |next| match Next::due(WorkKind::Scheduled, next, sweep, unseen) {
             Next::Seen { pause, at_latest, .. } => (pause, at_latest),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn duties_may_rest_until_the_next_look_is_late() {
+    fn duties_may_rest_until_the_next_poll_is_late() {
         let counts = DutyCounts::default();
         assert!(!counts.may_rest(Duration::from_hours(1)), "no look was made");
         counts.rests_for(Duration::from_hours(1));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::deliver::{deliver, longest};
-use super::deliveries::DeliveryUnderWay;
+use super::deliveries::PendingDelivery;
 use super::duty::{Next, Round};
 use crate::proto::notification::NotifyMessage;
 use crate::store::StoreError;
@@ -29,7 +29,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
         return Ok(Next::After(round.long_pause()));
     };
     let taken = round.store.notify_take(PER_ROUND, lease).await?;
-    let begun: Vec<DeliveryUnderWay<'_>> = taken.iter().map(|_| taking.another()).collect();
+    let begun: Vec<PendingDelivery<'_>> = taken.iter().map(|_| taking.another()).collect();
     drop(taking);
     let is_full = taken.len() == PER_ROUND;
     let ended = join_all(taken.into_iter().zip(begun).map(|of| attempt(&round, of))).await;
@@ -40,7 +40,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
 /// Tries to deliver a message, and records what became of it.
 async fn attempt(
     round: &Round,
-    (mut message, _begun): (NotifyMessage, DeliveryUnderWay<'_>),
+    (mut message, _begun): (NotifyMessage, PendingDelivery<'_>),
 ) -> Result<(), StoreError> {
     let delivered = match round.settings.notify.get(&message.to) {
         Some(notify) => deliver(notify, &mut message).await,

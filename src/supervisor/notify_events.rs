@@ -7,7 +7,7 @@ use tracing::debug;
 use super::duty::{Next, Round};
 use crate::config::NotifyConfig;
 use crate::proto::notification::{MessagePlan, NotifyKind};
-use crate::store::{NotifyLook, ReadEvents, StoreError, wanted_if_named};
+use crate::store::{NotifySnapshot, ReadEvents, StoreError, wanted_if_named};
 
 /// The events of one shard per round; if more are there, the next round follows at once.
 const PER_ROUND: usize = 500;
@@ -32,7 +32,11 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
 }
 
 /// Decides which messages tell these events, and writes them. Returns false if another supervisor was first.
-async fn tell(round: &Round, look: NotifyLook, read: &[ReadEvents]) -> Result<bool, StoreError> {
+async fn tell(
+    round: &Round,
+    look: NotifySnapshot,
+    read: &[ReadEvents],
+) -> Result<bool, StoreError> {
     let mut plan = MessagePlan::new(look.now_ms, look.states.clone(), look.undelivered);
     for (message, due_ms) in round.store.notify_messages(&plan.gathering()).await? {
         plan.keeps(message, due_ms);

@@ -12,7 +12,7 @@ use crate::config::Crontab;
 use crate::proto::notification::{NotifyEvent, NotifyKind, ProblemSteps};
 use crate::proto::target::{Group, Target};
 use crate::store::StoreError;
-use crate::view::{Moment, NamespaceHealth, Problem, Subject};
+use crate::view::{NamespaceHealth, Problem, Snapshot, Subject};
 
 /// The time for which a problem lasts before it is told, in sweep intervals: an actor may restart meanwhile.
 const LASTING: u32 = 10;
@@ -24,13 +24,14 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
         return Ok(Next::After(round.long_pause()));
     }
     let crontab = round.counts.crontab.with(&round.settings.crontab, &round.store).await?;
-    let moment = moment(&round).await?;
-    let now_ms = u64::try_from(moment.at.as_millisecond()).unwrap_or_default();
+    let snapshot = snapshot(&round).await?;
+    let now_ms = u64::try_from(snapshot.at.as_millisecond()).unwrap_or_default();
     let read = round.store.problem_marks().await?;
     // Another supervisor may have looked later.
     if read.is_before(now_ms) {
-        let problems = problems(&moment, &round, &crontab);
-        let is_known = |name: &str| moment.periodic_jobs.iter().any(|of| of.name.as_str() == name);
+        let problems = problems(&snapshot, &round, &crontab);
+        let is_known =
+            |name: &str| snapshot.periodic_jobs.iter().any(|of| of.name.as_str() == name);
         let lasting = round.settings.supervisor.sweep_interval.saturating_mul(LASTING);
         let steps = ProblemSteps::of(now_ms, lasting, &read.marks, &problems, is_known);
         if !steps.marks.is_empty() && !round.store.tell_problems(&read, now_ms, &steps).await? {
@@ -40,11 +41,11 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     Ok(Next::After(round.long_pause()))
 }
 
-/// Reads the moment that the health of the namespace is judged by, without the last hour.
-async fn moment(round: &Round) -> Result<Moment, StoreError> {
+/// Reads the snapshot that the health of the namespace is judged by, without the last hour.
+async fn snapshot(round: &Round) -> Result<Snapshot, StoreError> {
     let client = Client::on(&round.system, round.settings.job.clone());
-    let moment = Moment::read_beside(&client, String::new(), Arc::from([])).await;
-    moment.map_err(|error| match error {
+    let snapshot = Snapshot::read_beside(&client, String::new(), Arc::from([])).await;
+    snapshot.map_err(|error| match error {
         ClientError::Store(error) => error,
         other => {
             StoreError::Failed { doing: "looking at the namespace", reason: other.to_string() }
@@ -52,9 +53,13 @@ async fn moment(round: &Round) -> Result<Moment, StoreError> {
     })
 }
 
-/// Returns the events that tell the problems of a moment, by their keys.
-fn problems(moment: &Moment, round: &Round, crontab: &Crontab) -> BTreeMap<String, NotifyEvent> {
-    let found = NamespaceHealth::problems_of_parts(moment, &round.settings.health);
+/// Returns the events that tell the problems of a snapshot, by their keys.
+fn problems(
+    snapshot: &Snapshot,
+    round: &Round,
+    crontab: &Crontab,
+) -> BTreeMap<String, NotifyEvent> {
+    let found = NamespaceHealth::problems_of_parts(snapshot, &round.settings.health);
     let events = found.iter().filter_map(|problem| {
         let event = event(problem, problem.kind.told_as()?, crontab)?;
         Some((ProblemSteps::key(&event), event))

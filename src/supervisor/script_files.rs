@@ -7,7 +7,7 @@ use tracing::{error, info, warn};
 
 use super::duty::{DutyCounts, Next, Round};
 use crate::config::{ScriptFile, ScriptFiles};
-use crate::proto::named_script::ScriptStory;
+use crate::proto::named_script::VersionHistory;
 use crate::store::{ScriptEdit, ScriptEdited, StoreError};
 
 /// Publishes the scripts of files.
@@ -35,7 +35,7 @@ fn is_published(counts: &DutyCounts, files: &Arc<ScriptFiles>) -> bool {
 async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {
     let ScriptFile { name, file, text, definition } = script;
     let before = round.store.latest_of_script(name).await?;
-    let story = ScriptStory {
+    let story = VersionHistory {
         by: "supervisor".to_owned(),
         at: format!("{:.3}", round.store.now().await?),
         file: file.display().to_string(),

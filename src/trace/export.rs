@@ -169,7 +169,7 @@ mod tests {
     use super::rejected;
 
     #[test]
-    fn answer_tells_how_many_spans_it_rejects() {
+    fn answer_reports_how_many_spans_it_rejects() {
         for (answer, number) in [
             ("", 0),
             ("{}", 0),

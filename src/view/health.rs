@@ -1,4 +1,4 @@
-//! The problems of a moment: one list, from one set of rules. The thresholds come from `[check]`.
+//! The problems of a snapshot: one list, from one set of rules. The thresholds come from `[check]`.
 //!
 //! A part of the system has a file here with its rules, and a line in [`NamespaceHealth::of`].
 
@@ -18,11 +18,11 @@ pub use queues::lacks_actor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Moment;
+use super::Snapshot;
 use crate::config::{CheckConfig, Config};
 use crate::proto::target::ScriptType;
 
-/// The part of the configuration that judges a moment.
+/// The part of the configuration that judges a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct HealthRules {
     /// The thresholds.
@@ -59,7 +59,7 @@ impl From<Severity> for HealthState {
     }
 }
 
-/// The problems of a moment.
+/// The problems of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NamespaceHealth {
     /// The state of the namespace.
@@ -69,39 +69,39 @@ pub struct NamespaceHealth {
 }
 
 impl NamespaceHealth {
-    /// Judges a moment.
-    pub fn of(moment: &Moment, rules: &HealthRules) -> Self {
-        Self::of_problems(groups::joined(&Self::problems_of_parts(moment, rules)))
+    /// Judges a snapshot.
+    pub fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
+        Self::of_problems(groups::joined(&Self::problems_of_parts(snapshot, rules)))
     }
 
-    /// Judges a moment, each queue for itself: programs know a problem again by its subject.
-    pub fn of_parts(moment: &Moment, rules: &HealthRules) -> Self {
-        Self::of_problems(Self::problems_of_parts(moment, rules))
+    /// Judges a snapshot, each queue for itself: programs know a problem again by its subject.
+    pub fn of_parts(snapshot: &Snapshot, rules: &HealthRules) -> Self {
+        Self::of_problems(Self::problems_of_parts(snapshot, rules))
     }
 
-    /// Judges a moment, each queue for itself. Returns its problems, the worst first.
-    pub fn problems_of_parts(moment: &Moment, rules: &HealthRules) -> Vec<Problem> {
+    /// Judges a snapshot, each queue for itself. Returns its problems, the worst first.
+    pub fn problems_of_parts(snapshot: &Snapshot, rules: &HealthRules) -> Vec<Problem> {
         let mut found = Found::default();
-        daemons::supervisors(moment, rules, &mut found);
-        crons::overdue(moment, &mut found);
-        servers::all(moment, rules, &mut found);
-        servers::emptied(moment, &mut found);
-        servers::keys(moment, &mut found);
-        servers::lists(moment, &mut found);
-        servers::ids_without_hash(moment, &mut found);
-        servers::clocks(moment, &mut found);
-        servers::clock_steps(moment, &mut found);
-        queues::all(moment, rules, &mut found);
-        jobs::last_hour(moment, rules, &mut found);
-        jobs::rising(moment, rules, &mut found);
-        jobs::due(moment, &mut found);
-        brokers::all(moment, rules, &mut found);
-        notifications::all(moment, &mut found);
-        daemons::periodic_jobs(moment, &mut found);
-        daemons::holding(moment, &mut found);
-        daemons::oom_kills(moment, &mut found);
-        daemons::versions(moment, &mut found);
-        jobs::dead_letters(moment, &mut found);
+        daemons::supervisors(snapshot, rules, &mut found);
+        crons::overdue(snapshot, &mut found);
+        servers::all(snapshot, rules, &mut found);
+        servers::emptied(snapshot, &mut found);
+        servers::keys(snapshot, &mut found);
+        servers::lists(snapshot, &mut found);
+        servers::ids_without_hash(snapshot, &mut found);
+        servers::clocks(snapshot, &mut found);
+        servers::clock_steps(snapshot, &mut found);
+        queues::all(snapshot, rules, &mut found);
+        jobs::last_hour(snapshot, rules, &mut found);
+        jobs::rising(snapshot, rules, &mut found);
+        jobs::due(snapshot, &mut found);
+        brokers::all(snapshot, rules, &mut found);
+        notifications::all(snapshot, &mut found);
+        daemons::periodic_jobs(snapshot, &mut found);
+        daemons::holding(snapshot, &mut found);
+        daemons::oom_kills(snapshot, &mut found);
+        daemons::versions(snapshot, &mut found);
+        jobs::dead_letters(snapshot, &mut found);
         let mut problems = found.0;
         // The order of one severity is that above.
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));

@@ -55,7 +55,7 @@ fn jobs(number: usize) -> String {
 }
 
 fn find<'a>(now: &'a SiteSnapshot, name: &str) -> PageResult<&'a PresenceOf> {
-    let found = now.moment.actors.iter().find(|of| of.actor.to_string() == name);
+    let found = now.snapshot.actors.iter().find(|of| of.actor.to_string() == name);
     found.ok_or_else(|| PageError::not_found(format!("No live actor {name}.")))
 }
 
@@ -92,7 +92,7 @@ fn line(of: &PresenceOf) -> Markup {
 fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     let presence = &of.presence;
     let age = |text: &str| {
-        html! { @if let Some(at) = time_of(text) { (was(at, now.moment.at)) } @else { (text) } }
+        html! { @if let Some(at) = time_of(text) { (was(at, now.snapshot.at)) } @else { (text) } }
     };
     html! {
         section #facts {
@@ -119,7 +119,7 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                     @let all = of.actor.queues();
                     @for queue in all.iter().filter(|queue| queue.priority == Priority::Normal) {
                         // A queue without jobs has no page.
-                        @if now.moment.queues.iter().any(|(state, _)| state.queue == *queue) {
+                        @if now.snapshot.queues.iter().any(|(state, _)| state.queue == *queue) {
                             a href=(links.queue(&queue.to_string())) { (queue) } " "
                         } @else { (queue) " " }
                     }

@@ -34,7 +34,7 @@ pub(super) async fn list(
     let rows = html! {
         @for record in &records {
             tr role="row" {
-                td.dim role="cell" { (was_at(&record.at, now.moment.at)) }
+                td.dim role="cell" { (was_at(&record.at, now.snapshot.at)) }
                 td role="cell" { (record.who) }
                 td role="cell" { (record.what) }
                 td role="cell" { (record.to) }

@@ -27,7 +27,7 @@ pub(super) struct BrokerPage {
 pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<BrokerPage>) -> PageResult {
     visit.needs_no_bounds("see brokers")?;
     let now = visit.snapshot().await?;
-    let paged = Paged::of(&asked.page, now.moment.brokers.len());
+    let paged = Paged::of(&asked.page, now.snapshot.brokers.len());
     let address = |page: &str| visit.links().with("/brokers", &[("page", page)]);
     let main = html! {
         (head("Brokers", &headline(&now), &html! {}))
@@ -43,17 +43,17 @@ pub(super) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePa
         return Vec::new();
     }
     let asked: BrokerPage = filters_of(query);
-    let paged = Paged::of(&asked.page, now.moment.brokers.len());
+    let paged = Paged::of(&asked.page, now.snapshot.brokers.len());
     vec![LivePart::headline(&headline(now)), LivePart::whole("brokers", whole(now, paged))]
 }
 
 /// Returns the section of the overview, which is empty without brokers.
 pub(super) fn section(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
-    let all = format!("All {}", things(now.moment.brokers.len() as u64, "broker"));
+    let all = format!("All {}", things(now.snapshot.brokers.len() as u64, "broker"));
     let href = links.to("/brokers");
     html! {
         section #brokers-now {
-            @if !now.moment.brokers.is_empty() {
+            @if !now.snapshot.brokers.is_empty() {
                 (bar("Brokers", "", Some((&all, &href))))
                 p { (headline(now)) }
             }
@@ -62,25 +62,25 @@ pub(super) fn section(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 }
 
 fn headline(now: &SiteSnapshot) -> Markup {
-    let moment = &now.moment;
-    let sum = |of: fn(&BrokerPresence) -> u64| moment.live_brokers().map(of).sum::<u64>();
+    let snapshot = &now.snapshot;
+    let sum = |of: fn(&BrokerPresence) -> u64| snapshot.live_brokers().map(of).sum::<u64>();
     let (consuming, all) = (sum(|of| of.consuming), sum(|of| of.dispatchers));
-    let letters: u64 = moment.amqp_dead_letters().values().sum();
+    let letters: u64 = snapshot.amqp_dead_letters().values().sum();
     html! {
-        (count(moment.live_brokers().count() as u64)) " live. " (count(consuming)) " of " (count(all))
+        (count(snapshot.live_brokers().count() as u64)) " live. " (count(consuming)) " of " (count(all))
         " dispatchers consume, " (things(sum(|of| of.in_work), "message")) " in work, "
         (things(letters, "dead letter")) " in RabbitMQ."
     }
 }
 
 fn whole(now: &SiteSnapshot, paged: Paged) -> Markup {
-    let brokers = &now.moment.brokers;
+    let brokers = &now.snapshot.brokers;
     html! {
         div #brokers {
             @if brokers.is_empty() {
                 (empty(&html! { "No broker runs. Start one: " code { "systemctl start hero@broker" } }))
             } @else {
-                (table(&brokers[paged.range()], now.moment.at))
+                (table(&brokers[paged.range()], now.snapshot.at))
                 (ends(brokers))
                 (dead_letters(now))
             }
@@ -169,7 +169,7 @@ fn ends(brokers: &[BrokerPresence]) -> Markup {
 }
 
 fn dead_letters(now: &SiteSnapshot) -> Markup {
-    let letters = now.moment.amqp_dead_letters();
+    let letters = now.snapshot.amqp_dead_letters();
     html! {
         section aria-labelledby="letters-title" {
             div.bar { h2 #letters-title { "Dead letters of RabbitMQ " small { "hero amqp dlq list" } } }
@@ -190,12 +190,12 @@ fn dead_letters(now: &SiteSnapshot) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::tests::snapshot;
+    use super::super::snapshot::tests::site_snapshot;
     use super::*;
 
     #[test]
     fn brokers_show_what_they_lack_and_the_latest_count_of_dead_letters() {
-        let mut now = snapshot();
+        let mut now = site_snapshot();
         let broker = |unit: &str, at_us, letters| BrokerPresence {
             unit: unit.to_owned(),
             host: "<b>one".to_owned(),
@@ -212,7 +212,7 @@ mod tests {
         };
         let mut away = broker("broker-b", 2, 5);
         away.outages.insert("redis".to_owned(), 12);
-        now.moment.brokers = vec![broker("broker-a", 1, 9), away];
+        now.snapshot.brokers = vec![broker("broker-a", 1, 9), away];
         let text = whole(&now, Paged::of("", 2)).into_string();
         assert!(text.contains("redis away for 12 s") && !text.contains("<b>"), "{text}");
         assert!(text.contains(">14<") && text.contains(">5<") && !text.contains(">9<"), "{text}");

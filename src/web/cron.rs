@@ -43,7 +43,7 @@ pub(super) async fn list(
         @if jobs.is_empty() {
             (empty(&html! { "No periodic jobs. A file in the folder cron.d declares one." }))
         } @else {
-            (table(&jobs, visit.links(), now.moment.at, runs.as_ref()))
+            (table(&jobs, visit.links(), now.snapshot.at, runs.as_ref()))
         }
     };
     Ok(visit.page(&now, &WebPage::still("Periodic jobs", Nav::PeriodicJobs, main)))
@@ -183,7 +183,7 @@ pub(super) async fn show(
     let line = html! {
         (state(job))
         @if let Some(at) = job.disabled_at.as_deref().and_then(time_of) {
-            " since " (ago(at, now.moment.at))
+            " since " (ago(at, now.snapshot.at))
             @if let Some(who) = job.disabled_by.as_ref().filter(|who| !who.is_empty()) { " by " (who) }
         }
     };
@@ -191,13 +191,13 @@ pub(super) async fn show(
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
         @let edit = job.added_by.as_ref().map(|_| links_of_added(&visit, &name));
         (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job, links)) }))
-        (facts(job, links, now.moment.at))
+        (facts(job, links, now.snapshot.at))
         section {
             (bar("Next", "", None))
             @if !job.enabled { p.dim { "It does not fire while it is disabled." } }
             @else if let Some(why) = &job.not_in_force { p.dim { (why) } }
             ul {
-                @for at in whole.upcoming.iter().filter_map(|at| time_of(at)) { li { (until(at, now.moment.at)) } }
+                @for at in whole.upcoming.iter().filter_map(|at| time_of(at)) { li { (until(at, now.snapshot.at)) } }
             }
         }
         section {
@@ -207,7 +207,7 @@ pub(super) async fn show(
         section {
             @let all = format!("{}/history", links.periodic_job(&job.name));
             (bar("Firings", "", Some(("All firings", &all))))
-            (firing_table(&whole.history, links, now.moment.at))
+            (firing_table(&whole.history, links, now.snapshot.at))
         }
     };
     Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
@@ -271,7 +271,7 @@ pub(super) async fn all_firings(
             a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(links.periodic_job(&name)) { (name) }
         }
         (head("Firings", &html! { (things(firings.len() as u64, "firing")) }, &html! {}))
-        (firing_table(&firings, links, now.moment.at))
+        (firing_table(&firings, links, now.snapshot.at))
     };
     Ok(visit.page(&now, &WebPage::still("Firings", Nav::PeriodicJobs, main)))
 }

@@ -157,7 +157,7 @@ pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
         "" => None,
         of => Some(read(&visit, of).await?),
     };
-    let error = match draft.call(before.as_ref(), now.moment.at) {
+    let error = match draft.call(before.as_ref(), now.snapshot.at) {
         Err(error) => error,
         Ok((method, params)) => match visit.call(method, params).await {
             Ok(()) => {

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::bonds;
 use super::doc::JobDoc;
 use super::job::read;
 use super::jobs::what_it_is_at;
@@ -20,6 +19,7 @@ use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::page_query::PageQuery;
 use super::parts::{ShownState, data_table, duration, was};
+use super::relations;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -37,14 +37,14 @@ use layout::GraphEdge;
 const JOBS_MAX: usize = 200;
 
 /// The graph around a job, as the visitor may see it.
-struct SeenGraph {
+struct VisibleGraph {
     /// The jobs in the order of their layers.
     jobs: Vec<JobDoc>,
     edges: Vec<GraphEdge>,
     is_cut: bool,
 }
 
-async fn around(visit: &Visit, id: &str) -> PageResult<SeenGraph> {
+async fn around(visit: &Visit, id: &str) -> PageResult<VisibleGraph> {
     let named = id.parse().map_err(|_| PageError::not_found("No job has this id."))?;
     let graph = visit.site.client.graph_around(&named, JOBS_MAX).await?;
     let mut seen = graph.jobs;
@@ -53,7 +53,7 @@ async fn around(visit: &Visit, id: &str) -> PageResult<SeenGraph> {
 }
 
 /// Builds the graph of jobs whose prerequisites are known.
-fn of(seen: &[GraphJob], is_cut: bool) -> SeenGraph {
+fn of(seen: &[GraphJob], is_cut: bool) -> VisibleGraph {
     let place = |id: &JobId| seen.iter().position(|other| other.job.id == *id);
     let mut edges = Vec::new();
     for (to, job) in seen.iter().enumerate() {
@@ -65,7 +65,7 @@ fn of(seen: &[GraphJob], is_cut: bool) -> SeenGraph {
         }
     }
     let jobs = seen.iter().map(|job| JobDoc::from(&job.job)).collect();
-    SeenGraph { jobs, edges, is_cut }
+    VisibleGraph { jobs, edges, is_cut }
 }
 
 /// The query of a page with a drawing.
@@ -85,7 +85,7 @@ pub(super) async fn show(
     let now = visit.snapshot().await?;
     let own = read(&visit, &id).await?;
     let mut graph = around(&visit, &id).await?;
-    bonds::tell(&visit, &mut graph.jobs).await?;
+    relations::add_to(&visit, &mut graph.jobs).await?;
     let zoom = GraphZoom::of(&query.zoom);
     let links = visit.links();
     let main = html! {
@@ -96,14 +96,14 @@ pub(super) async fn show(
                     a href=(links.job(&id)) title=(id) { (own.label()) } " / Graph"
                 }
                 div.idline { h1.plain-h { "Graph around " (own.label()) } }
-                (headline(&graph, &own, now.moment.at))
+                (headline(&graph, &own, now.snapshot.at))
             }
         }
         (zoom_links(&format!("{}/graph", links.job(&id)), zoom))
-        (figure(&graph, &id, zoom, links, now.moment.at))
+        (figure(&graph, &id, zoom, links, now.snapshot.at))
         section.gap {
             (bar("The same as a table", "", None))
-            (table(&graph, &id, links, now.moment.at))
+            (table(&graph, &id, links, now.snapshot.at))
         }
     };
     let title = format!("Graph around {}", own.label());
@@ -118,17 +118,17 @@ pub(super) async fn live(
 ) -> PageResult<Vec<LivePart>> {
     let own = read(visit, id).await?;
     let mut graph = around(visit, id).await?;
-    bonds::tell(visit, &mut graph.jobs).await?;
+    relations::add_to(visit, &mut graph.jobs).await?;
     let zoom = GraphZoom::of(&filters_of::<ZoomQuery>(query).zoom);
     let links = visit.links();
     Ok(vec![
-        LivePart::whole("headline", headline(&graph, &own, now.moment.at)),
-        LivePart::whole("figure", figure(&graph, id, zoom, links, now.moment.at)),
-        LivePart::whole("graph-table", table(&graph, id, links, now.moment.at)),
+        LivePart::whole("headline", headline(&graph, &own, now.snapshot.at)),
+        LivePart::whole("figure", figure(&graph, id, zoom, links, now.snapshot.at)),
+        LivePart::whole("graph-table", table(&graph, id, links, now.snapshot.at)),
     ])
 }
 
-fn headline(graph: &SeenGraph, own: &JobDoc, now: Timestamp) -> Markup {
+fn headline(graph: &VisibleGraph, own: &JobDoc, now: Timestamp) -> Markup {
     let all = graph.jobs.len();
     let ended = graph.jobs.iter().filter(|job| job.status().is_terminal()).count();
     let running = graph.jobs.iter().filter(|job| job.state() == ShownState::Running).count();
@@ -159,7 +159,7 @@ fn zoom_links(page: &str, at: GraphZoom) -> Markup {
 }
 
 fn figure(
-    graph: &SeenGraph,
+    graph: &VisibleGraph,
     id: &str,
     zoom: GraphZoom,
     links: &SiteLinks,
@@ -197,7 +197,7 @@ fn bond(text: &str, dashes: Option<&str>) -> Markup {
     }
 }
 
-fn table(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
+fn table(graph: &VisibleGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
     let places = layout::placed(graph.jobs.len(), &graph.edges);
     let mut order: Vec<usize> = (0..graph.jobs.len()).collect();
     order.sort_by(|a, b| {
@@ -214,7 +214,7 @@ fn table(graph: &SeenGraph, id: &str, links: &SiteLinks, now: Timestamp) -> Mark
     }
 }
 
-fn row(graph: &SeenGraph, place: usize, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
+fn row(graph: &VisibleGraph, place: usize, id: &str, links: &SiteLinks, now: Timestamp) -> Markup {
     let job = &graph.jobs[place];
     let took = job.took(now).map_or_else(|| "–".to_owned(), duration);
     let waits: Vec<String> = graph

@@ -39,7 +39,7 @@ pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>)
         @if graphs.is_empty() {
             (empty(&html! { "No graphs. " code { "hero submit --graph FILE" } " submits one." }))
         } @else {
-            (graphs_table(&graphs, visit.links(), now.moment.at))
+            (graphs_table(&graphs, visit.links(), now.snapshot.at))
         }
         (pages(visit.links(), "/graphs", (&query.after, next), &things(graphs.len() as u64, "graph")))
     };

@@ -22,7 +22,6 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::bonds;
 use super::doc::JobDoc;
 use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
@@ -30,6 +29,7 @@ use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::page_query::PageQuery;
 use super::parts::{duration, given, percent, was};
+use super::relations;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::visitor::Visitor;
@@ -61,7 +61,7 @@ pub(super) async fn read(visit: &Visit, id: &str) -> PageResult<JobDoc> {
 /// Returns the same with its words on other jobs.
 async fn told(visit: &Visit, id: &str) -> PageResult<JobDoc> {
     let mut job = read(visit, id).await?;
-    bonds::tell(visit, std::slice::from_mut(&mut job)).await?;
+    relations::add_to(visit, std::slice::from_mut(&mut job)).await?;
     Ok(job)
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn show(
     let log = view.lines(&visit.site.client, &parsed(&id)?).await?;
     let (attempts, links) = (attempts::of(&job), visit.links());
     let main = html! {
-        (head(&visit, &job, now.moment.at))
+        (head(&visit, &job, now.snapshot.at))
         (progress(&job))
         nav.jump.only-m aria-label="On this page" {
             a href="#logh" { "Log" } a href="#output" { "Output" }
@@ -92,7 +92,7 @@ pub(super) async fn show(
         div.cols.job {
             div {
                 (tell_form::section(&job, links, &visit, may_change(&visit, &job)))
-                (attempt_section::section(&job, links, now.moment.at))
+                (attempt_section::section(&job, links, now.snapshot.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
                 (source::output(&job))
@@ -101,10 +101,10 @@ pub(super) async fn show(
                 (retry_form::link(&job, links))
             }
             aside aria-label="Facts" {
-                (facts::facts(&job, links, now.moment.at))
+                (facts::facts(&job, links, now.snapshot.at))
                 (files::section(&visit, &job).await?)
                 (facts::environment(&job, &visit.site.config().log.redact))
-                (relations(&visit, &job, now.moment.at).await?)
+                (relations(&visit, &job, now.snapshot.at).await?)
             }
         }
     };
@@ -122,15 +122,15 @@ pub(super) async fn live(
     let (view, links): (LogView, _) = (filters_of(query), visit.links());
     let mut parts = vec![
         LivePart::whole("state", state(&job)),
-        LivePart::whole("headline", headline(&job, links, now.moment.at)),
+        LivePart::whole("headline", headline(&job, links, now.snapshot.at)),
         LivePart::whole("progress", progress(&job)),
-        LivePart::whole("attempts", attempt_section::section(&job, links, now.moment.at)),
+        LivePart::whole("attempts", attempt_section::section(&job, links, now.snapshot.at)),
         LivePart::whole("error", source::error(&job, links)),
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("kept", source::kept_state(&job)),
-        LivePart::whole("facts", facts::facts(&job, links, now.moment.at)),
+        LivePart::whole("facts", facts::facts(&job, links, now.snapshot.at)),
         LivePart::whole("files", files::section(visit, &job).await?),
-        LivePart::whole("relations", relations(visit, &job, now.moment.at).await?),
+        LivePart::whole("relations", relations(visit, &job, now.snapshot.at).await?),
     ];
     if view.is_end() {
         let log = view.lines(&visit.site.client, &parsed(id)?).await?;

@@ -1,10 +1,10 @@
 //! `/jobs`: the list with its filters, files of it, and failures by their errors.
 
-mod beside;
 mod bulk;
 mod export;
 mod failures;
 mod filter;
+mod related_jobs;
 mod rows;
 mod search;
 
@@ -12,12 +12,12 @@ use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::bonds;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::page_query::PageQuery;
 use super::parts::{ShownState, count, empty, filter_choice, or_any, pager, things, with_value};
+use super::relations;
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -27,13 +27,13 @@ use crate::proto::target::ScriptType;
 use crate::rpc::Scope;
 use crate::rpc::results::JobDocument;
 
-pub(super) use beside::{of_actor, of_queue};
 pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
+pub(super) use related_jobs::{of_actor, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
 use filter::{AGES, JobsQuery};
-use rows::RowLook;
+use rows::RowStyle;
 use search::JobListPage;
 
 /// Shows the list.
@@ -55,8 +55,8 @@ async fn show(visit: &Visit, filter: JobsQuery) -> PageResult {
     if filter.place.by == "error" {
         return by_error(visit, &now, &filter).await;
     }
-    let mut found = search::find(visit, &filter, now.moment.at, size).await?;
-    bonds::tell(visit, &mut found.jobs).await?;
+    let mut found = search::find(visit, &filter, now.snapshot.at, size).await?;
+    relations::add_to(visit, &mut found.jobs).await?;
     let title = title(&filter);
     let main = html! {
         (head(title, &headline(&now, &filter, &found), &actions(visit, &filter)))
@@ -100,13 +100,13 @@ pub(super) async fn live(
     if !is_live(&filter) || filter.place.by == "error" {
         return Ok(Vec::new());
     }
-    let mut found = search::find(visit, &filter, now.moment.at, filter.size()?).await?;
-    bonds::tell(visit, &mut found.jobs).await?;
-    let look = RowLook { picks: picks(visit), died: false };
+    let mut found = search::find(visit, &filter, now.snapshot.at, filter.size()?).await?;
+    relations::add_to(visit, &mut found.jobs).await?;
+    let look = RowStyle { picks: picks(visit), died: false };
     if found.jobs.is_empty() && !found.complete {
         return Ok(vec![LivePart::headline(&headline(now, &filter, &found))]);
     }
-    let rows = rows::rows(&found.jobs, visit.links(), now.moment.at, look);
+    let rows = rows::rows(&found.jobs, visit.links(), now.snapshot.at, look);
     Ok(vec![LivePart::headline(&headline(now, &filter, &found)), LivePart::rows("job-rows", rows)])
 }
 
@@ -183,7 +183,7 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
     let config = site.config();
     let types = or_any("any", config.types.keys().map(ScriptType::as_str));
     let queues: Vec<String> =
-        now.moment.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
+        now.snapshot.queues.iter().map(|(state, _)| state.queue.to_string()).collect();
     let value = |name: &str| filter.filter.value(name).unwrap_or_default();
     // The others stand there once they are set.
     let first =
@@ -234,7 +234,7 @@ fn choice<'a>(
 
 fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let (links, picks) = (visit.links(), picks(visit));
-    let look = RowLook { picks, died: filter.is_of_dead() };
+    let look = RowStyle { picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !(is_live(filter) && found.complete) {
             (empty(&html! { (none(filter, found)) " " a href=(links.to(filter.path())) { "Clear the filters." } }))
@@ -243,7 +243,7 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPa
             form method="post" action=(links.to(filter.path())) {
                 (visit.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (rows::table(&found.jobs, links, now.moment.at, look, Some("job-rows")))
+                (rows::table(&found.jobs, links, now.snapshot.at, look, Some("job-rows")))
                 @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }
@@ -284,20 +284,20 @@ fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
 }
 
 async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> PageResult {
-    filter.search(now.moment.at)?;
+    filter.search(now.snapshot.at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
         filter.with("status", ShownState::Error.asked())
     };
-    let (query, search) = failed.search(now.moment.at)?;
+    let (query, search) = failed.search(now.snapshot.at)?;
     let sees = |job: &_| visit.sees(job);
     let found = visit.site.client.error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
     let retries = visit.may(Scope::Operate).then(|| visit.forgery_field());
     let main = html! {
         p.crumb { a href=(failed.address(visit.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
-        (failures::table(&found, &failed, visit.links(), now.moment.at, retries.as_ref()))
+        (failures::table(&found, &failed, visit.links(), now.snapshot.at, retries.as_ref()))
     };
     Ok(visit.page(now, &WebPage::still("Failures", nav(&failed), main)))
 }

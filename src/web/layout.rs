@@ -226,12 +226,12 @@ fn side_numbers(now: Option<&SiteSnapshot>) -> Vec<(&'static str, Markup)> {
         ShownState::ALL.map(|state| (state.as_str(), now.and_then(|now| now.count(state))));
     let others = [
         ("jobs", now.and_then(SiteSnapshot::jobs)),
-        ("queues", len(|now| now.moment.queues.len())),
-        ("actors", len(|now| now.moment.actors.len())),
+        ("queues", len(|now| now.snapshot.queues.len())),
+        ("actors", len(|now| now.snapshot.actors.len())),
         ("cron", now.and_then(|now| now.periodic_jobs)),
         ("dead", now.and_then(SiteSnapshot::dead)),
         ("limits", now.map(|now| now.limits)),
-        ("brokers", len(|now| now.moment.live_brokers().count())),
+        ("brokers", len(|now| now.snapshot.live_brokers().count())),
     ];
     let shown = |(name, number): (&'static str, Option<u64>)| {
         let text = number.map_or_else(|| "–".to_owned(), count);

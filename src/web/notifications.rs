@@ -44,7 +44,7 @@ fn table(id: &str, caption: &str, records: &[DeliveryRecord], now: &SiteSnapshot
     let rows = html! {
         @for record in records {
             tr role="row" {
-                td.dim role="cell" { (was_at(&record.at, now.moment.at)) }
+                td.dim role="cell" { (was_at(&record.at, now.snapshot.at)) }
                 td role="cell" { (record.notification) }
                 td role="cell" { (record.state) }
                 td role="cell" { (record.title) }

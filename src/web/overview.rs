@@ -34,7 +34,7 @@ pub(super) async fn show(
     let now = visit.snapshot().await?;
     let wrong = wrong::found(&now, &visit.site.config(), visit.links());
     let rows = chosen(queues::rows(&visit, &now));
-    let all = format!("All {}", things(now.moment.queues.len() as u64, "queue"));
+    let all = format!("All {}", things(now.snapshot.queues.len() as u64, "queue"));
     let queues = visit.links().to("/queues");
     let another = (!visit.is_bound()).then(|| visit.links().to("/stats"));
     let main = html! {
@@ -89,18 +89,18 @@ fn chosen(mut rows: Vec<QueueRow>) -> Vec<QueueRow> {
 }
 
 fn headline(now: &SiteSnapshot, wrong: usize) -> Markup {
-    let supervisors = things(now.moment.supervisors.len() as u64, "supervisor");
+    let supervisors = things(now.snapshot.supervisors.len() as u64, "supervisor");
     let need = match wrong {
         0 => "Nothing needs you.".to_owned(),
         1 => "1 thing needs you.".to_owned(),
         number => format!("{number} things need you."),
     };
     // Whole milliseconds: this line is sent to each open page when it changes.
-    let answers = match now.moment.redis_took.as_millis() {
+    let answers = match now.snapshot.redis_took.as_millis() {
         0 => "under 1 ms".to_owned(),
         millis => format!("{millis} ms"),
     };
-    let age = now.moment.read.elapsed().as_secs();
+    let age = now.snapshot.read.elapsed().as_secs();
     html! {
         (need) " " (supervisors) ", Redis answers in " (answers) "."
         @if age >= AGE_SHOWN_S { " These numbers are " (age) " s old." }

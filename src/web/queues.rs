@@ -117,7 +117,7 @@ pub(super) fn rows<'a>(visit: &Visit, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>
         let health = NamespaceHealth::of_queue(state, *actors, &rules);
         QueueRow { state, actors: *actors, health, may_operate }
     };
-    now.moment.queues.iter().map(row).collect()
+    now.snapshot.queues.iter().map(row).collect()
 }
 
 /// Pauses or resumes the queue of the button that was pressed.
@@ -256,7 +256,7 @@ pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageRes
     let row = find(&visit, &now, &name)?;
     // Without a priority the method takes the queues of all priorities.
     let purged = row.state.queue.all_of_its_name();
-    let states = now.moment.queues.iter().map(|(state, _)| state);
+    let states = now.snapshot.queues.iter().map(|(state, _)| state);
     let depth = states.filter(|state| purged.contains(&state.queue)).map(|of| of.depth).sum();
     let title = format!("Purge {name}?");
     let text = format!(

@@ -211,7 +211,7 @@ fn cut(text: &str, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::amqp::logs::Beside;
+    use crate::amqp::logs::RecordProperties;
     use jiff::Timestamp;
     use serde_json::json;
 
@@ -219,7 +219,8 @@ mod tests {
     fn record_shows_its_fields_escaped_and_links_to_its_root() {
         let data =
             json!({ "message": "<b>up", "root": "r1", "broker": "rBroker", "level": "warn" });
-        let record = LogRecord::of(&data, Beside::default(), Timestamp::UNIX_EPOCH).expect("legal");
+        let record = LogRecord::of(&data, RecordProperties::default(), Timestamp::UNIX_EPOCH)
+            .expect("legal");
         let text = table(&[record], &SiteLinks::new("/")).into_string();
         assert!(text.contains("warning") && text.contains("broker=rBroker"), "{text}");
         assert!(text.contains("/records?root=r1") && !text.contains("<b>"), "{text}");
@@ -230,7 +231,7 @@ mod tests {
         let record = |chain: &str, message: &str| {
             let data =
                 json!({ "message": message, "root": "r1", "chain": chain, "level": "error" });
-            LogRecord::of(&data, Beside::default(), Timestamp::UNIX_EPOCH).expect("legal")
+            LogRecord::of(&data, RecordProperties::default(), Timestamp::UNIX_EPOCH).expect("legal")
         };
         let records =
             [record("r1.start", "one"), record("r1.end", "<b>two"), record("r1.start", "three")];

@@ -41,7 +41,7 @@ pub(super) async fn list(
         @if scripts.is_empty() {
             (empty(&html! { "No published scripts. " code { "hero script publish NAME FILE" } " publishes one." }))
         } @else {
-            (table(&scripts, visit.links(), now.moment.at))
+            (table(&scripts, visit.links(), now.snapshot.at))
         }
     };
     Ok(visit.page(&now, &WebPage::still("Scripts", Nav::Scripts, main)))
@@ -93,7 +93,7 @@ pub(super) async fn show(
     PageQuery(query): PageQuery<ScriptQuery>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
-    let main = page(&visit, &name, &query, &RunDraft::default(), now.moment.at).await?;
+    let main = page(&visit, &name, &query, &RunDraft::default(), now.snapshot.at).await?;
     Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::Scripts, main)))
 }
 
@@ -252,7 +252,7 @@ async fn run(visit: &Visit, name: &str, number: String, fields: &Fields) -> Page
             let error = DraftError { field: String::new(), message: error.message };
             let draft = RunDraft { texts, error };
             let query = ScriptQuery { version: number, from: String::new() };
-            let main = page(visit, name, &query, &draft, now.moment.at).await?;
+            let main = page(visit, name, &query, &draft, now.snapshot.at).await?;
             Ok(visit.refused(&now, &WebPage::still(name, Nav::Scripts, main)))
         }
     }

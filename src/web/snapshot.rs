@@ -1,4 +1,4 @@
-//! The state of the namespace at one moment, which all pages share.
+//! A snapshot of the namespace, which all pages share.
 
 mod bounded;
 mod reader;
@@ -12,7 +12,7 @@ use crate::client::{Client, ClientError, PeriodicJobDocument};
 use crate::config::Config;
 use crate::proto::job::{JobEnd, JobStatus};
 use crate::store::JobCounts;
-use crate::view::{LatestJobs, Minute, Moment};
+use crate::view::{LatestJobs, Minute, Snapshot};
 
 pub(super) use reader::SnapshotReader;
 
@@ -21,10 +21,10 @@ pub(super) const LATEST: usize = 5;
 /// The jobs that are read for such a list: a visitor may see a part of them only.
 const LATEST_READ: usize = 20;
 
-/// The state of the namespace at one moment, or the part of it that a visitor may see.
+/// A snapshot of the namespace, or the part of it that a visitor may see.
 #[derive(Clone)]
 pub(super) struct SiteSnapshot {
-    pub(super) moment: Moment,
+    pub(super) snapshot: Snapshot,
     /// The numbers of jobs. `None` for a visitor with bounds: nothing counts the jobs of a part.
     counts: Option<JobCounts>,
     /// True if the numbers of script types and queues count only the visitor's jobs.
@@ -48,7 +48,7 @@ impl SiteSnapshot {
     ) -> Result<Self, ClientError> {
         let address = address.to_owned();
         Ok(Self {
-            moment: Moment::read_beside(client, address, slow.minutes.clone()).await?,
+            snapshot: Snapshot::read_beside(client, address, slow.minutes.clone()).await?,
             latest: LatestJobs::read(client, LATEST_READ).await?,
             counts: Some(client.count_jobs().await?),
             limits: config.limits.len() as u64,
@@ -61,7 +61,7 @@ impl SiteSnapshot {
 
     /// Returns the number of jobs in a state; `None` if nothing counts them.
     pub(super) fn count(&self, state: ShownState) -> Option<u64> {
-        let queues = || self.moment.queues.iter().map(|(queue, _)| queue);
+        let queues = || self.snapshot.queues.iter().map(|(queue, _)| queue);
         let held: u64 = queues().map(|queue| queue.held).sum();
         let Some(counts) = &self.counts else {
             return match state {
@@ -89,7 +89,7 @@ impl SiteSnapshot {
 
     /// Returns the number of dead letters, if something counts them.
     pub(super) fn dead(&self) -> Option<u64> {
-        self.is_whole.then(|| self.moment.types.iter().map(|of| of.dead).sum())
+        self.is_whole.then(|| self.snapshot.types.iter().map(|of| of.dead).sum())
     }
 }
 
@@ -124,7 +124,7 @@ impl SlowPart {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
     fn counts() -> JobCounts {
         let mut counts = JobCounts::default();
@@ -142,9 +142,9 @@ pub(super) mod tests {
     }
 
     /// A snapshot of a namespace with one queue, at the start of 2026.
-    pub(in crate::web) fn snapshot() -> SiteSnapshot {
+    pub(in crate::web) fn site_snapshot() -> SiteSnapshot {
         SiteSnapshot {
-            moment: moment(),
+            snapshot: healthy_snapshot(),
             latest: LatestJobs::default(),
             counts: Some(counts()),
             is_whole: true,
@@ -157,8 +157,8 @@ pub(super) mod tests {
 
     #[test]
     fn cancelled_and_held_jobs_are_counted_apart() {
-        let mut snapshot = snapshot();
-        snapshot.moment.queues[0].0.held = 1;
+        let mut snapshot = site_snapshot();
+        snapshot.snapshot.queues[0].0.held = 1;
         assert_eq!(snapshot.count(ShownState::Queued), Some(2));
         assert_eq!(snapshot.count(ShownState::Held), Some(1));
         assert_eq!(snapshot.count(ShownState::Cancelled), Some(1));

@@ -58,7 +58,7 @@ impl AskedPeriod {
 pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>) -> PageResult {
     let now = visit.snapshot().await?;
     let period = asked.or_default();
-    let mistake = period.mistake(now.moment.at);
+    let mistake = period.mistake(now.snapshot.at);
     let params = json!({ "since": period.since, "until": given(&period.until) });
     let stats = match &mistake {
         Some(_) => None,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn period_that_cannot_be_read_is_told_at_the_form() {
+    fn period_that_cannot_be_read_is_reported_at_the_form() {
         let now = "2026-01-31T13:00:00Z".parse().expect("a time");
         assert_eq!(period(" ", "").since, DEFAULT);
         assert_eq!(period("yesterday 18:00", "2026-01-31").mistake(now), None);

@@ -92,7 +92,7 @@ pub(super) async fn change(
     let now = visit.snapshot().await?;
     let job = match refused {
         Some(message) => Err(DraftError { field: INPUTS.to_owned(), message }),
-        None => draft.members(now.moment.at),
+        None => draft.members(now.snapshot.at),
     };
     let refused = match job {
         Err(error) => error,

@@ -59,7 +59,7 @@ fn a_message_that_no_queue_takes_is_an_error_to_its_publisher() {
 }
 
 #[test]
-fn each_of_many_messages_at_once_is_told_whether_a_queue_has_got_it() {
+fn each_of_many_concurrent_messages_is_confirmed_or_returned() {
     if !has_rabbitmq() {
         return;
     }

@@ -1,6 +1,6 @@
 //! The collection of log records, as objects in a real Redis.
 
-use hero::amqp::logs::{Beside, LogCollection, LogPurge, LogRecord, RecordQuery};
+use hero::amqp::logs::{RecordProperties, LogCollection, LogPurge, LogRecord, RecordQuery};
 use hero::client::Client;
 use hero::config::{JobConfig, LogsConfig, OsisConfig};
 use serde_json::{Value, json};
@@ -18,11 +18,11 @@ fn forever() -> LogsConfig {
 }
 
 async fn write(logs: &LogCollection, data: Value) {
-    logs.serve("write", &data, Beside::default()).await.expect("stored");
+    logs.serve("write", &data, RecordProperties::default()).await.expect("stored");
 }
 
 async fn ids(logs: &LogCollection, query: Value) -> (Vec<String>, Value) {
-    let page = logs.serve("fetch", &query, Beside::default()).await.expect("a page");
+    let page = logs.serve("fetch", &query, RecordProperties::default()).await.expect("a page");
     let records = page["records"].as_array().expect("records");
     let id = |record: &Value| record["id"].as_str().expect("an id").to_owned();
     (records.iter().map(id).collect(), page["next"].clone())
@@ -72,7 +72,7 @@ fn strings(ids: &[&str]) -> Vec<String> {
 async fn a_record_that_is_delivered_twice_is_stored_once_as_it_first_came() {
     let redis = Redis::start();
     let logs = logs(&redis, &LogsConfig::default());
-    let beside = Beside { id: Some("m1"), root: Some("r"), chain: Some("c") };
+    let beside = RecordProperties { id: Some("m1"), root: Some("r"), chain: Some("c") };
     for message in ["first", "second"] {
         let written = logs.serve("write", &json!({ "message": message }), beside).await;
         assert_eq!(written, Ok(json!({ "id": "m1" })));
@@ -93,7 +93,7 @@ async fn records_are_purged_by_root_and_by_age() {
         write(&logs, json!({ "id": id, "time": format!("{year}-06-01T00:00:00Z"), "root": root }))
             .await;
     }
-    let purge = async |data: Value| logs.serve("delete", &data, Beside::default()).await;
+    let purge = async |data: Value| logs.serve("delete", &data, RecordProperties::default()).await;
     let before = "2025-01-01T00:00:00Z";
     let deleted = purge(json!({ "root": "r1", "before": before })).await;
     assert_eq!(deleted, Ok(json!({ "deleted": 1, "complete": true })));
@@ -116,7 +116,7 @@ async fn records_that_are_too_old_go_when_another_is_written() {
     let logs = logs(&redis, &LogsConfig::default());
     let now = jiff::Timestamp::now();
     let data = json!({ "id": "old", "time": "2020-01-01T00:00:00Z" });
-    let old = LogRecord::of(&data, Beside::default(), now).expect("legal");
+    let old = LogRecord::of(&data, RecordProperties::default(), now).expect("legal");
     assert_eq!(logs.store(&old).await, Ok(true));
     write(&logs, json!({ "id": "new" })).await;
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -142,9 +142,9 @@ async fn a_full_collection_makes_room_by_its_oldest_records() {
 async fn an_absent_redis_may_pass() {
     let redis = Redis::absent(false);
     let logs = logs(&redis, &LogsConfig::default());
-    let failure = logs.serve("write", &json!({}), Beside::default()).await.expect_err("absent");
+    let failure = logs.serve("write", &json!({}), RecordProperties::default()).await.expect_err("absent");
     assert_eq!((failure.code.as_str(), failure.retryable), ("unavailable", true), "{failure}");
-    let failure = logs.serve("dance", &json!({}), Beside::default()).await.expect_err("unknown");
+    let failure = logs.serve("dance", &json!({}), RecordProperties::default()).await.expect_err("unknown");
     assert_eq!((failure.code.as_str(), failure.retryable), ("unknown_operation", false));
 }
 

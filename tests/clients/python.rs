@@ -102,7 +102,7 @@ fn it_knows_every_setting_of_a_job() {
 }
 
 #[test]
-fn it_is_built_and_installed_without_a_file_beside_its_sources() {
+fn it_is_built_and_installed_from_its_sources_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let (out, target) = (folder.path().join("out"), folder.path().join("installed"));
     std::fs::create_dir(&out).expect("a folder");

@@ -7,7 +7,7 @@ use super::until;
 use crate::support::{Hero, Redis, keys, wait_until};
 
 #[test]
-fn backup_beside_a_running_actor_restores_elsewhere_and_every_job_ends() {
+fn backup_during_a_run_restores_elsewhere_and_every_job_ends() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _actor = hero.actor("osis-default-1").start();

@@ -106,7 +106,7 @@ fn network_of_a_job_is_within_the_list_of_its_type() {
 }
 
 #[test]
-fn job_that_asks_for_memory_as_a_whole_is_told_where_nothing_holds_it() {
+fn job_that_asks_for_memory_as_a_whole_is_reported_where_nothing_holds_it() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.sandbox.job_memory", "\"1GiB\"");
     let _actor = hero.actor("python-default-1").start();

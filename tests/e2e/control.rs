@@ -28,7 +28,7 @@ fn stopped_job_in_a_queue_never_starts() {
 }
 
 #[test]
-fn job_that_was_told_to_stop_in_an_earlier_attempt_does_not_begin() {
+fn job_that_was_asked_to_stop_in_an_earlier_attempt_does_not_begin() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", ENDLESS]).code(0);
@@ -165,7 +165,7 @@ fn stop_pushed_while_its_actor_is_down_is_obeyed_before_the_job_starts() {
 }
 
 #[test]
-fn message_for_a_group_is_handed_on_by_the_supervisor() {
+fn message_for_a_group_is_forwarded_by_the_supervisor() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _io = hero.actor("osis-io-1").start();

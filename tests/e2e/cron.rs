@@ -361,7 +361,7 @@ fn periodic_job_of_a_command_has_arguments_and_parameters_but_no_files() {
 }
 
 #[test]
-fn run_beside_the_schedule_counts_in_lists_and_history() {
+fn run_outside_of_the_schedule_counts_in_lists_and_history() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["cron", "add", "far", "--schedule", "0 0 1 1 *", "-t", "osis", "-e", "1"]).code(0);
@@ -383,7 +383,7 @@ fn run_beside_the_schedule_counts_in_lists_and_history() {
 }
 
 #[test]
-fn notification_that_the_configuration_lacks_is_told_where_it_is_named() {
+fn notification_that_the_configuration_lacks_is_reported_where_it_is_named() {
     let redis = Redis::start();
     let tick = "[cron.tick]\nschedule = \"@daily\"\ntype = \"osis\"\nscript = \"1\"\nnotify = [\"opps\"]\n";
     let hero = with_cron(&redis, &[("tick.toml", tick)]).set("notify.ops.journal", "true");

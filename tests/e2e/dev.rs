@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Hero, Process, Redis, wait_until};
 
 #[test]
-fn dev_runs_a_command_beside_units_and_ends_them_with_it() {
+fn dev_runs_a_command_with_units_and_ends_them_with_it() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);
     let command =

@@ -94,7 +94,7 @@ fn all_tell_the_refusal(site: &Served, cause: &str, remedy: &str) {
 }
 
 #[test]
-fn redis_that_refuses_writes_is_told_alike_by_all_and_is_the_cause_of_missing_supervisors() {
+fn redis_that_refuses_writes_is_reported_alike_by_all_and_is_the_cause_of_missing_supervisors() {
     let redis = Redis::start();
     let site =
         Served::with(Hero::on(&redis).with_default_user().set("check.durable", "false"), &redis);
@@ -201,7 +201,7 @@ fn stopped_actor_with_jobs_in_its_queue_is_found() {
 }
 
 #[test]
-fn doctor_of_a_development_instance_looks_at_its_folders_and_not_at_those_of_the_machine() {
+fn doctor_of_a_development_instance_checks_its_folders_and_not_those_of_the_machine() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis).with_default_user();
     let kept = redis.folder().join("kept").display().to_string();

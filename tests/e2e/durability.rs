@@ -112,7 +112,7 @@ fn user_without_config_learns_what_info_says_and_is_refused_nothing() {
 }
 
 #[test]
-fn check_tells_a_redis_that_is_down_from_one_that_refuses_the_login() {
+fn check_distinguishes_a_redis_that_is_down_from_one_that_refuses_the_login() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis).with_default_user();
     let done = hero.run(&["check", "--redis"]).code(0);

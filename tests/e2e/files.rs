@@ -173,7 +173,7 @@ fn files_of_a_job_with_very_many_prerequisites_stay_while_it_waits() {
 }
 
 #[test]
-fn jobs_of_a_graph_are_given_files_beside_its_own() {
+fn jobs_of_a_graph_take_files_relative_to_the_graph() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     std::fs::create_dir(redis.folder().join("below")).expect("a folder");
@@ -206,7 +206,7 @@ fn jobs_of_a_graph_are_given_files_beside_its_own() {
 }
 
 #[test]
-fn lines_of_a_batch_are_given_files_beside_it() {
+fn lines_of_a_batch_take_files_relative_to_it() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     file(&redis, "data", b"some data\n");

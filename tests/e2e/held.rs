@@ -130,7 +130,7 @@ fn actor_with_a_higher_limit_takes_held_jobs() {
 }
 
 #[test]
-fn serial_jobs_run_in_order_one_at_a_time_beside_others() {
+fn serial_jobs_run_in_order_one_at_a_time_while_others_run() {
     const SERIAL: usize = 12;
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -173,7 +173,7 @@ fn hooks_of_types_inside_the_actor_run_too() {
 }
 
 #[test]
-fn missing_hook_is_told_by_check_and_stops_the_start_of_its_unit() {
+fn missing_hook_is_reported_by_check_and_stops_the_start_of_its_unit() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.bash.after", "\"/nonexistent/after.sh\"");
     let why =

@@ -27,7 +27,7 @@ fn count(calls: &BTreeMap<String, u64>, name: &str) -> u64 {
 }
 
 #[test]
-fn duties_of_an_idle_supervisor_rest_while_one_of_them_looks() {
+fn duties_of_an_idle_supervisor_rest_while_one_of_them_polls() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).quick_sweeps();
     let _units = [hero.supervisor().start(), hero.actor("osis-default-1").start()];

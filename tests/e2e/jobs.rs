@@ -373,7 +373,7 @@ fn jobs_are_found_by_caller_name_and_error_and_failures_are_grouped() {
 }
 
 #[test]
-fn code_in_the_place_of_a_file_is_told_its_option() {
+fn code_in_the_place_of_a_file_is_rejected_with_its_option() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let said = "no such file: echo hi; to run a text as a script: -e, as in hero exec -t bash -e 'echo hi'";

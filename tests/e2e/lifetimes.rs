@@ -128,7 +128,7 @@ fn callback_of_a_batch_gets_its_counts_ids_and_outputs_though_it_starts_late() {
 }
 
 #[test]
-fn line_of_a_batch_names_its_script_and_inputs_beside_the_batch() {
+fn line_of_a_batch_names_its_script_and_inputs_relative_to_the_batch() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let folder = redis.folder().join("below");

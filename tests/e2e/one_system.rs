@@ -205,7 +205,7 @@ fn a_batch_with_an_id_is_on_its_shard() {
 }
 
 #[test]
-fn any_line_of_a_batch_may_tell_its_shard() {
+fn any_line_of_a_batch_may_name_its_shard() {
     let (redis, hero) = four();
     let hero = hero.set("type.bash.engine", "\"command\"");
     let hero = hero.set("type.bash.command", "[\"/bin/bash\", \"{script}\"]");

@@ -377,7 +377,7 @@ fn explained_run_begins_with_what_the_type_allows() {
 }
 
 #[test]
-fn failure_that_a_program_hides_is_told_with_the_missing_network() {
+fn failure_that_a_program_hides_is_reported_with_the_missing_network() {
     let world = World::new();
     let _bash = world.hero.actor("bash-default-1").start();
     let note = "sandbox: the job has no network, which may be why it failed; [type.bash.sandbox] network = true \

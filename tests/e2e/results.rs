@@ -7,7 +7,7 @@ use crate::support::{Hero, Redis, wait_until};
 use super::{ENDLESS, field, until};
 
 #[test]
-fn id_of_an_accepted_job_is_told_though_standard_output_is_gone() {
+fn id_of_an_accepted_job_is_printed_though_standard_output_is_gone() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     for (pipe, why) in [(true, "broken pipe"), (false, "no space left on device")] {

@@ -232,7 +232,7 @@ fn actor_stop_leaves_no_message_that_would_end_the_next_start() {
 }
 
 #[test]
-fn actor_is_told_by_the_shards_that_answer() {
+fn actor_is_reported_by_the_shards_that_answer() {
     let (home, mut other) = (Redis::start(), Redis::start());
     let (hero, system) = two_servers(&home, &other);
     let osis = hero.actor("osis-default-1").start();

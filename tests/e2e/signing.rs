@@ -19,7 +19,7 @@ fn with_key(redis: &Redis) -> (Hero, String) {
 }
 
 #[test]
-fn every_way_to_submit_signs_and_each_place_tells_the_signature() {
+fn every_way_to_submit_signs_and_each_place_reports_the_signature() {
     let redis = Redis::start();
     let (hero, ops) = with_key(&redis);
     let _actor = hero.actor("bash-default-1").start();
@@ -164,7 +164,7 @@ fn holds_until(redis: &Redis, id: &str) -> Timestamp {
 }
 
 #[test]
-fn signature_that_ran_out_is_told_apart_from_a_missing_and_an_unknown_one_everywhere() {
+fn expired_signature_is_distinguished_from_a_missing_and_an_unknown_one_everywhere() {
     let redis = Redis::start();
     let (hero, ops) = with_key(&redis);
     let other = redis.folder().join("dev.key").display().to_string();

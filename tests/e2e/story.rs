@@ -36,7 +36,7 @@ fn tells(story: &[String], expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn log_tells_schedule_claims_retry_with_its_reason_and_dead_letter_by_the_id() {
+fn log_reports_schedule_claims_retry_with_its_reason_and_dead_letter_by_the_id() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let python = hero.actor("python-default-1").start();
@@ -65,7 +65,7 @@ fn log_tells_schedule_claims_retry_with_its_reason_and_dead_letter_by_the_id() {
 }
 
 #[test]
-fn log_tells_the_recovery_of_a_job_by_its_id() {
+fn log_reports_the_recovery_of_a_job_by_its_id() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("actor.lease", "\"1s\"");
     let mut first = hero.actor("sal-default-1").start();
@@ -95,7 +95,7 @@ fn log_tells_the_recovery_of_a_job_by_its_id() {
 }
 
 #[test]
-fn failure_of_a_dependent_is_told_by_its_id() {
+fn failure_of_a_dependent_is_reported_by_its_id() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _osis = hero.actor("osis-default-1").start();
@@ -116,7 +116,7 @@ fn failure_of_a_dependent_is_told_by_its_id() {
 }
 
 #[test]
-fn lost_pop_is_told_by_the_id() {
+fn lost_pop_is_reported_by_the_id() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
@@ -128,7 +128,7 @@ fn lost_pop_is_told_by_the_id() {
 }
 
 #[test]
-fn configuration_selects_the_jobs_of_which_the_log_tells() {
+fn configuration_selects_the_jobs_that_are_logged() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("log.jobs", "\"failed\"").set("log.slow", "\"300ms\"");
     let osis = hero.actor("osis-default-1").start();

@@ -43,7 +43,7 @@ impl Terminal {
 }
 
 #[test]
-fn screen_shows_jobs_that_keys_look_at_stop_and_retry() {
+fn screen_shows_jobs_that_keys_open_stop_and_retry() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _actor = hero.actor("osis-default-1").start();
@@ -145,7 +145,7 @@ fn question_of_a_job_stands_below_its_log() {
 }
 
 #[test]
-fn lost_redis_is_told_until_it_is_back() {
+fn lost_redis_is_reported_until_it_is_back() {
     let mut redis = Redis::that_keeps();
     let hero = Hero::on(&redis);
     hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);

@@ -84,7 +84,7 @@ fn content_of_a_job_makes_its_key() {
 }
 
 #[test]
-fn waiting_job_is_replaced_with_its_dependents_told() {
+fn waiting_job_is_replaced_with_its_dependents_released() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let replacing = |id: &str, more: &[&str]| {

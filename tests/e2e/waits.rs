@@ -214,7 +214,7 @@ fn parent_waits_for_its_children_on_the_only_task_through_deaths_of_its_actor() 
 }
 
 #[test]
-fn lists_pages_and_commands_tell_what_a_job_waits_for() {
+fn lists_pages_and_commands_show_what_a_job_waits_for() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let _actor = hero.actor("python-default-1").start();

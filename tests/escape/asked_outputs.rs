@@ -54,7 +54,7 @@ const HEAD: &str = "import hero, json, os\nfd, answers = int(os.environ['HERO_FD
 const TAIL: &str = "\nanswer = b''\nwhile not answer.endswith(b'\\n'): answer += os.read(answers, 65536)\nprint(answer.decode())";
 
 #[test]
-fn hostile_requests_for_outputs_tell_nothing_of_jobs_of_others() {
+fn hostile_requests_for_outputs_reveal_nothing_of_jobs_of_others() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("type.python.may_submit", "[\"python\"]");
     let _supervisor = hero.supervisor().start();

@@ -64,7 +64,7 @@ fn nothing_was_denied(redis: &Redis) {
 }
 
 #[test]
-fn the_shipped_access_rules_are_enough_beside_older_programs() {
+fn the_shipped_access_rules_are_enough_with_older_programs() {
     let redis = Redis::start();
     let supervisor = login(&redis, "hero-supervisor")
         .add("[notify.ops]\njournal = true\nevery = \"0s\"\non = [\"no_actor\", \"recovered\"]\n");

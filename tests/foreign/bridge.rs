@@ -130,7 +130,7 @@ fn several_supervisors_and_their_deaths_neither_lose_nor_double_a_task() {
 }
 
 #[test]
-fn details_may_come_later_and_never_is_told_and_counted() {
+fn details_may_come_later_and_their_absence_is_reported_and_counted() {
     let redis = Redis::start();
     let hero = bridging(&redis);
     redis.run("LPUSH rhai_tasks:main soon never");
@@ -229,7 +229,7 @@ fn details_overwritten_while_the_task_runs_change_neither_its_script_nor_its_rep
 }
 
 #[test]
-fn a_task_that_is_stopped_tells_its_client() {
+fn a_task_that_is_stopped_notifies_its_client() {
     let redis = Redis::start();
     let hero = bridging(&redis);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("osis-default-1").start());

@@ -59,7 +59,7 @@ fn the_workers_of_the_documents_serve_clients_of_hero() {
 }
 
 #[test]
-fn the_worker_of_rhailib_serves_the_client_of_rhailib_beside_hero() {
+fn the_worker_of_rhailib_serves_the_client_of_rhailib_while_hero_runs() {
     let redis = Redis::start();
     let hero = dual_with_circle(&redis);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());

@@ -109,7 +109,7 @@ fn tasks_by_rhailib(redis: &Redis) -> usize {
 }
 
 #[test]
-fn phase_0_hero_stands_beside_older_programs_and_touches_nothing_of_theirs() {
+fn phase_0_hero_runs_with_older_programs_and_touches_nothing_of_theirs() {
     let redis = Redis::start();
     let hero = bash(&redis);
     let (_supervisor, _actor) = (hero.supervisor().start(), hero.actor("bash-default-1").start());

@@ -191,7 +191,7 @@ fn jobs_that_would_wait_for_each_other_end() {
 }
 
 #[test]
-fn a_list_of_an_illegal_name_is_told_of() {
+fn a_list_of_an_illegal_name_is_reported() {
     let redis = Redis::start();
     let hero = bash(&redis);
     let _supervisor = hero.supervisor().start();

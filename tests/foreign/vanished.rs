@@ -38,7 +38,7 @@ fn is_adopted(redis: &Redis, id: &str) -> bool {
 }
 
 #[test]
-fn a_job_of_which_redis_told_a_vanished_host_runs_elsewhere() {
+fn a_job_that_redis_delivered_to_a_vanished_host_runs_elsewhere() {
     let redis = Redis::start();
     let hero = bash(&redis);
     let _supervisor = hero.supervisor().start();

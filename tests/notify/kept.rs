@@ -18,7 +18,7 @@ fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn what_was_not_told_is_in_a_backup_and_is_told_after_its_restore_with_the_same_id() {
+fn pending_notification_is_backed_up_and_delivered_after_the_restore_with_the_same_id() {
     let redis = Redis::start();
     let mut receiver = Receiver::start(&redis, "receiver.py");
     let hero = super::hero(&redis, &receiver, ON);

@@ -50,7 +50,7 @@ fn hero(redis: &Redis, receiver: &Receiver, notifications: &[(&str, &str)]) -> H
 }
 
 #[test]
-fn queue_without_actor_is_told_once_by_all_supervisors_and_once_when_it_is_served() {
+fn queue_without_actor_is_reported_once_by_all_supervisors_and_once_when_it_is_served() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
     let notifications = [
@@ -97,7 +97,7 @@ fn queue_without_actor_is_told_once_by_all_supervisors_and_once_when_it_is_serve
 }
 
 #[test]
-fn jobs_that_a_pause_or_a_limit_holds_for_long_are_told_until_they_are_not() {
+fn jobs_that_a_pause_or_a_limit_holds_for_long_are_reported_until_they_are_not() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
     let hero = hero(&redis, &receiver, &[("ops", "on = [\"held\", \"recovered\"]")])
@@ -139,7 +139,7 @@ fn jobs_that_a_pause_or_a_limit_holds_for_long_are_told_until_they_are_not() {
 }
 
 #[test]
-fn periodic_job_that_does_not_succeed_is_told_until_it_does() {
+fn periodic_job_that_does_not_succeed_is_reported_until_it_does() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
     let folder = redis.folder().join("cron.d");

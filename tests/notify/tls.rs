@@ -7,7 +7,7 @@ use super::{Receiver, fail, hero, wanted};
 use crate::support::{Authority, Hero, Redis, wait_until};
 
 #[test]
-fn webhook_over_https_is_told_if_its_authority_is_trusted_and_else_not() {
+fn webhook_over_https_is_called_only_if_its_authority_is_trusted() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "tls");
     let receiver = Receiver::start(&redis, "receiver.py");
@@ -37,7 +37,7 @@ fn webhook_over_https_is_told_if_its_authority_is_trusted_and_else_not() {
 }
 
 #[test]
-fn mail_goes_to_servers_with_tls_by_both_ways_with_its_password() {
+fn mail_goes_to_servers_with_tls_from_the_start_or_by_starttls() {
     let redis = Redis::start();
     let authority = Authority::new(redis.folder(), "tls");
     let server = Receiver::start(&redis, "tls_mail_server.py");

@@ -7,7 +7,7 @@ use super::{Receiver, fail, finish, hero, wanted};
 use crate::support::{Redis, keys, wait_until};
 
 #[test]
-fn failed_job_is_told_to_a_webhook_with_its_error() {
+fn failed_job_is_notified_to_a_webhook_with_its_error() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
     let hero = hero(&redis, &receiver, "");

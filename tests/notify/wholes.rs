@@ -65,7 +65,7 @@ fn end_of_a_graph_or_batch_is_one_message_with_the_numbers_of_its_jobs() {
 }
 
 #[test]
-fn end_is_told_though_supervisor_and_receiver_are_dead_when_it_comes() {
+fn end_is_notified_though_supervisor_and_receiver_are_dead_when_it_comes() {
     let redis = Redis::start();
     let mut receiver = Receiver::start(&redis, "receiver.py");
     let hero = hero(&redis, &receiver, NAMED);

@@ -119,7 +119,7 @@ fn move_of_the_slot_under_load_loses_and_repeats_no_job() {
 }
 
 #[tokio::test]
-async fn call_during_a_move_is_refused_before_it_writes_and_none_tells_half_the_truth() {
+async fn call_during_a_move_is_refused_before_it_writes_and_no_answer_is_partial() {
     let cluster = Cluster::start();
     let store = Store::open(&cluster.config()).expect("settings");
     let jobs: Vec<Job> = (0..20).map(|number| job(&format!("early-{number}"))).collect();

@@ -64,7 +64,7 @@ fn password_is_rotated_under_load_without_a_restart_and_without_a_lost_job() {
 }
 
 #[test]
-fn refused_login_is_told_and_read_again_without_a_reload_and_no_end_is_lost() {
+fn refused_login_is_reported_and_read_again_without_a_reload_and_no_end_is_lost() {
     let (redis, file) = redis_with_login();
     let notify = redis.folder().join("notify");
     let socket = UnixDatagram::bind(&notify).expect("a socket");

@@ -815,7 +815,7 @@ const WORDS: [(&str, Asks); 5] = [
     // Names no job.
     ("state", |_| Vec::new()),
     ("next", |_| Vec::new()),
-    // Ends the attempt: `state_of_a_job_of_another_caller_is_not_told`.
+    // Ends the attempt: `state_of_a_job_of_another_caller_is_not_revealed`.
     ("wait", |_| Vec::new()),
 ];
 

@@ -23,7 +23,7 @@ fn tool(id: u64, name: &str, arguments: Value) -> Value {
 }
 
 #[test]
-fn agent_runs_scripts_looks_at_jobs_and_is_told_of_its_mistakes() {
+fn agent_runs_scripts_reads_jobs_and_gets_its_mistakes_as_errors() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.retries", "0");
     let _actor = hero.actor("osis-default-1").start();

@@ -119,7 +119,7 @@ fn created_job_runs_once_it_is_started() {
 }
 
 #[test]
-fn errors_tell_programs_what_is_wrong() {
+fn errors_have_a_kind_for_programs() {
     let api = Api::start(&[]);
     let job = json!({ "id": "a", "script": "1", "script_type": "osis" });
     api.call("job.submit", json!([job]));
@@ -269,7 +269,7 @@ fn objects_are_counted_listed_found_and_deleted() {
 }
 
 #[test]
-fn caller_and_daemon_tell_who_they_are() {
+fn caller_and_daemon_report_who_they_are() {
     let api = Api::start(&[]);
     let who = api.call("whoami", json!([]));
     let scopes = ["read", "submit", "operate", "admin"];

@@ -158,7 +158,7 @@ fn periodic_jobs_are_listed_run_and_switched() {
 }
 
 #[test]
-fn limits_and_numbers_are_told() {
+fn limits_and_numbers_are_reported() {
     let api = Api::with(&["osis-default-1"], |hero| {
         hero.add("[limit.few]\nrunning = 3\ntype = \"osis\"\n")
     });
@@ -173,7 +173,7 @@ fn limits_and_numbers_are_told() {
 }
 
 #[test]
-fn numbers_of_a_period_and_the_jobs_of_an_actor_are_told() {
+fn numbers_of_a_period_and_the_jobs_of_an_actor_are_reported() {
     let api = Api::start(&["osis-default-1"]);
     let hours = keys::prefix("HOURS");
     wait_until("a sample is kept", || !api.redis.list(&hours).is_empty());

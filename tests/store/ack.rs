@@ -56,7 +56,7 @@ async fn caller_that_gives_up_does_not_stop_those_that_share_its_round() {
 }
 
 #[tokio::test]
-async fn redis_that_cannot_confirm_is_refused_with_what_mends_it() {
+async fn redis_that_cannot_confirm_is_refused_with_what_repairs_it() {
     let world = World::new();
     let store = store(&world.redis, Ack::Disk);
     let said = store.can_confirm().await.expect_err("it appends to no file").to_string();

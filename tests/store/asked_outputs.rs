@@ -12,7 +12,7 @@ async fn asked(world: &World, life: &Life, (job, at): (&Job, u64), name: &str) -
 }
 
 #[tokio::test]
-async fn output_is_told_to_the_attempt_that_runs_and_of_no_later_job_with_the_same_id() {
+async fn output_is_read_by_the_attempt_that_runs_and_of_no_later_job_with_the_same_id() {
     let (world, life, other) =
         (World::new(), Life::of("osis-default-1"), Life::of("osis-default-2"));
     let id = world.started(&life, "a").await;
@@ -40,7 +40,7 @@ async fn output_is_told_to_the_attempt_that_runs_and_of_no_later_job_with_the_sa
 }
 
 #[tokio::test]
-async fn child_is_told_by_its_parent_alone_whatever_a_list_says() {
+async fn child_is_known_by_its_parent_field_alone() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     let at = world.claimed_at(&life, &id);

@@ -83,7 +83,7 @@ async fn each_attempt_that_is_not_the_last_is_kept_with_its_place_and_its_end() 
     world.finish(&second, &id, error("at last")).await;
     world.check();
     let kept = attempts(&world);
-    let all = [AttemptOutcome::Error, AttemptOutcome::GivenBack, AttemptOutcome::Crashed];
+    let all = [AttemptOutcome::Error, AttemptOutcome::ReturnedAttempt, AttemptOutcome::Crashed];
     assert_eq!(ends(&world), all);
     assert_eq!(kept.iter().map(|of| of.attempt).collect::<Vec<_>>(), [Some(1), Some(2), Some(2)]);
     for attempt in &kept {

@@ -2,7 +2,7 @@
 
 use hero::client::JobBuilder;
 use hero::proto::job::JobStatus;
-use hero::store::{Claimed, GivenBack};
+use hero::store::{Claimed, ReturnedAttempt};
 
 use crate::support::{Life, RETENTION, World, ids, job, queue};
 
@@ -55,7 +55,7 @@ async fn a_job_given_back_before_it_began_has_no_earlier_attempt() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("a")]).await;
     let attempt = claim(&world, &life, 1, 1).await.attempts.remove(0);
-    let back = [GivenBack {
+    let back = [ReturnedAttempt {
         id: attempt.id,
         claimed_at: attempt.claimed_at,
         queue: Some(queue("type:osis")),

@@ -273,7 +273,7 @@ async fn the_progress_of_an_attempt_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_stop_for_a_type_is_written_on_the_running_job_before_its_actors_are_told() {
+async fn a_stop_for_a_type_is_written_on_the_running_job_before_its_actors_are_notified() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     world.started(&life, "a").await;

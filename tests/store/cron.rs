@@ -300,7 +300,7 @@ async fn end_of_a_job_is_noted_in_its_periodic_job() {
 }
 
 #[tokio::test]
-async fn run_beside_the_schedule_is_noted_though_it_ended_before_its_note() {
+async fn run_outside_of_the_schedule_is_recorded_though_it_ended_before_its_record() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
     let own = world.started(&life, "a").await;

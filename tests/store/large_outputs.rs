@@ -177,7 +177,7 @@ async fn message_whose_answer_is_gone_is_answered_with_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn state_and_text_of_an_end_are_of_one_moment_though_the_job_runs_again() {
+async fn state_and_text_of_an_end_are_read_at_once_though_the_job_runs_again() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = ended(&world, &life, job("a"), large()).await;
     world.redis.set_job("a", "message {}");

@@ -363,7 +363,7 @@ async fn job_under_two_limits_needs_a_slot_in_both_and_takes_none_while_it_waits
 }
 
 #[tokio::test]
-async fn serial_jobs_run_one_at_a_time_and_in_order_beside_the_others() {
+async fn serial_jobs_run_one_at_a_time_and_in_order_while_others_run() {
     let world = World::new();
     let (one, two) = (Life::of("osis-default-1"), Life::of("osis-default-2"));
     let to_one = |name: &str, concurrent: bool| {

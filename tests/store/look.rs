@@ -21,7 +21,7 @@ async fn empty_namespace_has_no_work() {
 }
 
 #[tokio::test]
-async fn look_finds_each_kind_of_work() {
+async fn poll_finds_each_kind_of_work() {
     let world = World::new();
     let sees = async |work: &[WorkKind], why: &str| {
         let expected: BTreeSet<WorkKind> = work.iter().copied().collect();
@@ -52,7 +52,7 @@ async fn look_finds_each_kind_of_work() {
 }
 
 #[tokio::test]
-async fn look_tells_when_the_first_job_is_due() {
+async fn poll_returns_when_the_first_job_is_due() {
     let world = World::new();
     let at = |id: &str, time| {
         let mut job = job(id);
@@ -69,7 +69,7 @@ async fn look_tells_when_the_first_job_is_due() {
 }
 
 #[tokio::test]
-async fn look_with_more_types_than_a_sweep_takes_sends_every_duty_to_its_own() {
+async fn poll_with_more_types_than_a_sweep_takes_lets_every_duty_poll() {
     let world = World::new();
     let types: Vec<String> = (0..201).map(|number| format!("t{number}")).collect();
     world.redis.ask_with::<u64, _>(&format!("SADD {}", keys().types()), &types);
@@ -93,7 +93,7 @@ async fn work_whose_keys_a_user_may_not_read_counts_as_there() {
 }
 
 #[tokio::test]
-async fn supervisor_counts_as_live_for_an_actor_that_may_not_look() {
+async fn supervisor_counts_as_live_for_an_actor_that_may_not_read_its_presence() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     let store = store_of(&world, "older", &rules_without("SUPERVISORS"));
@@ -102,7 +102,7 @@ async fn supervisor_counts_as_live_for_an_actor_that_may_not_look() {
 }
 
 #[tokio::test]
-async fn heartbeat_tells_that_no_supervisor_is_live() {
+async fn heartbeat_reports_that_no_supervisor_is_live() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     let beat = async || world.store.heartbeat(&life.boot, RETENTION, &[], &[]).await;

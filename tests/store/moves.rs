@@ -82,7 +82,7 @@ async fn foreign_created_hash_without_a_queue_cannot_be_started() {
 }
 
 #[tokio::test]
-async fn stop_ends_a_waiting_job_and_tells_the_actor_of_a_running_one() {
+async fn stop_ends_a_waiting_job_and_notifies_the_actor_of_a_running_one() {
     let life = Life::of("osis-default-1");
     let world = one_of_each(&life).await;
     for (name, expected, status) in [
@@ -113,7 +113,7 @@ async fn stop_ends_a_waiting_job_and_tells_the_actor_of_a_running_one() {
 }
 
 #[tokio::test]
-async fn a_boot_that_asks_about_its_own_job_is_told_so_and_no_message_is_sent() {
+async fn a_boot_that_asks_about_its_own_job_learns_so_and_no_message_is_sent() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     let asking = Some(&life.boot);

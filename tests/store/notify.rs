@@ -6,7 +6,7 @@ use std::time::Duration;
 use hero::proto::notification::{
     MessagePlan, NotifyEvent, NotifyKind, NotifyMessage, NotifyName, NotifyState,
 };
-use hero::store::{NotifyLook, Verdict};
+use hero::store::{NotifySnapshot, Verdict};
 use redis::streams::StreamRangeReply;
 
 use crate::support::{Life, World, keys};
@@ -23,7 +23,7 @@ fn event(error: &str) -> NotifyEvent {
 }
 
 /// Returns a plan that tells so many events, each by a message of its own.
-fn plan(look: &NotifyLook, places: &[&str]) -> MessagePlan {
+fn plan(look: &NotifySnapshot, places: &[&str]) -> MessagePlan {
     let mut plan = MessagePlan::new(look.now_ms, look.states.clone(), look.undelivered);
     for place in places {
         plan.tell(&ops(), NotifyKind::Failed, &event("broken"), place, 0);
@@ -137,7 +137,7 @@ async fn end_of_a_message_is_recorded_once_and_a_stale_taker_brings_nothing_back
 }
 
 #[tokio::test]
-async fn failed_attempt_is_due_again_and_is_told_until_one_succeeds_or_it_is_given_up() {
+async fn failed_delivery_is_retried_until_one_succeeds_or_it_is_given_up() {
     let world = World::new();
     planned(&world, &["1-0", "2-0"]).await;
     for mut message in take(&world, HOUR).await {

@@ -239,7 +239,7 @@ async fn a_retried_prerequisite_keeps_its_dependents_waiting() {
 }
 
 #[tokio::test]
-async fn a_created_dependent_looks_at_its_prerequisites_when_it_is_started() {
+async fn a_created_dependent_checks_its_prerequisites_when_it_is_started() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.ended(&life, "bad", failed()).await;
@@ -294,7 +294,7 @@ async fn with_dependents(life: &Life, number: usize) -> (World, JobId) {
 }
 
 #[tokio::test]
-async fn more_dependents_than_one_step_tells_are_settled_later_each_once() {
+async fn more_dependents_than_one_step_takes_are_settled_later_each_once() {
     let life = Life::of("osis-default-1");
     let (world, own) = with_dependents(&life, 3000).await;
     world.finish(&life, &own, done()).await;
@@ -306,7 +306,7 @@ async fn more_dependents_than_one_step_tells_are_settled_later_each_once() {
 }
 
 #[tokio::test]
-async fn a_failure_reaches_more_dependents_than_one_step_tells() {
+async fn a_failure_reaches_more_dependents_than_one_step_takes() {
     let life = Life::of("osis-default-1");
     let (world, own) = with_dependents(&life, 2500).await;
     world.accepts(&[after("last", &["j2499"])]).await;
@@ -452,7 +452,7 @@ async fn very_many_dependents(world: &World) -> Vec<JobId> {
 }
 
 #[tokio::test]
-async fn field_of_very_many_dependents_is_bounded_and_all_are_told() {
+async fn field_of_very_many_dependents_is_bounded_and_all_are_released() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     let before = spent_us(&world);
@@ -646,7 +646,7 @@ async fn jobs_submitted_after_the_failure_of_their_prerequisite_are_resumed_with
 }
 
 #[tokio::test]
-async fn more_dependents_than_one_step_looks_at_are_resumed() {
+async fn more_dependents_than_one_step_takes_are_resumed() {
     let life = Life::of("osis-default-1");
     let (world, own) = with_dependents(&life, 3000).await;
     world.accepts(&[after("last", &["j2999"])]).await;

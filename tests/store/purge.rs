@@ -6,7 +6,7 @@ use hero::proto::job::{Job, JobStatus};
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
 #[tokio::test]
-async fn purge_ends_waiting_jobs_like_a_stop_and_tells_dependents() {
+async fn purge_ends_waiting_jobs_like_a_stop_and_releases_dependents() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.started(&life, "runs").await;
     world.accepts(&[job("a"), job("b")]).await;

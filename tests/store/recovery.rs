@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::proto::job::{BootId, JobStatus};
-use hero::store::{BootDeath, GivenBack, Recorded, Recovered, StopOutcome, Verdict};
+use hero::store::{BootDeath, Recorded, Recovered, ReturnedAttempt, StopOutcome, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue, wait_until};
 
@@ -160,7 +160,7 @@ async fn job_that_a_foreign_actor_popped_and_never_started_goes_back_in_front_af
 }
 
 #[tokio::test]
-async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_mended() {
+async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_repaired() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.redis.spoil(&keys::work("type:osis"));
@@ -234,7 +234,7 @@ async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() 
     world.accepts(&[job("a")]).await;
     for crashes in 1..=2 {
         let attempt = world.claim(&life, 1).await.attempts.remove(0);
-        let back = [GivenBack {
+        let back = [ReturnedAttempt {
             id: attempt.id,
             claimed_at: attempt.claimed_at,
             queue: Some(queue("type:osis")),
@@ -264,7 +264,7 @@ async fn a_job_that_was_killed_for_the_memory_of_all_is_given_back_as_a_crash() 
 }
 
 #[tokio::test]
-async fn a_job_that_was_told_to_stop_ends_when_its_actor_dies_or_gives_it_back() {
+async fn a_job_that_was_asked_to_stop_ends_when_its_actor_dies_or_gives_it_back() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     for name in ["dies", "given-back"] {
         let id = world.started(&life, name).await;

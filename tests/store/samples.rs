@@ -7,7 +7,7 @@ use hero::store::Verdict;
 use crate::support::{Life, World, job, keys};
 
 #[tokio::test]
-async fn one_sample_a_minute_is_kept_for_an_hour_and_two_tell_what_happened_between_them() {
+async fn one_sample_a_minute_is_retained_for_an_hour_and_two_give_the_rates_between_them() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.ended(&life, "a", Verdict::Finished { output: "1".into(), exit_code: None }).await;
     let mut kept = 0;

@@ -196,7 +196,7 @@ async fn a_prerequisite_whose_key_is_no_hash_is_unknown() {
 }
 
 #[tokio::test]
-async fn namespaces_beside_each_other_share_nothing() {
+async fn namespaces_of_one_redis_share_nothing() {
     let world = World::new();
     let life = Life::of("osis-default-1");
     let redis = Redis::start();

@@ -173,7 +173,7 @@ async fn many_children_end_a_wait_after_the_last_of_them() {
 }
 
 #[tokio::test]
-async fn state_of_a_job_of_another_caller_is_not_told() {
+async fn state_of_a_job_of_another_caller_is_not_revealed() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     for (other, field, value) in
@@ -203,7 +203,7 @@ fn make_due(redis: &Redis, id: &str) {
 }
 
 #[tokio::test]
-async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_look() {
+async fn wait_that_an_older_version_did_not_end_is_found_by_a_later_sweep() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let id = world.started(&life, "a").await;
     let (one, two) = (world.started(&life, "one").await, world.started(&life, "two").await);

@@ -13,8 +13,8 @@ use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType};
 use hero::store::{
-    Adopted, AdoptionRules, Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, GivenBack, LogEntry,
-    Recorded, Store, StoreError, Submitted, Verdict,
+    Adopted, AdoptionRules, Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded,
+    ReturnedAttempt, Store, StoreError, Submitted, Verdict,
 };
 
 use super::{Redis, keys};
@@ -233,14 +233,14 @@ impl World {
 
     /// Gives jobs that a life runs back to their queues.
     pub(crate) async fn give_back(&self, life: &Life, jobs: &[(JobId, Option<Queue>)]) -> u64 {
-        let back = |(id, queue): &(JobId, Option<Queue>)| GivenBack {
+        let back = |(id, queue): &(JobId, Option<Queue>)| ReturnedAttempt {
             id: id.clone(),
             claimed_at: self.claimed_at(life, id),
             queue: queue.clone(),
             has_begun: true,
             has_crashed: false,
         };
-        let back: Vec<GivenBack> = jobs.iter().map(back).collect();
+        let back: Vec<ReturnedAttempt> = jobs.iter().map(back).collect();
         self.store.requeue(&life.boot, RETENTION, &back).await.expect("giving back")
     }
 

@@ -214,7 +214,7 @@ fn sign_in_with_a_hidden_origin_needs_the_word_of_the_browser_and_the_token_of_t
 }
 
 #[test]
-fn reader_may_not_change_and_is_told_which_scope_is_missing() {
+fn reader_may_not_change_and_learns_which_scope_is_missing() {
     let redis = Redis::start();
     let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);

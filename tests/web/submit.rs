@@ -203,7 +203,7 @@ fn limits_periodic_jobs_and_objects_have_pages() {
 }
 
 #[test]
-fn log_records_are_listed_by_level_and_as_the_story_of_a_root() {
+fn log_records_are_listed_by_level_and_by_root() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let record = |id: &str, second: u32, level: &str, root: &str| {

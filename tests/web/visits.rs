@@ -123,7 +123,7 @@ fn all_jobs_that_match_are_stopped_after_a_question_and_saved_as_files() {
 }
 
 #[test]
-fn time_that_passes_while_its_page_is_open_is_told_in_one_phrase() {
+fn time_that_passes_while_its_page_is_open_is_reported_in_one_phrase() {
     if !has_browser() {
         return;
     }

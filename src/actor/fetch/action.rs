@@ -1,6 +1,6 @@
 //! The actions that the parts of the fetch loop return and the loop applies.
 
-use super::errands::Errand;
+use super::background_calls::BackgroundCall;
 use super::inputs::ReadInputs;
 use crate::proto::job::JobId;
 use crate::store::{Attempt, StoreError};
@@ -22,10 +22,10 @@ pub(super) enum Action {
     ReportStopping,
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
-    /// Queue an errand after the others.
-    Do(Errand),
-    /// Queue an errand before the others.
-    DoFirst(Errand),
+    /// Queue a background call after the others.
+    Do(BackgroundCall),
+    /// Queue a background call before the others.
+    DoFirst(BackgroundCall),
     /// Note that Redis answered.
     RedisAnswered,
     /// Note that Redis did not do this.

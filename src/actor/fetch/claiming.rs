@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, warn};
 
 use super::action::Action;
-use super::errands::Errand;
+use super::background_calls::BackgroundCall;
 use super::inputs::{self, InputsOf, JobInputs};
 use super::jobs::Jobs;
 use super::pending::Pending;
@@ -16,7 +16,7 @@ use crate::actor::boot::Boot;
 use crate::actor::settings::ActorSettings;
 use crate::failpoint;
 use crate::proto::job::JobId;
-use crate::store::{Claim, Claimed, GivenBack, StoreError};
+use crate::store::{Claim, Claimed, ReturnedAttempt, StoreError};
 
 /// The size of a hash beside its script.
 const HASH_MARGIN_BYTES: u64 = 1 << 20;
@@ -261,9 +261,9 @@ impl Claiming {
             return vec![Action::SetApart(self.failed_actor, id.clone(), *claimed_at)];
         }
         self.suspects.extend(unknown.iter().map(|(id, _)| id.clone()));
-        let unknown: Vec<GivenBack> = unknown
+        let unknown: Vec<ReturnedAttempt> = unknown
             .into_iter()
-            .map(|(id, claimed_at)| GivenBack {
+            .map(|(id, claimed_at)| ReturnedAttempt {
                 id,
                 claimed_at,
                 queue: None,
@@ -278,7 +278,7 @@ impl Claiming {
                 jobs = unknown.len(),
                 "gives back claimed jobs: the answer to their claim was lost"
             );
-            actions.push(Action::Do(Errand::GiveBack(unknown)));
+            actions.push(Action::Do(BackgroundCall::GiveBack(unknown)));
         }
         actions
     }

@@ -89,12 +89,12 @@ impl Fetch {
         if !self.draining.has_begun() {
             return false;
         }
-        let (errands, replies) = (self.errands.left(), self.recording.replies.left());
+        let (calls, replies) = (self.calls.left(), self.recording.replies.left());
         let away = self.boot.health.outage.since();
         let rest = Rest {
             running: self.jobs.running.len(),
             unrecorded: self.recording.ids().count(),
-            other: errands + replies > 0 || !self.claiming.is_idle() || self.waiting.is_for_work(),
+            other: calls + replies > 0 || !self.claiming.is_idle() || self.waiting.is_for_work(),
             redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
         };
         let is_over = self.draining.is_over(Instant::now(), rest);
@@ -102,9 +102,9 @@ impl Fetch {
             let jobs = rest.running + rest.unrecorded;
             warn!(jobs, "stops with unrecorded jobs: they run again when the lease ends");
         }
-        if is_over && errands + replies > 0 {
+        if is_over && calls + replies > 0 {
             warn!(
-                errands,
+                calls,
                 replies,
                 "stops before redis took its last calls and the replies of some jobs: who waits for these finds the \
                  end in the job"

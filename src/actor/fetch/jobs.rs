@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
 use super::inputs::{JobInputs, ReadInputs};
-use super::keeping::Keeping;
+use super::script_requests::ScriptRequest;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
@@ -16,11 +16,11 @@ use crate::actor::running_job::{RunOutcome, RunningJob};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
 use crate::actor::traced_attempt::TracedAttempt;
-use crate::actor::{counts, story, verdict};
+use crate::actor::{counts, job_log_lines, verdict};
 use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, Job, JobId, TraceParent};
 use crate::proto::target::ActorId;
-use crate::store::{Attempt, Counts, GivenBack, Verdict};
+use crate::store::{Attempt, Counts, ReturnedAttempt, Verdict};
 
 /// Outcomes that may wait for the loop; a thread with one more blocks.
 const OUTCOMES_MAX: usize = 1024;
@@ -144,7 +144,7 @@ impl Jobs {
         let brief = self.slots[actor].brief().filter(|_| !self.is_shared());
         self.boot.process.crew.workers[actor].handover().run(&run, brief);
         self.slots[actor].job_started();
-        story::started(&run, &self.slots[actor].id);
+        job_log_lines::started(&run, &self.slots[actor].id);
         self.running.insert(id, run);
         Ok(())
     }
@@ -180,12 +180,13 @@ impl Jobs {
         if let Some(Verdict::Retry { error, delay, .. }) = &verdict {
             run.log.mark(&verdict::told(run.job.attempt, error, *delay));
         }
-        story::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
+        job_log_lines::ended(&run, &slots.id, failure.as_ref(), verdict.as_ref(), took);
         if let (Some(tracer), Some(traced)) = (&self.boot.process.of.tracer, &run.traced) {
             traced.end(tracer, &run, &slots.id, failure.as_ref(), took);
         }
         let verdict = verdict?;
-        let counts = counts::of_attempt(story::waited(&run.job), took, failure.as_ref(), &verdict);
+        let counts =
+            counts::of_attempt(job_log_lines::waited(&run.job), took, failure.as_ref(), &verdict);
         Some((verdict, counts))
     }
 
@@ -203,10 +204,10 @@ impl Jobs {
     }
 
     /// Takes what scripts ask for.
-    pub(super) fn take_asked(&self) -> Vec<Keeping> {
+    pub(super) fn take_asked(&self) -> Vec<ScriptRequest> {
         let running = self.running.values();
         let taken = running.filter_map(|run| Some((run, run.log.requests.take()?)));
-        taken.map(|(run, work)| Keeping { run: Arc::clone(run), work }).collect()
+        taken.map(|(run, work)| ScriptRequest { run: Arc::clone(run), work }).collect()
     }
 
     /// Tells a session that it has a call. The script of one that has just been claimed finds the call by itself.
@@ -230,7 +231,7 @@ impl Jobs {
 
     /// Takes back the jobs that wait for a thread: all, or the jobs of actors where one has waited for too
     /// long.
-    pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<GivenBack> {
+    pub(super) fn take_waiting(&mut self, now: Instant, all: bool) -> Vec<ReturnedAttempt> {
         let mut back = Vec::new();
         for (slots, workers) in self.slots.iter_mut().zip(&self.boot.process.crew.workers) {
             let mut handover = workers.handover();
@@ -278,8 +279,8 @@ fn is_to_stop(job: &Job) -> bool {
 }
 
 /// Returns what gives an attempt back to its queue.
-pub(super) fn given_back(run: &RunningJob, has_begun: bool) -> GivenBack {
+pub(super) fn given_back(run: &RunningJob, has_begun: bool) -> ReturnedAttempt {
     let (id, claimed_at) = run.attempt();
     let queue = Some(run.queue.clone());
-    GivenBack { id, claimed_at, queue, has_begun, has_crashed: false }
+    ReturnedAttempt { id, claimed_at, queue, has_begun, has_crashed: false }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Fetch;
-use super::errands::Errand;
+use super::background_calls::BackgroundCall;
 use super::jobs::given_back;
 use crate::actor::heartbeat::check_overload;
 use crate::actor::running_job::RunOutcome;
 use crate::engine::{Failure, StopReason};
-use crate::store::GivenBack;
+use crate::store::ReturnedAttempt;
 
 impl Fetch {
     /// Takes an outcome, and all others that have come.
@@ -36,7 +36,7 @@ impl Fetch {
             Err(Failure::Machine { message }) => Some((message.clone(), false)),
             Err(Failure::Killed { message, .. }) => Some((message.clone(), true)),
             Err(Failure::Stopped(StopReason::Shutdown)) if run.job.session == 0 => {
-                self.errands.give_back_ended(&run);
+                self.calls.give_back_ended(&run);
                 None
             }
             _ => None,
@@ -46,8 +46,8 @@ impl Fetch {
             self.lacks(&message);
             if ended.is_none() {
                 // What the machine could not start has not begun.
-                let back = GivenBack { has_crashed, ..given_back(&run, has_crashed) };
-                self.errands.push(Errand::GiveBack(vec![back]));
+                let back = ReturnedAttempt { has_crashed, ..given_back(&run, has_crashed) };
+                self.calls.push(BackgroundCall::GiveBack(vec![back]));
             }
         }
         if let Some(ended) = ended {

@@ -27,7 +27,7 @@ impl Fetch {
         let can_claim = !self.claiming.is_claiming()
             && !self.claiming.is_unsure()
             && !self.recording.is_backed_up()
-            && !self.errands.gives_back();
+            && !self.calls.gives_back();
         self.jobs.want_tasks(can_claim);
     }
 

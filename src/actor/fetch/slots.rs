@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn slot_that_becomes_free_beside_free_ones_needs_no_claim() {
+    fn freed_slot_needs_no_claim_while_others_are_free() {
         let mut slots = slots(2);
         slots.job_started();
         slots.may_have_work = false;

@@ -89,7 +89,7 @@ fn signal_of(outcome: &RunOutcome) -> Option<i32> {
 fn given_back(mut outcome: RunOutcome) -> RunOutcome {
     let signal = signal_of(&outcome).unwrap_or_default();
     let attempts = outcome.run.job.attempts.iter().rev();
-    let before = attempts.take_while(|of| of.ended == AttemptOutcome::GivenBack).count();
+    let before = attempts.take_while(|of| of.ended == AttemptOutcome::ReturnedAttempt).count();
     outcome.result = Err(if before < GIVEN_BACK_MAX {
         outcome.run.log.mark(&format!(
             "the script was killed by signal {signal} together with its actor: it runs again, and nothing is charged"

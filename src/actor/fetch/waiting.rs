@@ -7,7 +7,7 @@ use tokio::time::timeout_at;
 use tracing::error;
 
 use super::action::Action;
-use super::errands::Errand;
+use super::background_calls::BackgroundCall;
 use super::pending::Pending;
 use super::slots::Slots;
 use crate::failpoint;
@@ -68,7 +68,7 @@ impl QueueWait {
 
     /// Starts to wait, for control messages and where no claim is due for work. Wakes a wait that
     /// lacks a list, or that could still get a token where no job may be claimed. While the loop is
-    /// flooded with errands, control messages stay in their lists.
+    /// flooded with background calls, control messages stay in their lists.
     pub(super) fn begin(
         &mut self,
         now: Instant,
@@ -84,7 +84,7 @@ impl QueueWait {
             let may_not_claim = is_shutting_down || slots.iter().any(Slots::is_overloaded);
             let wakes = !self.is_being_woken && (lacks || self.is_for_work && may_not_claim);
             self.is_being_woken |= wakes;
-            return wakes.then(|| Action::DoFirst(Errand::Wake(self.waker.clone())));
+            return wakes.then(|| Action::DoFirst(BackgroundCall::Wake(self.waker.clone())));
         }
         let claims_follow = is_claiming || slots.iter().any(Slots::wants_claim);
         if is_flooded || claims_follow && now.duration_since(self.ended_at) < CONTROL_LATENCY {
@@ -197,7 +197,7 @@ fn route(woken: Woken, slots: &mut [Slots]) -> Option<Action> {
             slots.check_again();
             None
         }
-        None => Some(Action::Do(Errand::PassOn(woken))),
+        None => Some(Action::Do(BackgroundCall::PassOn(woken))),
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
         let token = token(&slots[0]);
         slots[0].drain(true);
         let action = route(token, &mut slots);
-        assert!(matches!(action, Some(Action::Do(Errand::PassOn(_)))), "{action:?}");
+        assert!(matches!(action, Some(Action::Do(BackgroundCall::PassOn(_)))), "{action:?}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ const PORTION: usize = 64;
 const LEASE: Duration = Duration::from_secs(15);
 /// The wait before ends that could not be answered are tried again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The longest wait for the bell: then those that a dead process has left are looked for.
+/// The longest wait for a push notification: then those that a dead process has left are read.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Answers until the process is to end.

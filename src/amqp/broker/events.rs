@@ -15,7 +15,7 @@ use tracing::{debug, info, warn};
 
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{LinkError, Outgoing};
-use crate::amqp::logs::{Beside, LEVELS, LogRecord, Spool, SpoolBatch};
+use crate::amqp::logs::{LEVELS, LogRecord, RecordProperties, Spool, SpoolBatch};
 use crate::amqp::message::{AmqpMessage, CHAIN, MessageFailure, Properties, ROOT};
 use crate::amqp::route::{LOG_KEY, LOGGER};
 use crate::amqp::topology::EVENTS;
@@ -50,7 +50,7 @@ pub(super) fn milestone(shared: &Shared, milestone: &Milestone) {
     let Milestone { part, name, text, at } = milestone;
     info!(root = shared.root, "{name}: {text}");
     let chain = format!("{}.{part}", shared.root);
-    let beside = Beside { chain: Some(&chain), ..Beside::default() };
+    let beside = RecordProperties { chain: Some(&chain), ..RecordProperties::default() };
     report(shared, "info", (name, text), beside, *at);
 }
 
@@ -58,7 +58,7 @@ pub(super) fn milestone(shared: &Shared, milestone: &Milestone) {
 pub(super) fn every_level(shared: &Shared) {
     for level in LEVELS {
         let text = format!("an event of the level {level}");
-        report(shared, level, ("level", &text), Beside::default(), Timestamp::now());
+        report(shared, level, ("level", &text), RecordProperties::default(), Timestamp::now());
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn every_level(shared: &Shared) {
 pub(super) fn traced(shared: &Shared, message: &AmqpMessage, by: &str) {
     let text = format!("{} {} {} by {by}", message.key, message.operation, message.template);
     let (root, chain) = (message.root.as_deref(), message.chain.as_deref());
-    let beside = Beside { id: None, root, chain };
+    let beside = RecordProperties { id: None, root, chain };
     report(shared, "debug", ("trace", &text), beside, Timestamp::now());
 }
 
@@ -75,20 +75,22 @@ fn report(
     shared: &Shared,
     level: &str,
     (name, text): (&str, &str),
-    beside: Beside<'_>,
+    beside: RecordProperties<'_>,
     at: Timestamp,
 ) {
-    let record = |beside: Beside<'_>| -> Result<LogRecord, MessageFailure> {
+    let record = |beside: RecordProperties<'_>| -> Result<LogRecord, MessageFailure> {
         let mut data =
             json!({ "level": level, "event": name, "message": text, "unit": shared.unit });
         if let Some(node) = shared.node.map(Node::as_str) {
             data["node"] = node.into();
         }
         let root = Some(beside.root.unwrap_or(&shared.root));
-        LogRecord::of(&data, Beside { root, ..beside }, at)
+        LogRecord::of(&data, RecordProperties { root, ..beside }, at)
     };
     // A message may have a root that no record can have.
-    let Ok(record) = record(beside).or_else(|_| record(Beside::default())) else { return };
+    let Ok(record) = record(beside).or_else(|_| record(RecordProperties::default())) else {
+        return;
+    };
     // Counted first: the task may take it at once.
     BrokerCounts::add(&shared.counts.events_waiting);
     if shared.events.try_send(record).is_ok() {

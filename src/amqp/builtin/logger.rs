@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::amqp::logs::{Beside, LogCollection};
+use crate::amqp::logs::{LogCollection, RecordProperties};
 use crate::amqp::message::{AmqpMessage, MessageFailure};
 
 /// The routing keys, and the operations that each serves.
@@ -14,7 +14,7 @@ pub(super) async fn serve(
     message: &AmqpMessage,
 ) -> Result<Value, MessageFailure> {
     message.check_operation(&OPERATIONS)?;
-    let beside = Beside {
+    let beside = RecordProperties {
         id: message.message_id.as_deref(),
         root: message.root.as_deref(),
         chain: message.chain.as_deref(),

@@ -15,14 +15,14 @@ use lapin::{Acker, BasicProperties, Channel, Consumer};
 use tokio::time::timeout;
 
 use super::error::LinkError;
-use super::wire::{PATIENCE, Way, Wire};
+use super::wire::{BrokerAddress, PATIENCE, Wire};
 use crate::amqp::message::Properties;
 
 /// A consumer of one queue. It has ended after an error.
 pub struct Deliveries {
     consumer: Consumer,
     channel: Channel,
-    way: std::sync::Arc<Way>,
+    way: std::sync::Arc<BrokerAddress>,
     queue: String,
     options: BasicConsumeOptions,
     doing: String,
@@ -144,7 +144,7 @@ impl Deliveries {
 /// Starts a consumer on a channel.
 async fn consumer(
     channel: &Channel,
-    way: &Way,
+    way: &BrokerAddress,
     queue: &str,
     prefetch: u16,
     options: BasicConsumeOptions,

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::error::LinkError;
-use super::wire::{PATIENCE, Way};
+use super::wire::{BrokerAddress, PATIENCE};
 use crate::amqp::compare::FoundQueue;
 
 /// The largest answer.
@@ -50,7 +50,7 @@ struct BindingOfApi {
 
 impl Management {
     /// Returns the API at an address `http://HOST:PORT`, with the login of a connection.
-    pub(super) fn new(url: &str, way: &Way) -> Self {
+    pub(super) fn new(url: &str, way: &BrokerAddress) -> Self {
         let (user, password) = way.login();
         let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/').to_owned();

@@ -18,41 +18,41 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::mend::FrameMender;
+use super::frame_repair::FrameRepair;
 
 /// The bytes that are read at once.
 const PORTION: usize = 16 << 10;
-/// Tokio, with streams whose frames are mended.
-pub(super) type MendingRuntime = RuntimeParts<Tokio, MendingReactor>;
+/// Tokio, with streams whose frames are repaired.
+pub(super) type RepairingRuntime = RuntimeParts<Tokio, RepairingReactor>;
 
 /// Returns the runtime of a connection.
-pub(super) fn runtime() -> async_rs::Runtime<MendingRuntime> {
+pub(super) fn runtime() -> async_rs::Runtime<RepairingRuntime> {
     let tokio = Tokio::current();
-    async_rs::Runtime::new(RuntimeParts::new(tokio.clone(), MendingReactor(tokio)))
+    async_rs::Runtime::new(RuntimeParts::new(tokio.clone(), RepairingReactor(tokio)))
 }
 
 /// The reactor of Tokio, with other streams.
 #[derive(Clone, Debug)]
-pub(super) struct MendingReactor(Tokio);
+pub(super) struct RepairingReactor(Tokio);
 
 /// A connection over TCP, or TLS over one.
 trait Transport: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin {}
 
 impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin> Transport for T {}
 
-/// A stream whose frames are mended.
-pub(super) struct MendedStream {
+/// A stream whose frames are repaired.
+pub(super) struct RepairedStream {
     inner: Box<dyn Transport>,
-    mender: FrameMender,
+    mender: FrameRepair,
     /// Mended bytes, and how many of them were read.
     ready: Vec<u8>,
     read: usize,
 }
 
-impl MendedStream {
+impl RepairedStream {
     fn new(inner: impl Transport + 'static) -> Self {
         let inner = Box::new(inner);
-        Self { inner, mender: FrameMender::default(), ready: Vec::new(), read: 0 }
+        Self { inner, mender: FrameRepair::default(), ready: Vec::new(), read: 0 }
     }
 
     /// Connects to a server, with TLS if there is one.
@@ -70,7 +70,7 @@ impl MendedStream {
     }
 }
 
-impl AsyncRead for MendedStream {
+impl AsyncRead for RepairedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -99,7 +99,7 @@ impl AsyncRead for MendedStream {
     }
 }
 
-impl AsyncWrite for MendedStream {
+impl AsyncWrite for RepairedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -125,8 +125,8 @@ impl AsyncWrite for MendedStream {
     }
 }
 
-impl Reactor for MendingReactor {
-    type TcpStream = MendedStream;
+impl Reactor for RepairingReactor {
+    type TcpStream = RepairedStream;
     type Sleep = <Tokio as Reactor>::Sleep;
 
     // No connection registers a socket of its own.
@@ -134,7 +134,7 @@ impl Reactor for MendingReactor {
         &self,
         _: H,
     ) -> io::Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static> {
-        Err::<MendedStream, _>(io::ErrorKind::Unsupported.into())
+        Err::<RepairedStream, _>(io::ErrorKind::Unsupported.into())
     }
 
     fn sleep(&self, duration: Duration) -> Self::Sleep {
@@ -150,6 +150,6 @@ impl Reactor for MendingReactor {
         address: SocketAddr,
     ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
         let connecting = TcpStream::connect(address);
-        async move { Ok(MendedStream::new(connecting.await?)) }
+        async move { Ok(RepairedStream::new(connecting.await?)) }
     }
 }

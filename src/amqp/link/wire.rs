@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
 use super::error::{About, LinkError};
-use super::stream::{self, MendedStream};
+use super::stream::{self, RepairedStream};
 use crate::config::AmqpConfig;
 use crate::http::client_tls;
 
@@ -21,8 +21,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between heartbeats, in seconds.
 const HEARTBEAT_S: u16 = 10;
 
-/// The way to RabbitMQ.
-pub(super) struct Way {
+/// The address of RabbitMQ, and the login.
+pub(super) struct BrokerAddress {
     uri: AMQPUri,
     /// The TLS with the configured authority; without one, the machine's are read for each connection.
     tls: Option<Arc<ClientConfig>>,
@@ -30,7 +30,7 @@ pub(super) struct Way {
     pub(super) vhost: String,
 }
 
-impl Way {
+impl BrokerAddress {
     /// Reads the secrets of a configuration.
     pub(super) fn of(config: &AmqpConfig) -> Result<Self, LinkError> {
         let settings = |reason: String| LinkError::Settings(reason);
@@ -60,7 +60,7 @@ impl Way {
     }
 
     /// Opens the stream of a connection.
-    async fn open(&self) -> io::Result<MendedStream> {
+    async fn open(&self) -> io::Result<RepairedStream> {
         let (host, port) = (&self.uri.authority.host, self.uri.authority.port);
         let tls = match (&self.uri.scheme, &self.tls) {
             (AMQPScheme::AMQP, _) => None,
@@ -70,7 +70,7 @@ impl Way {
                 Some(Arc::new(read.map_err(io::Error::other)?))
             }
         };
-        MendedStream::open(host, port, tls).await
+        RepairedStream::open(host, port, tls).await
     }
 
     /// Waits for the answer of RabbitMQ to a call.
@@ -91,14 +91,14 @@ impl Way {
 
 /// One connection.
 pub(super) struct Wire {
-    pub(super) way: Arc<Way>,
+    pub(super) way: Arc<BrokerAddress>,
     /// Its name in RabbitMQ.
     name: String,
     current: Mutex<Option<Connection>>,
 }
 
 impl Wire {
-    pub(super) fn new(way: Arc<Way>, name: String) -> Self {
+    pub(super) fn new(way: Arc<BrokerAddress>, name: String) -> Self {
         Self { way, name, current: Mutex::default() }
     }
 

@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn illegal_look_ups_are_rejected() {
+    fn illegal_queries_are_rejected() {
         for (data, expected) in [
             (json!([]), "expected an object"),
             (json!({ "rot": "x" }), "unknown field `rot`"),

@@ -25,7 +25,7 @@ pub struct LogRecord {
 
 /// The parts of a record that its message has beside its data.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct RecordProperties<'a> {
     /// The id of the message.
     pub id: Option<&'a str>,
     /// The root of its chain.
@@ -45,7 +45,11 @@ impl LogRecord {
     ///
     /// # Errors
     /// The mistake, as an invalid message.
-    pub fn of(data: &Value, beside: Beside<'_>, now: Timestamp) -> Result<Self, MessageFailure> {
+    pub fn of(
+        data: &Value,
+        beside: RecordProperties<'_>,
+        now: Timestamp,
+    ) -> Result<Self, MessageFailure> {
         let Some(given) = data.as_object() else {
             return Err(MessageFailure::invalid("a log record must be an object"));
         };
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_record_takes_from_its_message_what_its_data_does_not_have() {
-        let beside = Beside { id: Some("m1"), root: Some("r"), chain: Some("c") };
+        let beside = RecordProperties { id: Some("m1"), root: Some("r"), chain: Some("c") };
         let record = LogRecord::of(&json!({ "message": "x" }), beside, now()).expect("legal");
         assert_eq!(
             record.document(),
@@ -168,10 +172,13 @@ mod tests {
 
     #[test]
     fn a_record_can_be_made_of_its_own_document() {
-        let record = LogRecord::of(&json!({ "root": "r" }), Beside::default(), now());
+        let record = LogRecord::of(&json!({ "root": "r" }), RecordProperties::default(), now());
         let record = record.expect("legal");
         let later = Timestamp::from_second(1_900_000_000).expect("legal");
-        assert_eq!(LogRecord::of(&record.document(), Beside::default(), later), Ok(record));
+        assert_eq!(
+            LogRecord::of(&record.document(), RecordProperties::default(), later),
+            Ok(record)
+        );
     }
 
     #[test]
@@ -188,7 +195,8 @@ mod tests {
             (json!({ "chain": "a' or chain = 'b" }), "the chain of a log record must be"),
             (json!({ "chain": ["a"] }), "the chain of a log record must be"),
         ] {
-            let failure = LogRecord::of(&data, Beside::default(), now()).expect_err("illegal");
+            let failure =
+                LogRecord::of(&data, RecordProperties::default(), now()).expect_err("illegal");
             assert!(failure.message.contains(expected), "{data}: {failure}");
         }
     }

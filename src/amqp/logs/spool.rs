@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use super::record::{Beside, LogRecord};
+use super::record::{LogRecord, RecordProperties};
 
 /// A file of this size is complete, unless the bound of the spool is small.
 const FILE_SIZE: u64 = 256 << 10;
@@ -149,7 +149,7 @@ impl Spool {
             .split(|byte| *byte == b'\n')
             .filter_map(|line| {
                 let document = serde_json::from_slice(line).ok()?;
-                LogRecord::of(&document, Beside::default(), Timestamp::UNIX_EPOCH).ok()
+                LogRecord::of(&document, RecordProperties::default(), Timestamp::UNIX_EPOCH).ok()
             })
             .collect();
         file.records = records.len();
@@ -222,7 +222,7 @@ mod tests {
 
     fn record(number: usize) -> LogRecord {
         let data = json!({ "id": format!("r{number}"), "message": "x".repeat(100) });
-        LogRecord::of(&data, Beside::default(), Timestamp::UNIX_EPOCH).expect("legal")
+        LogRecord::of(&data, RecordProperties::default(), Timestamp::UNIX_EPOCH).expect("legal")
     }
 
     fn opened(folder: &Path, size_max: u64) -> Spool {

@@ -10,7 +10,7 @@ use super::finding::{DoctorFinding, FindingArea};
 use super::units::{LIST, asked, lines};
 use crate::config::{Config, Unit};
 use crate::proto::units::brief;
-use crate::view::{Moment, has_systemd};
+use crate::view::{Snapshot, has_systemd};
 
 /// A unit that was started so recently need not have a presence.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -65,13 +65,13 @@ fn of_properties(answer: &str, uptime: Duration) -> Vec<RunningUnit> {
 }
 
 /// Finds the units that run without a presence. While Redis refuses writes, nobody can renew one.
-pub(super) fn hung(moment: &Moment, units: &[RunningUnit]) -> Vec<DoctorFinding> {
-    if moment.refuses_writes() {
+pub(super) fn hung(snapshot: &Snapshot, units: &[RunningUnit]) -> Vec<DoctorFinding> {
+    if snapshot.refuses_writes() {
         return Vec::new();
     }
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
-    let supervisors = moment.supervisors.iter().map(|of| (&of.hostname, of.pid));
-    let actors = moment.actors.iter().map(|of| (&of.presence.hostname, of.presence.pid));
+    let supervisors = snapshot.supervisors.iter().map(|of| (&of.hostname, of.pid));
+    let actors = snapshot.actors.iter().map(|of| (&of.presence.hostname, of.presence.pid));
     let here = supervisors.chain(actors).filter(|(name, _)| **name == host);
     let live: BTreeSet<u32> = here.map(|(_, pid)| pid).collect();
     let hangs = |of: &&RunningUnit| of.age > START_MAX && !live.contains(&of.pid);
@@ -91,7 +91,7 @@ fn found(unit: &RunningUnit) -> DoctorFinding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
     #[test]
     fn process_without_a_heartbeat_hangs_and_one_with_it_or_just_started_does_not() {
@@ -100,7 +100,7 @@ mod tests {
                       Id=hero@v-default-1.service\nMainPID=71\nActiveEnterTimestampMonotonic=99000000\n";
         let units = of_properties(answer, Duration::from_secs(100));
         assert_eq!(units.len(), 3);
-        let mut now = moment();
+        let mut now = healthy_snapshot();
         now.supervisors[0].hostname =
             nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
         let texts: Vec<String> = hung(&now, &units).into_iter().map(|of| of.text).collect();

@@ -9,7 +9,7 @@ use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;
 use crate::store::StoreError;
-use crate::view::{HealthRules, Moment, NamespaceHealth};
+use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 
 const REDIS: FindingArea = FindingArea::Redis;
 const JOBS: FindingArea = FindingArea::Jobs;
@@ -59,30 +59,30 @@ async fn looked(
     address: &str,
 ) -> Result<Vec<DoctorFinding>, ClientError> {
     let answers = round_trip(client, address).await?;
-    let moment = Moment::read(client, address.to_owned()).await?;
-    let health = NamespaceHealth::of(&moment, &HealthRules::from(config));
+    let snapshot = Snapshot::read(client, address.to_owned()).await?;
+    let health = NamespaceHealth::of(&snapshot, &HealthRules::from(config));
     let mut findings = vec![answers];
     findings.extend(health.problems.into_iter().map(DoctorFinding::from));
-    findings.extend(hung(&moment, units));
+    findings.extend(hung(&snapshot, units));
     let has = |findings: &[DoctorFinding], area| {
         findings.iter().skip(1).any(|of| of.area == area && of.is_problem())
     };
-    if let Some(version) = moment.redis.version.as_ref().filter(|_| !has(&findings, REDIS)) {
-        let text = format!("version {version}, keeps {}", moment.redis.keeps());
+    if let Some(version) = snapshot.redis.version.as_ref().filter(|_| !has(&findings, REDIS)) {
+        let text = format!("version {version}, keeps {}", snapshot.redis.keeps());
         findings.insert(1, DoctorFinding::ok(REDIS, text));
     }
     // While writes are refused, nobody can renew its presence.
-    if !has(&findings, JOBS) && !moment.refuses_writes() {
-        let live: u64 = moment.actor_counts.values().map(|of| of.live).sum();
+    if !has(&findings, JOBS) && !snapshot.refuses_writes() {
+        let live: u64 = snapshot.actor_counts.values().map(|of| of.live).sum();
         let text = format!(
             "{} and {} are live, and no queue waits too long",
-            counted(moment.supervisors.len() as u64, "supervisor", "supervisors"),
+            counted(snapshot.supervisors.len() as u64, "supervisor", "supervisors"),
             counted(live, "actor", "actors"),
         );
         findings.push(DoctorFinding::ok(JOBS, text));
     }
-    if !moment.brokers.is_empty() && !has(&findings, BROKERS) {
-        let live = counted(moment.live_brokers().count() as u64, "broker is", "brokers are");
+    if !snapshot.brokers.is_empty() && !has(&findings, BROKERS) {
+        let live = counted(snapshot.live_brokers().count() as u64, "broker is", "brokers are");
         let text = format!("{live} live, and every dispatcher consumes");
         findings.push(DoctorFinding::ok(BROKERS, text));
     }

@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::super::correction::of_hash;
-use super::super::given::Given;
 use super::super::job_options::{DelayOption, SettingOptions, of_option, pair, spoken_time};
+use super::super::script_arguments::ScriptArguments;
 use super::super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::Error;
@@ -61,7 +61,7 @@ struct ChangeOptions {
     #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
-    given: Given,
+    given: ScriptArguments,
 }
 
 impl ChangeOptions {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use jiff::Timestamp;
 
-use super::moment::PastZone;
+use super::past_time::PastZone;
 use crate::cli::input::bad;
 use crate::cli::no_results::{NoResults, quoted};
 use crate::error::Error;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::list::attempt as took;
-use crate::cli::exec::report_hindrance;
-use crate::cli::look::OutputLook;
+use crate::cli::exec::report_blocker;
+use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::table::{TextTable, first_line, grouped};
 use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
@@ -44,8 +44,8 @@ pub(in crate::cli) async fn run(
     let text = readable(&job, &trees, &attempts, look);
     let text = if raw { text } else { escape_lines(&text) };
     output::text(&coloured(&text, &job, look))?;
-    if let Ok(Some(hindrance)) = client.hindrance(id).await {
-        report_hindrance(id, &hindrance);
+    if let Ok(Some(blocker)) = client.blocker(id).await {
+        report_blocker(id, &blocker);
     }
     Ok(())
 }
@@ -72,7 +72,7 @@ pub(in crate::cli) fn readable(
     job: &Job,
     trees: &[(&str, Branch)],
     attempts: &[JobAttempt],
-    look: OutputLook,
+    look: TerminalStyle,
 ) -> String {
     let Value::Object(mut fields) = job.to_json() else { return String::new() };
     let state = with_stopper(job, &mut fields);
@@ -150,7 +150,7 @@ pub(in crate::cli) fn state(job: &Job) -> &'static str {
     intended.unwrap_or(job.status.as_str())
 }
 
-fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
+fn table(attempts: &[JobAttempt], look: TerminalStyle) -> String {
     let took = |of: &JobAttempt| {
         let ended = of.ended_at.as_ref()?.parse().ok()?;
         Some(took(between(of.started_at.parse().ok()?, ended)))
@@ -163,7 +163,7 @@ fn table(attempts: &[JobAttempt], look: OutputLook) -> String {
         .column("?~HOST", &|of| of.hostname.clone().unwrap_or_default())
         .column("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default()))
         .table();
-    let plain = OutputLook { colour: false, ..look.indented(2) };
+    let plain = TerminalStyle { colour: false, ..look.indented(2) };
     table.show(plain).lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
@@ -182,7 +182,7 @@ fn write_branches(text: &mut String, of: &Branch, level: usize) {
 }
 
 /// Returns the text with the word of its state in colour.
-fn coloured(text: &str, job: &Job, look: OutputLook) -> String {
+fn coloured(text: &str, job: &Job, look: TerminalStyle) -> String {
     let word = state(job);
     let is_state = |line: &str| {
         let value = line.strip_prefix("status").map(str::trim_start);
@@ -253,16 +253,16 @@ mod tests {
     fn job_that_was_stopped_is_cancelled_as_in_lists() {
         let mut job = Job::new("j1".parse().expect("legal"), "1");
         (job.status, job.error) = (JobStatus::Error, Some("stopped".to_owned()));
-        let text = readable(&job, &[], &[], OutputLook::PLAIN);
+        let text = readable(&job, &[], &[], TerminalStyle::PLAIN);
         assert!(text.contains("status    cancelled\n"), "{text}");
         job.extra.insert("stopped_by".to_owned(), "ann (uid 1000) from web-1".to_owned());
-        let text = readable(&job, &[], &[], OutputLook::PLAIN);
+        let text = readable(&job, &[], &[], TerminalStyle::PLAIN);
         let said = "status    cancelled, stopped by ann (uid 1000) from web-1\n";
         assert!(text.contains(said) && !text.contains("stopped_by"), "{text}");
-        let look = OutputLook { columns: None, colour: true };
+        let look = TerminalStyle { columns: None, colour: true };
         assert!(coloured(&text, &job, look).contains("\u{1b}[0m, stopped by ann"), "{text}");
         (job.status, job.error) = (JobStatus::Started, None);
-        let text = readable(&job, &[], &[], OutputLook::PLAIN);
+        let text = readable(&job, &[], &[], TerminalStyle::PLAIN);
         assert!(text.contains("started, told to stop by ann"), "{text}");
     }
 
@@ -273,7 +273,7 @@ mod tests {
             job.spec.env_vars.insert(name.to_owned(), "value".to_owned());
         }
         let job = without_secrets(job, &["*_TOKEN".to_owned()]);
-        let shown = readable(&job, &[], &[], OutputLook::PLAIN);
+        let shown = readable(&job, &[], &[], TerminalStyle::PLAIN);
         assert!(
             shown.contains(r#"{"API_TOKEN":"***","NAME":"value","api_token":"***"}"#),
             "{shown}"
@@ -286,7 +286,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".into());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            escape_lines(&readable(&job, &[], &[], OutputLook::PLAIN)),
+            escape_lines(&readable(&job, &[], &[], TerminalStyle::PLAIN)),
             "id        j1\n\
              status    created\n\
              priority  1\n\

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::Global;
 use crate::client::Client;
 use crate::error::{Error, Exit};
-use crate::store::Hindrance;
+use crate::store::Blocker;
 
 /// Tell a job an event that its script waits for
 ///
@@ -33,9 +33,9 @@ impl TellJob {
         let data = self.data.map(read).transpose()?;
         let id = client.job_id(&self.id).await?;
         let waited = client.tell_job(&id, &self.event, data.as_deref()).await?;
-        let hindrance = if waited { None } else { client.hindrance(&id).await? };
-        let now = match hindrance {
-            Some(Hindrance::Wait(wait)) => format!("; now it waits for {}", wait.words()),
+        let blocker = if waited { None } else { client.blocker(&id).await? };
+        let now = match blocker {
+            Some(Blocker::Wait(wait)) => format!("; now it waits for {}", wait.words()),
             _ => String::new(),
         };
         let result = if waited { "told" } else { "kept" };

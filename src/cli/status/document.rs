@@ -4,27 +4,27 @@ use serde_json::{Value, json};
 
 use crate::client::{QueueDocument, ShardServer};
 use crate::store::{LastHour, RedisState};
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// The whole state as one document.
-pub(super) fn of(moment: &Moment) -> Value {
-    let paused: Vec<String> = moment.pauses.iter().map(ToString::to_string).collect();
+pub(super) fn of(snapshot: &Snapshot) -> Value {
+    let paused: Vec<String> = snapshot.pauses.iter().map(ToString::to_string).collect();
     let mut document = json!({
         "paused": paused,
-        "redis": redis(&moment.address, &moment.redis),
-        "supervisors": moment.supervisors,
-        "brokers": moment.brokers,
-        "actors": actors(moment),
-        "queues": queues(moment),
-        "types": types(moment),
+        "redis": redis(&snapshot.address, &snapshot.redis),
+        "supervisors": snapshot.supervisors,
+        "brokers": snapshot.brokers,
+        "actors": actors(snapshot),
+        "queues": queues(snapshot),
+        "types": types(snapshot),
     });
-    if !moment.shards.is_empty() {
+    if !snapshot.shards.is_empty() {
         let shard = |of: &ShardServer| {
             let mut document = redis(&of.address, &of.redis);
             document["shard"] = json!(of.shard.number());
             document
         };
-        document["shards"] = moment.shards.iter().map(shard).collect();
+        document["shards"] = snapshot.shards.iter().map(shard).collect();
     }
     document
 }
@@ -46,8 +46,8 @@ fn redis(address: &str, redis: &RedisState) -> Value {
     })
 }
 
-fn actors(moment: &Moment) -> Vec<Value> {
-    let counts = moment.actor_counts.iter();
+fn actors(snapshot: &Snapshot) -> Vec<Value> {
+    let counts = snapshot.actor_counts.iter();
     counts
         .map(|(script_type, count)| {
             json!({
@@ -63,8 +63,8 @@ fn actors(moment: &Moment) -> Vec<Value> {
         .collect()
 }
 
-fn queues(moment: &Moment) -> Vec<Value> {
-    let queues = moment.queues.iter();
+fn queues(snapshot: &Snapshot) -> Vec<Value> {
+    let queues = snapshot.queues.iter();
     queues
         .map(|(state, actors)| {
             let mut document = json!(QueueDocument::from(state));
@@ -74,8 +74,8 @@ fn queues(moment: &Moment) -> Vec<Value> {
         .collect()
 }
 
-fn types(moment: &Moment) -> Vec<Value> {
-    let types = moment.types.iter();
+fn types(snapshot: &Snapshot) -> Vec<Value> {
+    let types = snapshot.types.iter();
     types
         .map(|of| {
             json!({
@@ -84,7 +84,7 @@ fn types(moment: &Moment) -> Vec<Value> {
                 "scheduled": of.scheduled,
                 "due": of.due,
                 "waits": of.waits,
-                "held": moment.held(&of.script_type),
+                "held": snapshot.held(&of.script_type),
                 "dead_letters": of.dead,
                 "last_hour": of.hour.map(last_hour),
             })

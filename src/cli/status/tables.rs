@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::super::look::OutputLook;
 use super::super::table::{TextTable, without_middle};
+use super::super::terminal_style::TerminalStyle;
 use super::super::time::{age, brief};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
 use crate::store::{LastHour, QueueState, RedisState, TypeState};
-use crate::view::Moment;
+use crate::view::Snapshot;
 use crate::view::health::lacks_actor;
 
 /// Queues that are shown; the others are counted.
@@ -21,53 +21,53 @@ const NAME_WIDTH: usize = 16;
 const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text; what is wrong stands after the pauses.
-pub(super) fn of(moment: &Moment, wrong: String, look: OutputLook) -> String {
-    let mut parts = vec![pauses(moment), wrong, redis(moment), supervisors(moment, look)];
-    parts.push(if moment.actor_counts.is_empty() && moment.refuses_writes() {
+pub(super) fn of(snapshot: &Snapshot, wrong: String, look: TerminalStyle) -> String {
+    let mut parts = vec![pauses(snapshot), wrong, redis(snapshot), supervisors(snapshot, look)];
+    parts.push(if snapshot.actor_counts.is_empty() && snapshot.refuses_writes() {
         "no live actor is known: while redis refuses writes, all look absent\n".to_owned()
-    } else if moment.actor_counts.is_empty() {
+    } else if snapshot.actor_counts.is_empty() {
         "no live actor; start one: systemctl start hero@osis-default-1\n".to_owned()
     } else {
-        actors(moment, look)
+        actors(snapshot, look)
     });
-    parts.extend([queues(moment, look), types(moment, look)]);
+    parts.extend([queues(snapshot, look), types(snapshot, look)]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
 /// The rules that pause queues: nobody should look for another reason why jobs wait.
-fn pauses(moment: &Moment) -> String {
+fn pauses(snapshot: &Snapshot) -> String {
     let mut text = String::new();
-    for rule in &moment.pauses {
+    for rule in &snapshot.pauses {
         let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
     }
     text
 }
 
-fn redis(moment: &Moment) -> String {
-    let redis = &moment.redis;
+fn redis(snapshot: &Snapshot) -> String {
+    let redis = &snapshot.redis;
     let unknown = "unknown".to_owned();
     let version = redis.version.clone().unwrap_or_else(|| unknown.clone());
     let role = redis.role.clone().unwrap_or(unknown);
     let replicas = counted(redis.replicas, "replica", "replicas");
-    let mut text = format!("redis   {}\n", moment.address);
+    let mut text = format!("redis   {}\n", snapshot.address);
     let _ = writeln!(text, "        version {version}, {role}, {replicas}");
     let _ = writeln!(text, "memory  {}", memory(redis));
     let _ = writeln!(text, "keeps   {}", redis.keeps());
     for danger in redis.dangers() {
         text.push_str(&wrapped("danger", &danger));
     }
-    text.push_str(&shards(moment));
+    text.push_str(&shards(snapshot));
     text
 }
 
 /// One line: the number of shards, and the servers beside the first.
-fn shards(moment: &Moment) -> String {
-    let number = moment.shards.len();
+fn shards(snapshot: &Snapshot) -> String {
+    let number = snapshot.shards.len();
     if number == 0 {
         return String::new();
     }
-    let servers = moment.servers();
+    let servers = snapshot.servers();
     let mut text =
         format!("shards  {number}, on {}\n", counted(servers.len() as u64, "server", "servers"));
     for (shard, redis) in servers.into_iter().filter_map(|(shard, redis)| Some((shard?, redis))) {
@@ -86,23 +86,23 @@ fn memory(redis: &RedisState) -> String {
     format!("{} in use, {most}, {policy}", readable_size(redis.memory_used_bytes))
 }
 
-fn supervisors(moment: &Moment, look: OutputLook) -> String {
-    if moment.supervisors.is_empty() && moment.refuses_writes() {
+fn supervisors(snapshot: &Snapshot, look: TerminalStyle) -> String {
+    if snapshot.supervisors.is_empty() && snapshot.refuses_writes() {
         return "supervisors are not known: none can renew its presence while redis refuses writes\n"
             .to_owned();
     }
-    if moment.supervisors.is_empty() {
+    if snapshot.supervisors.is_empty() {
         return "no live supervisor: schedules, retries and recovery wait;\n\
                 start one: systemctl start hero@supervisor\n"
             .to_owned();
     }
     let ago = |time: &str| {
         time.parse::<Timestamp>()
-            .map(|time| age(time.min(moment.at), moment.at))
+            .map(|time| age(time.min(snapshot.at), snapshot.at))
             .unwrap_or_default()
     };
     let is_ok = |redis: &str| redis == "ok";
-    let table = TextTable::of(&moment.supervisors)
+    let table = TextTable::of(&snapshot.supervisors)
         .column("SUPERVISOR", &|of| fitted(&of.unit, NAME_WIDTH))
         .column("HOST", &|of| fitted(&of.hostname, NAME_WIDTH))
         .column(">PID", &|of| of.pid.to_string())
@@ -111,12 +111,12 @@ fn supervisors(moment: &Moment, look: OutputLook) -> String {
         .column("*REDIS", &|of| if is_ok(&of.redis) { "ok" } else { "failing" }.to_owned())
         .column("VERSION", &|of| fitted(&of.version, NAME_WIDTH))
         .table();
-    let failing = moment.supervisors.iter().filter(|of| !is_ok(&of.redis));
+    let failing = snapshot.supervisors.iter().filter(|of| !is_ok(&of.redis));
     failing.fold(table.show(look), |text, of| text + wrapped(&of.unit, &of.redis).as_str())
 }
 
-fn actors(moment: &Moment, look: OutputLook) -> String {
-    let counts: Vec<_> = moment.actor_counts.iter().collect();
+fn actors(snapshot: &Snapshot, look: TerminalStyle) -> String {
+    let counts: Vec<_> = snapshot.actor_counts.iter().collect();
     TextTable::of(&counts)
         .column("ACTORS OF TYPE", &|(of, _)| fitted(of.as_str(), NAME_WIDTH))
         .column(">LIVE", &|(_, count)| count.live.to_string())
@@ -129,8 +129,8 @@ fn actors(moment: &Moment, look: OutputLook) -> String {
         .show(look)
 }
 
-fn queues(moment: &Moment, look: OutputLook) -> String {
-    let mut shown: Vec<&(QueueState, u64)> = moment.queues.iter().collect();
+fn queues(snapshot: &Snapshot, look: TerminalStyle) -> String {
+    let mut shown: Vec<&(QueueState, u64)> = snapshot.queues.iter().collect();
     if shown.is_empty() {
         return String::new();
     }
@@ -155,19 +155,19 @@ fn queues(moment: &Moment, look: OutputLook) -> String {
     table.show(look) + more.as_str()
 }
 
-fn types(moment: &Moment, look: OutputLook) -> String {
-    if moment.types.is_empty() {
+fn types(snapshot: &Snapshot, look: TerminalStyle) -> String {
+    if snapshot.types.is_empty() {
         return String::new();
     }
     let hour = |of: &TypeState, number: fn(&LastHour) -> u64| {
         of.hour.map(|hour| number(&hour).to_string()).unwrap_or_default()
     };
-    TextTable::of(&moment.types)
+    TextTable::of(&snapshot.types)
         .column("JOBS OF TYPE", &|of| fitted(of.script_type.as_str(), NAME_WIDTH))
         .column(">AFTER", &|of| of.waiting.to_string())
         .column(">SCHEDULED", &|of| of.scheduled.to_string())
         .column(">DUE", &|of| of.due.to_string())
-        .column(">HELD", &|of| moment.held(&of.script_type).to_string())
+        .column(">HELD", &|of| snapshot.held(&of.script_type).to_string())
         .column(">DONE/H", &|of| hour(of, |hour| hour.finished))
         .column(">FAILED/H", &|of| hour(of, |hour| hour.failed))
         .column(">DEAD/H", &|of| hour(of, |hour| hour.dead))
@@ -201,15 +201,15 @@ pub(super) fn wrapped(first: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
     #[test]
     fn state_is_plain_tables() {
         let at = "2026-01-31T13:00:02Z".parse().expect("a time");
-        let mut moment = Moment { at, ..moment() };
-        "0.1.0".clone_into(&mut moment.supervisors[0].version);
+        let mut snapshot = Snapshot { at, ..healthy_snapshot() };
+        "0.1.0".clone_into(&mut snapshot.supervisors[0].version);
         assert_eq!(
-            of(&moment, String::new(), OutputLook::PLAIN),
+            of(&snapshot, String::new(), TerminalStyle::PLAIN),
             "redis   redis://127.0.0.1:6379/0\n        \
              version 7.0.15, master, 0 replicas\n\
              memory  3.0 MiB in use, maxmemory 100.0 MiB, noeviction\n\
@@ -231,8 +231,8 @@ mod tests {
 
     #[test]
     fn pause_by_a_rule_stands_first() {
-        let moment = Moment { pauses: vec!["*".parse().expect("legal")], ..moment() };
-        let text = of(&moment, String::new(), OutputLook::PLAIN);
+        let snapshot = Snapshot { pauses: vec!["*".parse().expect("legal")], ..healthy_snapshot() };
+        let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
         assert!(
             text.starts_with("PAUSED  all queues: hero queue resume --all\n\nredis "),
             "{text}"
@@ -241,27 +241,27 @@ mod tests {
 
     #[test]
     fn long_names_large_numbers_and_dangers_fit_80_columns() {
-        let mut moment = moment();
-        moment.redis.appends = Some(false);
-        moment.redis.memory_max_bytes = 0;
-        moment.supervisors[0].hostname = "a-host-with-a-very-long-name.example.org".to_owned();
-        moment.supervisors[0].unit = "a-unit-with-a-very-long-name-of-its-own".to_owned();
-        moment.supervisors[0].pid = 4_194_304;
-        moment.supervisors[0].redis = "sampling statistics: no ".repeat(10);
+        let mut snapshot = healthy_snapshot();
+        snapshot.redis.appends = Some(false);
+        snapshot.redis.memory_max_bytes = 0;
+        snapshot.supervisors[0].hostname = "a-host-with-a-very-long-name.example.org".to_owned();
+        snapshot.supervisors[0].unit = "a-unit-with-a-very-long-name-of-its-own".to_owned();
+        snapshot.supervisors[0].pid = 4_194_304;
+        snapshot.supervisors[0].redis = "sampling statistics: no ".repeat(10);
         let name = format!("type:{}:group:{}:inst:7:prio:2", "t".repeat(30), "g".repeat(30));
-        moment.queues[0].0.queue = name.parse().expect("legal");
-        moment.queues[0].0.depth = 1_000_000;
-        moment.queues[0].0.held = 100_000;
-        moment.types[0].scheduled = 1_000_000;
-        moment.types[0].hour = Some(crate::store::LastHour {
+        snapshot.queues[0].0.queue = name.parse().expect("legal");
+        snapshot.queues[0].0.depth = 1_000_000;
+        snapshot.queues[0].0.held = 100_000;
+        snapshot.types[0].scheduled = 1_000_000;
+        snapshot.types[0].hour = Some(crate::store::LastHour {
             finished: 10_000_000,
             failed: 1_000_000,
             dead: 10_000,
             since: std::time::Duration::from_hours(1),
         });
-        let first = moment.queues[0].clone();
-        moment.queues.extend(std::iter::repeat_n(first, 30));
-        let text = of(&moment, String::new(), OutputLook::PLAIN);
+        let first = snapshot.queues[0].clone();
+        snapshot.queues.extend(std::iter::repeat_n(first, 30));
+        let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -271,10 +271,10 @@ mod tests {
 
     #[test]
     fn missing_supervisor_and_actors_are_said_with_what_to_do() {
-        let mut moment = moment();
-        moment.supervisors.clear();
-        moment.actor_counts.clear();
-        let text = of(&moment, String::new(), OutputLook::PLAIN);
+        let mut snapshot = healthy_snapshot();
+        snapshot.supervisors.clear();
+        snapshot.actor_counts.clear();
+        let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
         assert!(text.contains("systemctl start hero@supervisor"), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
-use crate::view::{HealthRules, HealthState, Moment, NamespaceHealth, Problem};
+use crate::view::{HealthRules, HealthState, NamespaceHealth, Problem, Snapshot};
 
 /// The state of a check, with the exit code of monitoring plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,20 +67,20 @@ pub(super) struct CheckVerdict {
 }
 
 impl CheckVerdict {
-    /// Judges a moment.
-    pub(super) fn of(moment: &Moment, rules: &HealthRules) -> Self {
-        let health = NamespaceHealth::of(moment, rules);
+    /// Judges a snapshot.
+    pub(super) fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
+        let health = NamespaceHealth::of(snapshot, rules);
         let reason = |problem: &Problem| CheckReason {
             state: HealthState::from(problem.severity).into(),
             text: problem.text.clone(),
             problem: Some(problem.clone()),
         };
-        let totals = Totals::of(moment);
+        let totals = Totals::of(snapshot);
         Self {
             state: health.state.into(),
             reasons: health.wrong().map(reason).collect(),
-            summary: totals.summary(moment),
-            figures: totals.figures(moment, &rules.check),
+            summary: totals.summary(snapshot),
+            figures: totals.figures(snapshot, &rules.check),
         }
     }
 
@@ -147,34 +147,34 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(moment: &Moment) -> Self {
-        let depths = || moment.queues.iter().map(|(state, _)| state.depth);
-        let open = moment.queues.iter().filter(|(state, _)| !state.paused);
-        let hours = || moment.types.iter().filter_map(|of| of.hour);
+    fn of(snapshot: &Snapshot) -> Self {
+        let depths = || snapshot.queues.iter().map(|(state, _)| state.depth);
+        let open = snapshot.queues.iter().filter(|(state, _)| !state.paused);
+        let hours = || snapshot.types.iter().filter_map(|of| of.hour);
         Self {
-            actors: moment.actor_counts.values().map(|count| count.live).sum(),
+            actors: snapshot.actor_counts.values().map(|count| count.live).sum(),
             depth: depths().sum(),
             deepest: depths().max().unwrap_or_default(),
-            held: moment.queues.iter().map(|(state, _)| state.held).sum(),
-            due: moment.types.iter().map(|of| of.due).sum(),
+            held: snapshot.queues.iter().map(|(state, _)| state.held).sum(),
+            due: snapshot.types.iter().map(|of| of.due).sum(),
             failed: hours().map(|hour| hour.failed).sum(),
             dead: hours().map(|hour| hour.dead).sum(),
             oldest_wait: open.filter_map(|(state, _)| state.oldest_wait).max().unwrap_or_default(),
         }
     }
 
-    fn summary(&self, moment: &Moment) -> String {
-        let supervisors = moment.supervisors.len();
+    fn summary(&self, snapshot: &Snapshot) -> String {
+        let supervisors = snapshot.supervisors.len();
         let Self { actors, depth, held, .. } = self;
         format!("supervisors: {supervisors}, actors: {actors}, waiting jobs: {depth}, held: {held}")
     }
 
-    fn figures(&self, moment: &Moment, of: &CheckConfig) -> String {
+    fn figures(&self, snapshot: &Snapshot, of: &CheckConfig) -> String {
         // A figure alerts above its threshold, a threshold of `[check]` from its value on.
         let above = |threshold: u64| threshold.checked_sub(1).map(|below| below.to_string());
         let off = |value: u64| (value > 0).then(|| value.to_string());
         let seconds = |wait: Duration| off(wait.as_secs());
-        let redis = &moment.redis;
+        let redis = &snapshot.redis;
         let of_memory = |percent| off(redis.memory_max_bytes / 100 * percent);
         let figure = |name: &str, value: String, warning: Option<String>, critical| {
             let (warning, critical): (_, Option<String>) = (warning.unwrap_or_default(), critical);
@@ -186,7 +186,7 @@ impl Totals {
         let least = off(of.supervisors_min).map(|least| format!("{least}:"));
         let wait = format!("{:.3}s", self.oldest_wait.as_secs_f64());
         let mut figures = vec![
-            figure("supervisors", moment.supervisors.len().to_string(), None, least),
+            figure("supervisors", snapshot.supervisors.len().to_string(), None, least),
             count("actors", self.actors, 0, 0),
             count("jobs", self.depth, 0, 0),
             count("deepest", self.deepest, of.depth_warning, of.depth_critical),
@@ -210,12 +210,12 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
-    fn verdict(change: impl Fn(&mut Moment)) -> CheckVerdict {
-        let mut moment = moment();
-        change(&mut moment);
-        CheckVerdict::of(&moment, &HealthRules::default())
+    fn verdict(change: impl Fn(&mut Snapshot)) -> CheckVerdict {
+        let mut snapshot = healthy_snapshot();
+        change(&mut snapshot);
+        CheckVerdict::of(&snapshot, &HealthRules::default())
     }
 
     #[test]

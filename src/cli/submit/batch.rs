@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::batch_line::{self, LineFiles};
-use crate::cli::given_files::{folder_of, read_files};
+use crate::cli::script_files::{folder_of, read_files};
 use crate::cli::{input, output};
 use crate::client::{Client, ClientError, NewBatch};
 use crate::config::{Config, format_size};

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::cli::given_files::{folder_of, named};
 use crate::cli::job_options::spoken_time;
 use crate::cli::script::ScriptSource;
+use crate::cli::script_files::{folder_of, named};
 use crate::client::{job_of_line, job_of_members};
 use crate::config::Config;
 use crate::error::Error;

@@ -9,9 +9,9 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::cli::given_files::{folder_of, read_files};
 use crate::cli::input::{self, bad};
 use crate::cli::script::ScriptSource;
+use crate::cli::script_files::{folder_of, read_files};
 use crate::cli::time::local_zone;
 use crate::client::{ClientError, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration, time_zone};

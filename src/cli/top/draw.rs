@@ -9,13 +9,13 @@ use ratatui::widgets::{
     Block, Borders, Cell as TableCell, Paragraph, Row as TableRow, Table, TableState,
 };
 
-use super::super::look::ColorChoice;
 use super::super::table::without_middle;
+use super::super::terminal_style::ColorChoice;
 use super::job_view::JobView;
 use super::jobs_view::JobsView;
 use super::panes::{Cell, ListRow, Pane, QueueOrder, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
-use super::snapshot::{Rates, Snapshot};
+use super::screen_data::{Rates, ScreenData};
 use crate::proto::text::{counted, escape};
 use crate::store::TypeState;
 use crate::view::{ActorCount, NamespaceHealth, Problem, Severity};
@@ -25,13 +25,13 @@ const SMALL: (u16, u16) = (80, 18);
 
 /// The abilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct TerminalFeatures {
     pub(super) colour: bool,
     /// Characters beyond ASCII.
     pub(super) unicode: bool,
 }
 
-impl Look {
+impl TerminalFeatures {
     /// Reads what the environment tells of the terminal.
     pub(super) fn of_terminal(choice: ColorChoice) -> Self {
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -83,7 +83,7 @@ const ASCII: border::Set<'static> = border::Set {
 };
 
 /// Draws the screen, and tells it how many rows its list has room for.
-pub(super) fn draw(frame: &mut Frame, screen: &mut Screen, look: Look) {
+pub(super) fn draw(frame: &mut Frame, screen: &mut Screen, look: TerminalFeatures) {
     let [head, problem, body, foot] = Layout::vertical([
         Constraint::Length(3),
         Constraint::Length(1),
@@ -101,20 +101,20 @@ pub(super) fn draw(frame: &mut Frame, screen: &mut Screen, look: Look) {
     }
 }
 
-fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
+fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: TerminalFeatures) {
     let Some(snapshot) = &screen.snapshot else {
         frame.render_widget(Paragraph::new("hero top: reading the state …"), area);
         return;
     };
     let style = if screen.trouble.is_some() { look.style(Tone::Dim) } else { Style::new() };
-    let address = format!("hero on {}", escape(&snapshot.moment.address));
+    let address = format!("hero on {}", escape(&snapshot.snapshot.address));
     let lines = [
         cut(&address, area.width.saturating_sub(14).into(), look),
         live(snapshot),
         waiting(snapshot),
     ];
     frame.render_widget(Paragraph::new(lines.map(Line::from).to_vec()).style(style), area);
-    let time = snapshot.moment.at.strftime("%H:%M:%S").to_string();
+    let time = snapshot.snapshot.at.strftime("%H:%M:%S").to_string();
     let time = Paragraph::new(format!("{time} UTC")).alignment(Alignment::Right);
     let width = area.width.min(13);
     let corner = Rect { x: area.right() - width, width, height: area.height.min(1), ..area };
@@ -122,27 +122,27 @@ fn draw_head(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
 }
 
 /// Returns the line of who is live, and of what comes and ends.
-fn live(snapshot: &Snapshot) -> String {
-    let moment = &snapshot.moment;
-    let sum = |of: fn(&ActorCount) -> usize| moment.actor_counts.values().map(of).sum::<usize>();
+fn live(data: &ScreenData) -> String {
+    let snapshot = &data.snapshot;
+    let sum = |of: fn(&ActorCount) -> usize| snapshot.actor_counts.values().map(of).sum::<usize>();
     let (running, tasks) = (sum(|count| count.running), sum(|count| count.tasks));
-    let supervisors = counted(moment.supervisors.len() as u64, "supervisor", "supervisors");
-    let actors = counted(snapshot.moment.actors.len() as u64, "actor", "actors");
-    let brokers = match moment.live_brokers().count() {
-        0 if moment.brokers.is_empty() => String::new(),
+    let supervisors = counted(snapshot.supervisors.len() as u64, "supervisor", "supervisors");
+    let actors = counted(snapshot.actors.len() as u64, "actor", "actors");
+    let brokers = match snapshot.live_brokers().count() {
+        0 if snapshot.brokers.is_empty() => String::new(),
         live => format!(", {}", counted(live as u64, "broker", "brokers")),
     };
     let line = format!("{supervisors}, {actors}{brokers}, {running} of {tasks} tasks busy");
-    let Some(Rates { submitted, finished, failed }) = snapshot.rates else { return line };
+    let Some(Rates { submitted, finished, failed }) = data.rates else { return line };
     format!("{line}; in {submitted:.1}/s, done {finished:.1}/s, failed {failed:.1}/s")
 }
 
 /// The jobs that wait for something.
-fn waiting(snapshot: &Snapshot) -> String {
-    let moment = &snapshot.moment;
-    let queued: u64 = moment.queues.iter().map(|(state, _)| state.depth).sum();
-    let held: u64 = moment.queues.iter().map(|(state, _)| state.held).sum();
-    let sum = |of: fn(&TypeState) -> u64| moment.types.iter().map(of).sum::<u64>();
+fn waiting(data: &ScreenData) -> String {
+    let snapshot = &data.snapshot;
+    let queued: u64 = snapshot.queues.iter().map(|(state, _)| state.depth).sum();
+    let held: u64 = snapshot.queues.iter().map(|(state, _)| state.held).sum();
+    let sum = |of: fn(&TypeState) -> u64| snapshot.types.iter().map(of).sum::<u64>();
     let (waiting, scheduled) = (sum(|of| of.waiting), sum(|of| of.scheduled));
     let dead = sum(|of| of.dead);
     format!(
@@ -152,7 +152,7 @@ fn waiting(snapshot: &Snapshot) -> String {
 }
 
 /// The worst that is wrong, in one line.
-fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
+fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: TerminalFeatures) {
     let health = screen.snapshot.as_ref().map(|of| &of.health);
     let problems: Vec<&Problem> = health.into_iter().flat_map(NamespaceHealth::wrong).collect();
     let (tone, text) = match (&screen.trouble, problems.as_slice()) {
@@ -173,7 +173,7 @@ fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
     frame.render_widget(Paragraph::new(text).style(look.style(tone)), area);
 }
 
-fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
+fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: TerminalFeatures) {
     let (tone, text) = match &screen.told {
         _ if screen.is_typing => (Tone::Plain, format!("show only: {}_", screen.typed())),
         Some(Ok(done)) => (Tone::Plain, done.clone()),
@@ -203,14 +203,14 @@ fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) {
     frame.render_widget(Paragraph::new(text).style(look.style(tone)), area);
 }
 
-fn draw_keys(frame: &mut Frame, area: Rect, look: Look) {
+fn draw_keys(frame: &mut Frame, area: Rect, look: TerminalFeatures) {
     let lines: Vec<Line> = KEYS.map(|(key, act)| Line::from(format!(" {key:24}{act}"))).to_vec();
     let block = look.block(" Keys ".to_owned(), true);
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 /// Draws the fields above the log. Returns the lines that the log has room for.
-fn draw_job(frame: &mut Frame, area: Rect, job: &JobView, look: Look) -> usize {
+fn draw_job(frame: &mut Frame, area: Rect, job: &JobView, look: TerminalFeatures) -> usize {
     let wanted = u16::try_from(job.fields.len()).unwrap_or(u16::MAX).saturating_add(2);
     let top = wanted.min(area.height * 3 / 5);
     let [fields, log] =
@@ -227,7 +227,7 @@ fn draw_job(frame: &mut Frame, area: Rect, job: &JobView, look: Look) -> usize {
 }
 
 /// Draws the lists. Returns the rows that the focused one has room for.
-fn draw_lists(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) -> usize {
+fn draw_lists(frame: &mut Frame, area: Rect, screen: &Screen, look: TerminalFeatures) -> usize {
     let focus = screen.focus();
     if focus == Pane::Jobs || area.width < SMALL.0 || area.height < SMALL.1 {
         draw_list(frame, area, screen, focus, look);
@@ -245,7 +245,7 @@ fn draw_lists(frame: &mut Frame, area: Rect, screen: &Screen, look: Look) -> usi
     usize::from(areas[focus as usize].height.saturating_sub(3))
 }
 
-fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: Look) {
+fn draw_list(frame: &mut Frame, area: Rect, screen: &Screen, pane: Pane, look: TerminalFeatures) {
     let (rows, place) = screen.rows(pane);
     let is_focused = screen.focus() == pane;
     let title = cut(&title(screen, pane, rows.len()), area.width.saturating_sub(4).into(), look);
@@ -298,7 +298,7 @@ fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
 }
 
 /// Draws a row; `left` is the width of its widest column.
-fn drawn(row: &ListRow, pane: Pane, left: usize, look: Look) -> TableRow<'static> {
+fn drawn(row: &ListRow, pane: Pane, left: usize, look: TerminalFeatures) -> TableRow<'static> {
     let cells = row.cells.iter().zip(pane.about().columns);
     let cells = cells.map(|(Cell { text, tone }, (title, width))| {
         let text = match (*width, pane) {
@@ -318,7 +318,7 @@ fn aligned(text: String, title: &str) -> TableCell<'static> {
 }
 
 /// Cuts a text to a width, with a mark.
-fn cut(text: &str, width: usize, look: Look) -> String {
+fn cut(text: &str, width: usize, look: TerminalFeatures) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -326,7 +326,7 @@ fn cut(text: &str, width: usize, look: Look) -> String {
 }
 
 /// Cuts the middle out of a text, with a mark: its start and its end stay.
-fn cut_in_middle(text: &str, width: usize, look: Look) -> String {
+fn cut_in_middle(text: &str, width: usize, look: TerminalFeatures) -> String {
     let room = width.saturating_sub(1);
     without_middle(text, width, room - room * 2 / 3, look.mark())
 }
@@ -337,7 +337,7 @@ mod tests {
     use ratatui::backend::TestBackend;
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-    use super::super::snapshot::tests::snapshot;
+    use super::super::screen_data::tests::screen_data;
     use super::*;
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(cut_in_middle(name, 40, PLAIN), name);
     }
 
-    const PLAIN: Look = Look { colour: false, unicode: false };
+    const PLAIN: TerminalFeatures = TerminalFeatures { colour: false, unicode: false };
 
     fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn eighty_columns_and_twenty_four_lines_show_all_four_lists() {
         let mut screen = Screen::default();
-        screen.show(snapshot());
+        screen.show(screen_data());
         let shown = drawn(&mut screen, 80, 24);
         for part in [
             "1 supervisor, 0 actors, 1 of 8 tasks busy",
@@ -379,7 +379,7 @@ mod tests {
         let mut screen = Screen::default();
         for size in [(1, 1), (3, 2), (20, 5), (79, 24), (80, 10), (300, 100)] {
             drawn(&mut screen, size.0, size.1);
-            screen.show(snapshot());
+            screen.show(screen_data());
             drawn(&mut screen, size.0, size.1);
             for code in [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Tab, KeyCode::Enter] {
                 screen.press(KeyEvent::from(code));
@@ -389,9 +389,9 @@ mod tests {
     }
 
     #[test]
-    fn lost_redis_is_told_above_the_last_numbers() {
+    fn lost_redis_is_shown_above_the_last_numbers() {
         let mut screen = Screen::default();
-        screen.show(snapshot());
+        screen.show(screen_data());
         screen.lose("redis at one cannot be reached".to_owned());
         let shown = drawn(&mut screen, 100, 24);
         assert!(shown.contains("Old numbers: redis at one cannot be reached"));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::cli::job::show::readable;
-use crate::cli::look::OutputLook;
+use crate::cli::terminal_style::TerminalStyle;
 use crate::proto::job::{Job, JobId};
 use crate::proto::text::{at_terminal, escape, escape_lines};
 use crate::store::LogLine;
@@ -35,7 +35,7 @@ impl JobView {
     }
 
     pub(super) fn show(&mut self, job: &Job) {
-        let text = escape_lines(&readable(job, &[], &job.attempts, OutputLook::PLAIN));
+        let text = escape_lines(&readable(job, &[], &job.attempts, TerminalStyle::PLAIN));
         self.fields = text.lines().map(str::to_owned).collect();
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 
-use super::snapshot::Snapshot;
+use super::screen_data::ScreenData;
 use crate::cli::time::{age, between, brief};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::message::ActorState;
@@ -139,8 +139,13 @@ impl Pane {
     }
 
     /// The rows of a list that have `filter` in a cell or their name.
-    pub(super) fn rows(self, snapshot: &Snapshot, order: QueueOrder, filter: &str) -> Vec<ListRow> {
-        let (latest, now) = (&snapshot.latest, snapshot.moment.at);
+    pub(super) fn rows(
+        self,
+        snapshot: &ScreenData,
+        order: QueueOrder,
+        filter: &str,
+    ) -> Vec<ListRow> {
+        let (latest, now) = (&snapshot.latest, snapshot.snapshot.at);
         let mut rows = match self {
             // Redis has filtered them.
             Self::Jobs => return Vec::new(),
@@ -165,8 +170,8 @@ fn count(number: u64, tone: Tone) -> Cell {
     cell(number.to_string(), if number == 0 { Tone::Dim } else { tone })
 }
 
-fn queues(snapshot: &Snapshot, order: QueueOrder) -> Vec<ListRow> {
-    let mut queues: Vec<&(QueueState, u64)> = snapshot.moment.queues.iter().collect();
+fn queues(snapshot: &ScreenData, order: QueueOrder) -> Vec<ListRow> {
+    let mut queues: Vec<&(QueueState, u64)> = snapshot.snapshot.queues.iter().collect();
     order.sort(&mut queues);
     let rows = queues.into_iter().map(|(state, actors)| {
         let name = state.queue.to_string();
@@ -190,8 +195,8 @@ fn queues(snapshot: &Snapshot, order: QueueOrder) -> Vec<ListRow> {
     rows.collect()
 }
 
-fn actors(snapshot: &Snapshot) -> Vec<ListRow> {
-    let rows = snapshot.moment.actors.iter().map(|of| {
+fn actors(snapshot: &ScreenData) -> Vec<ListRow> {
+    let rows = snapshot.snapshot.actors.iter().map(|of| {
         let presence = &of.presence;
         let (state, tone) = match (&presence.state, &presence.holding) {
             (ActorState::Ready, Some(_)) => ("holding", Tone::Warning),
@@ -290,7 +295,7 @@ fn bar(fraction: f64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::super::snapshot::tests::{job, snapshot};
+    use super::super::screen_data::tests::{job, screen_data};
     use super::*;
 
     fn texts(row: &ListRow) -> Vec<&str> {
@@ -299,7 +304,7 @@ mod tests {
 
     #[test]
     fn running_job_shows_its_time_and_progress_without_control_characters() {
-        let rows = Pane::Running.rows(&snapshot(), QueueOrder::Name, "");
+        let rows = Pane::Running.rows(&screen_data(), QueueOrder::Name, "");
         let shown =
             ["7f9c2ba4", "osis", "12.00s", "[#####.....]  50% half\\u{1b}[2J", "osis:default:1"];
         assert_eq!(texts(&rows[0]), shown);
@@ -307,20 +312,20 @@ mod tests {
 
     #[test]
     fn failure_shows_the_first_line_of_its_error() {
-        let rows = Pane::Failures.rows(&snapshot(), QueueOrder::Name, "");
+        let rows = Pane::Failures.rows(&screen_data(), QueueOrder::Name, "");
         assert_eq!(texts(&rows[0])[3], "no such file");
     }
 
     #[test]
     fn queues_are_sorted_by_name_or_by_what_is_most() {
-        let mut snapshot = snapshot();
-        let state = snapshot.moment.queues[0].0.clone();
+        let mut snapshot = screen_data();
+        let state = snapshot.snapshot.queues[0].0.clone();
         let queue = |name: &str, depth, held, wait_s| {
             let queue = name.parse().expect("legal");
             let oldest_wait = Some(Duration::from_secs(wait_s)).filter(|wait| !wait.is_zero());
             (QueueState { queue, depth, held, oldest_wait, ..state.clone() }, 1)
         };
-        snapshot.moment.queues = vec![
+        snapshot.snapshot.queues = vec![
             queue("type:bash", 0, 3, 0),
             queue("type:osis", 1, 0, 9),
             queue("type:python", 7, 1, 2),
@@ -348,7 +353,7 @@ mod tests {
 
     #[test]
     fn job_in_any_state_shows_what_it_is_at() {
-        let now = snapshot().moment.at;
+        let now = screen_data().snapshot.at;
         let shown = |status, fields: &[(&'static str, &str)]| {
             let row = any_job(&job("a", status, fields), now);
             [texts(&row)[2], texts(&row)[4]].join(": ")
@@ -364,8 +369,8 @@ mod tests {
 
     #[test]
     fn filter_leaves_the_rows_that_have_it_in_a_cell() {
-        let rows = Pane::Failures.rows(&snapshot(), QueueOrder::Name, "TIMED");
+        let rows = Pane::Failures.rows(&screen_data(), QueueOrder::Name, "TIMED");
         assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["early"]);
-        assert!(Pane::Queues.rows(&snapshot(), QueueOrder::Name, "python").is_empty());
+        assert!(Pane::Queues.rows(&screen_data(), QueueOrder::Name, "python").is_empty());
     }
 }

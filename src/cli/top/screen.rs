@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::job_view::JobView;
 use super::jobs_view::{JobsView, JobsWanted};
 use super::panes::{ListRow, Pane, QueueOrder};
-use super::snapshot::Snapshot;
+use super::screen_data::ScreenData;
 use crate::proto::job::{Job, JobId};
 use crate::proto::message::ActorState;
 use crate::proto::queue::Queue;
@@ -61,7 +61,7 @@ pub(super) enum ScreenView {
 /// The state of the screen.
 #[derive(Default)]
 pub(super) struct Screen {
-    pub(super) snapshot: Option<Snapshot>,
+    pub(super) snapshot: Option<ScreenData>,
     /// Why the snapshot is old.
     pub(super) trouble: Option<String>,
     pub(super) view: ScreenView,
@@ -84,7 +84,7 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Takes a new snapshot. Selected rows stay selected wherever they are now.
-    pub(super) fn show(&mut self, snapshot: Snapshot) {
+    pub(super) fn show(&mut self, snapshot: ScreenData) {
         self.snapshot = Some(snapshot);
         self.trouble = None;
         self.select_again();
@@ -140,7 +140,7 @@ impl Screen {
     /// The rows of a list, and the place of the selected one.
     pub(super) fn rows(&self, pane: Pane) -> (Vec<ListRow>, usize) {
         let rows = match (&self.snapshot, &self.jobs) {
-            (Some(snapshot), Some(jobs)) if pane == Pane::Jobs => jobs.rows(snapshot.moment.at),
+            (Some(snapshot), Some(jobs)) if pane == Pane::Jobs => jobs.rows(snapshot.snapshot.at),
             (Some(snapshot), _) => pane.rows(snapshot, self.order, &self.filter),
             (None, _) => Vec::new(),
         };
@@ -344,7 +344,7 @@ impl Screen {
 
     fn selected_queue(&self) -> Option<&QueueState> {
         let key = self.selected_key().filter(|_| self.focus() == Pane::Queues)?;
-        let queues = &self.snapshot.as_ref()?.moment.queues;
+        let queues = &self.snapshot.as_ref()?.snapshot.queues;
         let found = queues.iter().find(|(state, _)| state.queue.to_string() == key);
         found.map(|(state, _)| state)
     }
@@ -357,8 +357,13 @@ impl Screen {
 
     fn drain(&self) -> Option<Act> {
         let key = self.selected_key().filter(|_| self.focus() == Pane::Actors)?;
-        let of =
-            self.snapshot.as_ref()?.moment.actors.iter().find(|of| of.actor.to_string() == key)?;
+        let of = self
+            .snapshot
+            .as_ref()?
+            .snapshot
+            .actors
+            .iter()
+            .find(|of| of.actor.to_string() == key)?;
         let actor = of.actor.clone();
         match of.presence.state {
             ActorState::Ready => Some(Act::Drain(actor)),
@@ -370,13 +375,13 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::tests::{job, snapshot};
+    use super::super::screen_data::tests::{job, screen_data};
     use super::*;
     use crate::proto::job::JobStatus;
 
     fn screen() -> Screen {
         let mut screen = Screen::default();
-        screen.show(snapshot());
+        screen.show(screen_data());
         screen
     }
 
@@ -393,7 +398,7 @@ mod tests {
         let mut screen = screen();
         press(&mut screen, KeyCode::BackTab);
         press(&mut screen, KeyCode::Down);
-        let mut newer = snapshot();
+        let mut newer = screen_data();
         newer.latest.failed.insert(0, job("newest", JobStatus::Error, &[]));
         screen.show(newer);
         assert_eq!(press(&mut screen, KeyCode::Char('r')), Some(Act::Retry(id("early"))));
@@ -450,8 +455,8 @@ mod tests {
         let mut screen = screen();
         let queue: Queue = "type:osis".parse().expect("legal");
         assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Pause(queue.clone())));
-        let mut paused = snapshot();
-        paused.moment.queues[0].0.paused = true;
+        let mut paused = screen_data();
+        paused.snapshot.queues[0].0.paused = true;
         screen.show(paused);
         assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Resume(queue)));
     }

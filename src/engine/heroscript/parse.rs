@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_type_that_they_look_like() {
+    fn types_of_values_are_inferred() {
         use ParameterValue::{Bool, Float, Int, List};
         for (written, expected) in [
             ("red", text("red")),

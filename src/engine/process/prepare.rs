@@ -5,7 +5,7 @@
 mod build_cache;
 mod environment;
 mod files;
-mod given;
+mod input_files;
 mod node;
 mod prepared;
 mod programs;
@@ -134,7 +134,7 @@ impl Preparer {
         let asked =
             shebang::asked(source, &self.command).map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
-        given::provide(&mut env, script, &scratch)?;
+        input_files::provide(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.options.env.keys());
         let asks_node = node::is_in_question(&self.command, extension, variables);

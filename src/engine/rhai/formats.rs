@@ -1,10 +1,10 @@
 //! The functions of every script for JSON, TOML and YAML.
 
 mod budget;
+mod checkpoint;
 mod children;
 mod encode;
 mod json;
-mod kept;
 mod toml_text;
 mod waits;
 mod yaml;
@@ -34,7 +34,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     );
     register_parsers(functions);
     register_encoders(functions);
-    kept::register(functions);
+    checkpoint::register(functions);
     children::register(functions);
     waits::register(functions);
 }

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_become_periodic_jobs_and_what_differs_is_told() {
+    fn lines_become_periodic_jobs_and_what_differs_is_reported() {
         let text = "SHELL=/bin/sh\nMAILTO = \"ops@example.org\"\nPATH=/usr/bin:/bin\n\n# a comment\n\
                     17 *\t* * *  root  cd / && run-parts --report /etc/cron.hourly\n\
                     25 6 1-7 * MON root test -x /usr/sbin/anacron || run-parts /etc/cron.daily\n\

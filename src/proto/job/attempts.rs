@@ -19,7 +19,7 @@ words! {
     /// Its actor died, or exceeded the timeout as a foreign actor.
     Crashed = "crashed",
     /// Its actor stopped and gave the job back.
-    GivenBack = "given_back",
+    ReturnedAttempt = "given_back",
     /// Its script asked to be run again later.
     Postponed = "postponed",
 }

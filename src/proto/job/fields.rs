@@ -289,7 +289,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("output_encoding", "Encoding of the output", Texts)
         .text("base64, if the output is not UTF-8 and is given as Base64"),
     row(OUTPUT, "Output", Texts).text("The output, once it finished"),
-    row("kept_state", "State for the next attempt", Texts),
+    row("checkpoint", "State for the next attempt", Texts),
     row("event", "Event", Texts),
     row("told_events", "Events not read", Texts),
     row("session_call", "Call", Texts),

@@ -44,7 +44,7 @@ mod tests {
     const STARTED: (&str, &str) = ("started_at", "2026-01-01T00:00:01.000Z");
 
     #[test]
-    fn fields_of_a_job_tell_its_last_attempt() {
+    fn fields_of_a_job_report_its_last_attempt() {
         assert_eq!(job(&[("script", "1")]).last_attempt(), None);
         let failed = job(&[("script", "1"), STARTED, ("status", "error"), ("error", "no luck")]);
         let last = failed.last_attempt().expect("an attempt");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn last_attempt_is_told_once() {
+    fn last_attempt_is_reported_once() {
         let list = r#"[{"started_at":"2026-01-01T00:00:01.000Z","ended":"error"}]"#;
         let waits = job(&[("script", "1"), STARTED, ("status", "scheduled"), ("attempts", list)]);
         assert_eq!((waits.attempts.len(), waits.last_attempt()), (1, None));

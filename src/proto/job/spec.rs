@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::arguments::Params;
 use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
 use super::content_hash::ContentHash;
 use super::exit_codes::ExitCodes;
-use super::given::Params;
 use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::notify_names::NotifyName;
 use super::output_overflow::OutputOverflow;

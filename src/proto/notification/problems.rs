@@ -42,8 +42,8 @@ pub struct ProblemSteps {
 }
 
 impl ProblemSteps {
-    /// Compares the problems of a moment with the marks of those that were there before. A problem that has lasted
-    /// is told: a restart of an actor is none. `is_known` says whether the moment shows a periodic job at all.
+    /// Compares the problems of a snapshot with the marks of those that were there before. A problem that has lasted
+    /// is told: a restart of an actor is none. `is_known` says whether the snapshot shows a periodic job at all.
     pub fn of(
         now_ms: u64,
         lasting: Duration,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn problem_that_lasts_is_told_once_and_its_end_once() {
+    fn problem_that_lasts_is_reported_once_and_its_end_once() {
         let mut marks = BTreeMap::new();
         let problems = [problem(NotifyKind::NoActor, "type:osis", "")];
         assert!(step(1000, &mut marks, &problems, true).is_empty(), "it may be a restart");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn problem_that_ends_soon_is_not_told_and_neither_is_its_end() {
+    fn problem_that_ends_soon_is_not_reported_and_neither_is_its_end() {
         let mut marks = BTreeMap::new();
         let problems = [problem(NotifyKind::Held, "type:osis", "")];
         assert!(step(1000, &mut marks, &problems, true).is_empty());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn many_problems_are_told_over_several_steps() {
+    fn many_problems_are_reported_over_several_steps() {
         let mut marks = BTreeMap::new();
         let problem = |number| problem(NotifyKind::NoActor, &format!("type:t{number}"), "");
         let problems: Vec<_> = (0..PER_STEP + 50).map(problem).collect();

@@ -30,7 +30,7 @@ async fn is_set(flag: &mut watch::Receiver<bool>) -> bool {
 
 /// The progress that was told last.
 #[derive(Default)]
-struct ToldProgress {
+struct ReportedProgress {
     progress: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ impl CallCourse {
         let named = params["arguments"]["id"].as_str().and_then(|id| id.parse().ok());
         let name = params["name"].as_str().unwrap_or_default();
         let stops = name == RUN || published::script_of(name).is_some();
-        let (mut call, mut told) = (pin!(call), ToldProgress::default());
+        let (mut call, mut told) = (pin!(call), ReportedProgress::default());
         let (mut is_cancelled, mut may_cancel, mut may_begin) = (false, true, true);
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -80,7 +80,13 @@ impl CallCourse {
     }
 
     /// Tells the progress of a job, if it has grown.
-    async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut ToldProgress) {
+    async fn tell(
+        &self,
+        server: &AgentServer,
+        id: JobId,
+        token: &Value,
+        told: &mut ReportedProgress,
+    ) {
         let found = server.context.client.job_summaries(vec![id]).await.unwrap_or_default();
         let Some(job) = found.first().filter(|job| server.context.finds(job)) else { return };
         let share = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_argument_is_told_with_the_one_that_was_meant() {
+    fn unknown_argument_is_rejected_with_a_suggestion() {
         let table = MethodTable::new();
         let told = |tool: &str, name: &str| {
             let tool = TOOLS.iter().find(|of| of.name == tool).expect("a tool");

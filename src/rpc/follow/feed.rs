@@ -38,7 +38,7 @@ pub(super) struct FeedContent {
     pub(super) begin: StreamPlace,
     /// The place of the last entry.
     pub(super) end: StreamPlace,
-    kept: VecDeque<KeptEntry>,
+    kept: VecDeque<RetainedEntry>,
     bytes: usize,
     /// The state of the job.
     pub(super) status: Option<JobStatus>,
@@ -50,7 +50,7 @@ pub(super) struct FeedContent {
     pub(super) ended: Option<Result<(), RpcError>>,
 }
 
-struct KeptEntry {
+struct RetainedEntry {
     place: StreamPlace,
     bytes: usize,
     entry: FeedEntry,
@@ -113,7 +113,7 @@ impl FeedContent {
 
     /// Adds an entry of this size, and drops the oldest ones.
     pub(super) fn add(&mut self, place: StreamPlace, bytes: usize, entry: FeedEntry) {
-        self.kept.push_back(KeptEntry { place, bytes, entry });
+        self.kept.push_back(RetainedEntry { place, bytes, entry });
         (self.end, self.bytes) = (place, self.bytes + bytes);
         while self.bytes > KEPT_BYTES_MAX && self.kept.len() > 1 {
             let Some(oldest) = self.kept.pop_front() else { return };
@@ -136,7 +136,7 @@ impl FeedContent {
     ) -> Vec<(StreamPlace, FeedEntry)> {
         let first = self.kept.partition_point(|kept| kept.place <= place);
         let mut bytes = 0;
-        let within = |kept: &&KeptEntry| {
+        let within = |kept: &&RetainedEntry| {
             let fits = bytes == 0 || bytes + kept.bytes <= bytes_max;
             bytes += kept.bytes.max(1);
             fits

@@ -5,12 +5,12 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
-use super::super::belongs::{Belongs, Outside};
 use super::super::caller::{Bounds, Scope};
+use super::super::job_ownership::{JobOwnership, Outside};
 use super::super::method::CallContext;
 use super::super::request_trace::trace_of_request;
 use super::super::rpc_error::{RpcError, code};
-use super::super::seen::sees_whole_types;
+use super::super::visible_health::sees_whole_types;
 use super::params::Spelled;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
@@ -237,7 +237,7 @@ impl CallContext {
 
     /// Refuses a job that would be beyond the bounds of the caller.
     pub(super) fn stays_within(&self, job: &Job) -> Result<(), RpcError> {
-        match Belongs::of(job).outside(&self.caller) {
+        match JobOwnership::of(job).outside(&self.caller) {
             Some(outside) => Err(self.refusal(&outside)),
             None => Ok(()),
         }
@@ -313,8 +313,9 @@ impl CallContext {
     /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
     /// see.
     pub(super) async fn job_named(&self, id: JobId) -> Result<JobId, RpcError> {
-        let changes =
-            |job: &JobSummary| self.operates() && Belongs::of_summary(job).is_within(&self.caller);
+        let changes = |job: &JobSummary| {
+            self.operates() && JobOwnership::of_summary(job).is_within(&self.caller)
+        };
         let sees = |job: &JobSummary| self.finds(job) || changes(job);
         Ok(self.client.job_id_among(id, sees).await?)
     }
@@ -323,7 +324,7 @@ impl CallContext {
     /// own.
     pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {
         let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
-        Belongs::of_summary(job).is_within(&self.caller) && (self.reads() || is_own())
+        JobOwnership::of_summary(job).is_within(&self.caller) && (self.reads() || is_own())
     }
 
     /// Refuses a job that the caller may not know of, as if there were none: one beyond its bounds, or, without the
@@ -339,7 +340,7 @@ impl CallContext {
     /// Reads a job that the caller may see.
     pub(super) async fn visible(&self, id: &JobId) -> Result<Job, RpcError> {
         let job = self.client.get_job(id).await?;
-        if Belongs::of(&job).is_within(&self.caller) { Ok(job) } else { Err(hidden(id)) }
+        if JobOwnership::of(&job).is_within(&self.caller) { Ok(job) } else { Err(hidden(id)) }
     }
 
     /// Refuses to retry the dependents of a job, which are of anybody.

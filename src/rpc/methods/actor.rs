@@ -67,7 +67,7 @@ impl OneActor {
 
 /// Actors that were told something.
 #[derive(Serialize, JsonSchema)]
-struct ToldActors {
+struct NotifiedActors {
     /// The actors.
     told: Vec<String>,
     /// The shards that do not answer, each with the reason.
@@ -79,12 +79,12 @@ async fn tell(
     context: CallContext,
     given: OneActor,
     message: Control,
-) -> Result<ToldActors, RpcError> {
+) -> Result<NotifiedActors, RpcError> {
     let id = given.id(&context)?;
     context.needs_all_callers("tell actors what to do")?;
     let untold = context.client.tell_live_actor(&id, &message).await?;
     let not_told = untold.iter().map(ToString::to_string).collect();
-    Ok(ToldActors { told: vec![id.to_string()], not_told })
+    Ok(NotifiedActors { told: vec![id.to_string()], not_told })
 }
 
 /// The answer of an actor.

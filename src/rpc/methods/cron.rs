@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::belongs::Belongs;
 use super::super::caller::Scope;
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::blocking;
 use super::job::Id;
 use super::job_types::{JobSettings, mask};
-use super::params::{Nothing, PastMoment, Spelled, page_size};
+use super::params::{Nothing, PastTime, Spelled, page_size};
 use crate::client::{
     BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
     PeriodicJobHistoryDocument,
@@ -64,7 +64,7 @@ async fn seen(context: &CallContext) -> Result<Crontab, RpcError> {
     let files = crontab(context).await?;
     let mut crontab = context.client.whole_crontab(&files).await?;
     if context.is_bound() {
-        let is_within = |job: &Job| Belongs::of(job).is_within(&context.caller);
+        let is_within = |job: &Job| JobOwnership::of(job).is_within(&context.caller);
         crontab.entries.retain(|entry| is_within(&entry.job(Timestamp::UNIX_EPOCH)));
         crontab.problems.clear();
     }
@@ -130,9 +130,9 @@ struct BackfilledPeriod {
     /// Its name.
     name: String,
     /// The start of the period: a time, or a duration ago such as 2d.
-    since: Spelled<PastMoment>,
+    since: Spelled<PastTime>,
     /// The end of the period; now without it.
-    until: Option<Spelled<PastMoment>>,
+    until: Option<Spelled<PastTime>>,
     /// Leaves out the times for which it fired.
     #[serde(default)]
     only_missing: bool,
@@ -149,10 +149,10 @@ async fn backfill(context: CallContext, given: BackfilledPeriod) -> Result<Backf
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
     let until = match given.until {
-        Some(Spelled(PastMoment(until))) => until,
+        Some(Spelled(PastTime(until))) => until,
         None => context.client.now().await?,
     };
-    let Spelled(PastMoment(since)) = given.since;
+    let Spelled(PastTime(since)) = given.since;
     let period = BackfillPeriod { since, until, only_missing: given.only_missing };
     let firings = context.client.backfill(&crontab, &given.name, &period).await?;
     Ok(Backfilled { firings })

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::belongs::Belongs;
 use super::super::caller::Scope;
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_types::JobSettings;
@@ -43,9 +43,9 @@ methods! {
 /// The jobs of a graph.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GivenGraph {
+struct GraphResult {
     /// The jobs.
-    jobs: Vec<GivenNode>,
+    jobs: Vec<GraphNode>,
     /// A name for lists and searches.
     name: Option<Spelled<JobName>>,
     /// The id of the graph; a random UUID without one.
@@ -65,7 +65,7 @@ struct GivenGraph {
 /// A job of a graph.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GivenNode {
+struct GraphNode {
     /// Its name, unique in the graph.
     name: String,
     /// The job.
@@ -89,7 +89,7 @@ struct SubmittedGraph {
     jobs: BTreeMap<String, String>,
 }
 
-async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGraph, RpcError> {
+async fn submit(context: CallContext, given: GraphResult) -> Result<SubmittedGraph, RpcError> {
     if given.jobs.len() > Store::WHOLE_MAX {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));
@@ -102,7 +102,7 @@ async fn submit(context: CallContext, given: GivenGraph) -> Result<SubmittedGrap
         graph.set_name(name);
     }
     graph.notify(notifications(&given.notify)?);
-    for GivenNode { name, job, after, after_any } in given.jobs {
+    for GraphNode { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())
@@ -265,7 +265,7 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcErr
     let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
     jobs.retain(|job| {
-        job.job.as_ref().is_none_or(|job| Belongs::of_summary(job).is_within(&context.caller))
+        job.job.as_ref().is_none_or(|job| JobOwnership::of_summary(job).is_within(&context.caller))
     });
     let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
     let graph = context.client.graph_document(&graph).await?;

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::job_files::{self, GivenFiles, given_files};
+use super::changed_job::JobChange;
+use super::job_files::{self, EncodedFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{SubmittedId, awaited_or_same, has_key, stored_or_same};
-use super::told_job::ToldJob;
 use super::{job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
@@ -65,7 +65,7 @@ pub(super) struct SubmitNew {
     job: JobSettings,
     /// Files for its script, in Base64, by their names.
     #[serde(default)]
-    inputs: GivenFiles,
+    inputs: EncodedFiles,
     /// The standard input of its script, in Base64.
     stdin: Option<String>,
 }
@@ -80,7 +80,7 @@ struct RunNew {
     wait: Option<f64>,
     /// Files for its script, in Base64, by their names.
     #[serde(default)]
-    inputs: GivenFiles,
+    inputs: EncodedFiles,
     /// The standard input of its script, in Base64.
     stdin: Option<String>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Id {
 
 impl From<JobSettings> for SubmitNew {
     fn from(job: JobSettings) -> Self {
-        Self { job, inputs: GivenFiles::new(), stdin: None }
+        Self { job, inputs: EncodedFiles::new(), stdin: None }
     }
 }
 
@@ -135,9 +135,9 @@ pub(super) async fn create(
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-async fn start(context: CallContext, given: OneJob) -> Result<ToldJob, RpcError> {
+async fn start(context: CallContext, given: OneJob) -> Result<JobChange, RpcError> {
     let id = context.own_job(given.id, "start").await?;
-    Ok(ToldJob::new(&id, context.client.start_job(&id).await?.as_str()))
+    Ok(JobChange::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
@@ -187,7 +187,7 @@ async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcE
 
 /// The output of a job.
 #[derive(Serialize, JsonSchema)]
-struct GivenOutput {
+struct OutputResult {
     /// The output: text, or Base64.
     output: String,
     /// `base64` if the output is not UTF-8.
@@ -195,10 +195,10 @@ struct GivenOutput {
     output_encoding: Option<&'static str>,
 }
 
-async fn output(context: CallContext, given: OneJob) -> Result<GivenOutput, RpcError> {
+async fn output(context: CallContext, given: OneJob) -> Result<OutputResult, RpcError> {
     let output = output_of(&context, given.id).await?;
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
-    Ok(GivenOutput { output: output.into_text(), output_encoding })
+    Ok(OutputResult { output: output.into_text(), output_encoding })
 }
 
 /// Returns the output of a job that the caller may see.
@@ -214,10 +214,10 @@ pub(super) async fn output_of(
     })
 }
 
-async fn delete(context: CallContext, given: OneJob) -> Result<ToldJob, RpcError> {
+async fn delete(context: CallContext, given: OneJob) -> Result<JobChange, RpcError> {
     let id = context.own_job(given.id, "delete").await?;
     context.client.delete_job(&id).await?;
-    Ok(ToldJob::new(&id, "deleted"))
+    Ok(JobChange::new(&id, "deleted"))
 }
 
 /// A job to submit again.

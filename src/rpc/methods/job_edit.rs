@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
+use super::changed_job::JobChange;
 use super::params::Spelled;
-use super::told_job::ToldJob;
 use crate::client::JobValues;
 use crate::proto::job::JobId;
 use crate::proto::target::IllegalName;
@@ -66,13 +66,13 @@ impl EditedValues {
     }
 }
 
-pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<ToldJob, RpcError> {
+pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<JobChange, RpcError> {
     let EditOne { id, priority, group, run_at, mut changes } = given;
     let id = context.job_named(id.0).await?;
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     may_edit(&context, &id, &edit).await?;
-    Ok(ToldJob::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
+    Ok(JobChange::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
 }
 
 /// Refuses an edit of a job that the caller may not change, or that takes it beyond the caller's bounds.

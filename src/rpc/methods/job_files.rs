@@ -18,13 +18,13 @@ use crate::proto::job::{FileBody, FileName, Job, JobFiles, JobId, STDIN};
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// Files in Base64, by their names.
-pub(super) type GivenFiles = BTreeMap<String, String>;
+pub(super) type EncodedFiles = BTreeMap<String, String>;
 
 /// Reads the files of a job to submit.
 pub(super) fn given_files(
     context: &CallContext,
     job: &Job,
-    inputs: GivenFiles,
+    inputs: EncodedFiles,
     stdin: Option<String>,
 ) -> Result<JobFiles, RpcError> {
     let mut files = JobFiles::clone(&context.files);

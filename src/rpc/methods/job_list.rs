@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::belongs::Belongs;
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::job_types::ListedJob;
@@ -53,7 +53,7 @@ pub(super) fn search_of(given: ListJobs, limit: usize) -> Result<(ListQuery, Job
 pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
     let (query, search) = search_of(given, limit)?;
-    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
         jobs: found.items.into_iter().map(ListedJob).collect(),
@@ -70,6 +70,6 @@ pub(super) async fn errors(
 ) -> Result<ErrorGroupsDocument, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
     let (query, search) = search_of(given, limit)?;
-    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     Ok(context.client.error_groups(&query, &search, sees, limit).await?)
 }

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
+use super::changed_job::JobChange;
 use super::params::Spelled;
-use super::told_job::ToldJob;
 use crate::client::DESCENDANTS_MAX;
 use crate::proto::job::JobId;
 
@@ -25,14 +25,14 @@ pub(super) struct StopJob {
 }
 
 /// Stops a job.
-pub(super) async fn stop(context: CallContext, given: StopJob) -> Result<ToldJob, RpcError> {
+pub(super) async fn stop(context: CallContext, given: StopJob) -> Result<JobChange, RpcError> {
     let id = context.job_named(given.id.0).await?;
     let ended = if given.children {
         stopped_tree(&context, &id).await?
     } else {
         stopped(&context, &id).await?
     };
-    Ok(ToldJob::new(&id, if ended { "stopped" } else { "told to stop" }))
+    Ok(JobChange::new(&id, if ended { "stopped" } else { "told to stop" }))
 }
 
 /// Stops a job that the caller may change. Returns whether it has ended already.

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
+use super::changed_job::JobChange;
 use super::params::Spelled;
-use super::told_job::ToldJob;
 use crate::proto::job::JobId;
 
 /// An event for a job.
@@ -23,9 +23,9 @@ pub(super) struct TellOne {
     data: Value,
 }
 
-pub(super) async fn tell(context: CallContext, given: TellOne) -> Result<ToldJob, RpcError> {
+pub(super) async fn tell(context: CallContext, given: TellOne) -> Result<JobChange, RpcError> {
     let id = context.own_job(given.id, "tell").await?;
     let data = (!given.data.is_null()).then(|| given.data.to_string());
     let waited = context.client.tell_job(&id, &given.event, data.as_deref()).await?;
-    Ok(ToldJob::new(&id, if waited { "told" } else { "kept" }))
+    Ok(JobChange::new(&id, if waited { "told" } else { "kept" }))
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::params::{Nothing, PastMoment, Spelled};
+use super::params::{Nothing, PastTime, Spelled};
 use crate::client::{LimitDocument, PeriodStats, StatsDocument};
 
 methods! {
@@ -37,14 +37,14 @@ struct StatsPeriod {
     /// Only what was counted from this time on: RFC 3339, or as hero stats has it, in UTC: 24h (ago), 09:00, yesterday
     /// (its start), yesterday 18:00, friday. The period begins at a sample: of every minute of the last hour, of every
     /// hour of the last 30 days. Without it, since the first job of each type.
-    since: Option<Spelled<PastMoment>>,
+    since: Option<Spelled<PastTime>>,
     /// Only what was counted until this time; needs `since`.
-    until: Option<Spelled<PastMoment>>,
+    until: Option<Spelled<PastTime>>,
 }
 
 async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument, RpcError> {
     context.needs_whole_types("read the numbers of script types")?;
-    let time = |of: Option<Spelled<PastMoment>>| of.map(|Spelled(PastMoment(time))| time);
+    let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
     let mut stats = match (time(given.since), time(given.until)) {
         (None, None) => context.client.stats().await?,
         (Some(from), to) => {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::belongs::Belongs;
 use super::super::caller::Scope;
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job::{cleared, create, output_of, submitted_awaited};
@@ -244,7 +244,7 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, 
         cursor: given.cursor.map(|Spelled(cursor)| cursor),
         ..ListQuery::default()
     };
-    let sees = |job: &JobSummary| Belongs::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     let found = context.client.find_jobs(&query, &JobSearch::default(), sees).await?;
     Ok(found.items.iter().map(|job| job.id.to_string()).collect())
 }

@@ -40,9 +40,9 @@ impl<T> JsonSchema for Spelled<T> {
 
 /// A time as people write it for a search, in UTC.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PastMoment(pub(super) Timestamp);
+pub(super) struct PastTime(pub(super) Timestamp);
 
-impl FromStr for PastMoment {
+impl FromStr for PastTime {
     type Err = PastTimeError;
 
     fn from_str(text: &str) -> Result<Self, PastTimeError> {

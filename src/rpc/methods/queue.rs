@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
-use super::super::seen::sees_whole_types;
+use super::super::visible_health::sees_whole_types;
 use super::params::Nothing;
 use crate::client::QueueDocument;
 use crate::proto::queue::Queue;

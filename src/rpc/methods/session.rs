@@ -7,15 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::belongs::Belongs;
 use super::super::caller::Scope;
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::access::hidden;
-use super::job_files::{GivenFiles, given_files};
+use super::changed_job::JobChange;
+use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
-use super::told_job::ToldJob;
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, Tags, unique_scope};
@@ -67,7 +67,7 @@ struct StartSession {
     env_vars: BTreeMap<String, String>,
     /// Files for it, in Base64, by their names: they are in the folder `$HERO_INPUT_DIR`.
     #[serde(default)]
-    inputs: GivenFiles,
+    inputs: EncodedFiles,
     /// The longest time to wait for its start, in seconds; 30 without it.
     wait: Option<f64>,
 }
@@ -111,7 +111,7 @@ fn place_of(number: u64) -> String {
 async fn session_job(
     context: &CallContext,
     given: StartSession,
-) -> Result<(Job, GivenFiles), RpcError> {
+) -> Result<(Job, EncodedFiles), RpcError> {
     let Spelled(script_type) = given.script_type;
     context.uses(&script_type)?;
     let of_type = context.config.types.get(&script_type);
@@ -326,7 +326,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcE
         of("session").is_some()
             && Tags::of_field(of("tags").unwrap_or_default()).has(TAG)
             && (is_own || context.operates())
-            && Belongs::of_summary(job).is_within(&context.caller)
+            && JobOwnership::of_summary(job).is_within(&context.caller)
     };
     let found = context.client.find_jobs(&query, &search, sees).await?;
     let sessions = found.items.into_iter().map(|job| {
@@ -354,8 +354,8 @@ struct EndSession {
     id: Spelled<JobId>,
 }
 
-async fn end(context: CallContext, given: EndSession) -> Result<ToldJob, RpcError> {
+async fn end(context: CallContext, given: EndSession) -> Result<JobChange, RpcError> {
     let id = context.own_job(given.id, "end").await?;
     let has_ended = context.client.end_session(&id).await?;
-    Ok(ToldJob::new(&id, if has_ended { "ended" } else { "told to stop" }))
+    Ok(JobChange::new(&id, if has_ended { "ended" } else { "told to stop" }))
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::super::caller::{Bounds, Scope};
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
-use super::super::seen::moment_within;
+use super::super::visible_health::visible_snapshot;
 use super::params::Nothing;
-use crate::view::{HealthRules, Moment, NamespaceHealth};
+use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 
 /// The program that answers.
 #[derive(Serialize, JsonSchema)]
@@ -82,13 +82,13 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
 
 async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth, RpcError> {
     let address = context.address.as_ref().to_owned();
-    let moment = Moment::read(&context.client, address).await?;
-    let moment = if context.caller.bounds == Bounds::default() {
-        moment
+    let snapshot = Snapshot::read(&context.client, address).await?;
+    let snapshot = if context.caller.bounds == Bounds::default() {
+        snapshot
     } else {
-        moment_within(&moment, &context.caller)
+        visible_snapshot(&snapshot, &context.caller)
     };
-    Ok(NamespaceHealth::of(&moment, &HealthRules::from(&*context.config)))
+    Ok(NamespaceHealth::of(&snapshot, &HealthRules::from(&*context.config)))
 }
 
 async fn whoami(context: CallContext, _: Nothing) -> Result<Who, RpcError> {

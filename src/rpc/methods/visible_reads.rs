@@ -14,7 +14,7 @@ use crate::proto::job::{Job, JobId, JobOutput};
 pub(super) type AfterWait = (Job, Result<JobOutput, ClientError>);
 
 /// A job that the caller may see.
-pub(super) struct SeenJob {
+pub(super) struct VisibleJob {
     /// Its id.
     pub(super) id: JobId,
     /// The job; `None` for a caller that may read every job.
@@ -23,16 +23,16 @@ pub(super) struct SeenJob {
 
 impl CallContext {
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
-    pub(super) async fn seen(&self, Spelled(id): Spelled<JobId>) -> Result<SeenJob, RpcError> {
+    pub(super) async fn seen(&self, Spelled(id): Spelled<JobId>) -> Result<VisibleJob, RpcError> {
         let id = self.job_named(id).await?;
         let job = if self.is_bound() { Some(self.visible(&id).await?) } else { None };
-        Ok(SeenJob { id, job })
+        Ok(VisibleJob { id, job })
     }
 
     /// Returns what was read of a job if the same job has the id afterwards.
     pub(super) async fn still<T>(
         &self,
-        seen: &SeenJob,
+        seen: &VisibleJob,
         read: Result<T, ClientError>,
     ) -> Result<T, RpcError> {
         if let Some(before) = &seen.job {

@@ -6,16 +6,16 @@ use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::proto::text::{counted, shown};
 use crate::proto::units::{brief, format_duration};
 use crate::store::BrokerPresence;
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// A loss of log events is told for this time.
 const LOSS_TOLD: Duration = Duration::from_hours(1);
 
 /// Each broker, and the dead letters of each queue.
-pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
-    let is_any_alive = moment.live_brokers().next().is_some();
-    let is_renewed = !moment.refuses_writes();
-    for broker in &moment.brokers {
+pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
+    let is_any_alive = snapshot.live_brokers().next().is_some();
+    let is_renewed = !snapshot.refuses_writes();
+    for broker in &snapshot.brokers {
         if !broker.is_alive {
             if is_renewed {
                 gone(broker, is_any_alive, found);
@@ -26,7 +26,7 @@ pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
         dispatchers(broker, found);
         losses(broker, found);
     }
-    dead_letters(moment, rules, found);
+    dead_letters(snapshot, rules, found);
 }
 
 fn subject(of: &BrokerPresence) -> Subject {
@@ -94,9 +94,9 @@ fn losses(of: &BrokerPresence, found: &mut Found) {
     );
 }
 
-fn dead_letters(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+fn dead_letters(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let (warning, critical) = (rules.check.amqp_dead_warning, rules.check.amqp_dead_critical);
-    for (queue, number) in moment.amqp_dead_letters() {
+    for (queue, number) in snapshot.amqp_dead_letters() {
         let Some((severity, from)) = reached(number, warning, critical) else { continue };
         let (queue, letters) = (shown(queue), counted(number, "dead letter", "dead letters"));
         found.add(

@@ -4,18 +4,18 @@ use super::{Found, ProblemKind, Severity, Subject};
 use crate::proto::text::escape;
 use crate::proto::units::brief;
 use crate::store::{CronEnds, FiredCron};
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// Periodic jobs without a success for twice their interval.
-pub(super) fn overdue(moment: &Moment, found: &mut Found) {
-    for of in &moment.periodic_jobs {
-        if of.ends.overdue.is_none_or(|at| at >= moment.at) {
+pub(super) fn overdue(snapshot: &Snapshot, found: &mut Found) {
+    for of in &snapshot.periodic_jobs {
+        if of.ends.overdue.is_none_or(|at| at >= snapshot.at) {
             continue;
         }
         let FiredCron { name, ends, .. } = of;
         let since = match &ends.succeeded {
             Some((at, _)) => {
-                let ago = moment.at.duration_since(*at).unsigned_abs();
+                let ago = snapshot.at.duration_since(*at).unsigned_abs();
                 format!("has not succeeded for {}, twice its interval", brief(ago))
             }
             None => "has not succeeded, though it was due twice".to_owned(),

@@ -6,14 +6,14 @@ use super::{Found, HealthRules, ProblemKind, Severity, Subject};
 use crate::proto::cron::CronInForce;
 use crate::proto::text::counted;
 use crate::store::PresenceOf;
-use crate::view::{ActorCount, Moment, start_of};
+use crate::view::{ActorCount, Snapshot, start_of};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Too few supervisors, and each that says that something fails.
-pub(super) fn supervisors(moment: &Moment, rules: &HealthRules, found: &mut Found) {
-    let (live, least) = (moment.supervisors.len() as u64, rules.check.supervisors_min);
-    if live < least && !moment.refuses_writes() {
+pub(super) fn supervisors(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
+    let (live, least) = (snapshot.supervisors.len() as u64, rules.check.supervisors_min);
+    if live < least && !snapshot.refuses_writes() {
         let live = counted(live, "live supervisor", "live supervisors");
         let remedy = format!(
             "nothing recovers jobs or fires schedules without one; run on one machine or more: {}",
@@ -26,7 +26,7 @@ pub(super) fn supervisors(moment: &Moment, rules: &HealthRules, found: &mut Foun
             remedy,
         );
     }
-    for of in moment.supervisors.iter().filter(|of| of.redis != "ok") {
+    for of in snapshot.supervisors.iter().filter(|of| of.redis != "ok") {
         found.add(
             (ProblemKind::SupervisorFails, Severity::Warning),
             Subject::Supervisor(of.unit.clone(), of.hostname.clone()),
@@ -37,8 +37,8 @@ pub(super) fn supervisors(moment: &Moment, rules: &HealthRules, found: &mut Foun
 }
 
 /// Periodic jobs that are not in force as their files have them, for each supervisor.
-pub(super) fn periodic_jobs(moment: &Moment, found: &mut Found) {
-    for of in &moment.supervisors {
+pub(super) fn periodic_jobs(snapshot: &Snapshot, found: &mut Found) {
+    for of in &snapshot.supervisors {
         let Some(cron) = &of.cron else { continue };
         let subject = || Subject::Supervisor(of.unit.clone(), of.hostname.clone());
         if !cron.changed.is_empty() {
@@ -103,13 +103,13 @@ fn unknown(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
 }
 
 /// Actors whose process before was killed for lack of memory within the last hour.
-pub(super) fn oom_kills(moment: &Moment, found: &mut Found) {
+pub(super) fn oom_kills(snapshot: &Snapshot, found: &mut Found) {
     const TOLD: SignedDuration = SignedDuration::from_hours(1);
     let recent = |of: &&PresenceOf| {
         let at = of.presence.after_oom_kill.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
-        at.is_some_and(|at| moment.at.duration_since(at) < TOLD)
+        at.is_some_and(|at| snapshot.at.duration_since(at) < TOLD)
     };
-    let mut killed = moment.actors.iter().filter(recent);
+    let mut killed = snapshot.actors.iter().filter(recent);
     let Some(PresenceOf { actor, presence }) = killed.next() else { return };
     let others = match killed.count() {
         0 => String::new(),
@@ -128,8 +128,8 @@ pub(super) fn oom_kills(moment: &Moment, found: &mut Found) {
 }
 
 /// Actors that claim no jobs. If others of their type do, that is worth a note.
-pub(super) fn holding(moment: &Moment, found: &mut Found) {
-    for (script_type, of) in &moment.actor_counts {
+pub(super) fn holding(snapshot: &Snapshot, found: &mut Found) {
+    for (script_type, of) in &snapshot.actor_counts {
         let ActorCount { ready, holding, .. } = *of;
         if holding == 0 {
             continue;
@@ -147,7 +147,7 @@ pub(super) fn holding(moment: &Moment, found: &mut Found) {
             (Severity::Warning, 2..) => format!("all {who}"),
             _ => who,
         };
-        let reasons = moment.actors.iter().filter(|of| of.actor.script_type == *script_type);
+        let reasons = snapshot.actors.iter().filter(|of| of.actor.script_type == *script_type);
         let mut reasons =
             reasons.filter_map(|of| Some((of.actor.clone(), of.presence.holding.clone()?)));
         let first = reasons.next().map(|(actor, why)| format!(" ({actor}: {why})"));
@@ -164,10 +164,10 @@ pub(super) fn holding(moment: &Moment, found: &mut Found) {
 }
 
 /// Daemons of other versions than this program's.
-pub(super) fn versions(moment: &Moment, found: &mut Found) {
+pub(super) fn versions(snapshot: &Snapshot, found: &mut Found) {
     let supervisors =
-        moment.supervisors.iter().map(|of| (of.version.as_str(), of.unit.clone(), &of.hostname));
-    let actors = moment
+        snapshot.supervisors.iter().map(|of| (of.version.as_str(), of.unit.clone(), &of.hostname));
+    let actors = snapshot
         .actors
         .iter()
         .map(|of| (of.presence.version.as_str(), of.actor.unit(), &of.presence.hostname));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::proto::text::counted;
 use crate::store::LastHour;
-use crate::view::{Minute, Moment, start_of};
+use crate::view::{Minute, Snapshot, start_of};
 
 /// The latest minutes: their failures are compared with the rest of the hour.
 const LATEST_MINUTES: usize = 10;
@@ -13,9 +13,9 @@ const LATEST_MINUTES: usize = 10;
 const FAILURES_LEAST: u64 = 10;
 
 /// The failures and the dead letters of the last hour.
-pub(super) fn last_hour(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+pub(super) fn last_hour(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let sum = |of: fn(&LastHour) -> u64| -> u64 {
-        moment.types.iter().filter_map(|of| of.hour).map(|hour| of(&hour)).sum()
+        snapshot.types.iter().filter_map(|of| of.hour).map(|hour| of(&hour)).sum()
     };
     let check = &rules.check;
     let mut add = |kind, number, (warning, critical), subject, what: &str, remedy| {
@@ -33,7 +33,7 @@ pub(super) fn last_hour(moment: &Moment, rules: &HealthRules, found: &mut Found)
         "see why: hero job errors",
     );
     // Without those that were retried or deleted since.
-    let kept = moment.types.iter().map(|of| of.dead).sum();
+    let kept = snapshot.types.iter().map(|of| of.dead).sum();
     add(
         ProblemKind::DeadLetters,
         sum(|hour| hour.dead).min(kept),
@@ -45,8 +45,8 @@ pub(super) fn last_hour(moment: &Moment, rules: &HealthRules, found: &mut Found)
 }
 
 /// Failures whose share of the ended jobs has risen.
-pub(super) fn rising(moment: &Moment, rules: &HealthRules, found: &mut Found) {
-    let (minutes, times) = (&moment.minutes, rules.check.failures_rise);
+pub(super) fn rising(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
+    let (minutes, times) = (&snapshot.minutes, rules.check.failures_rise);
     let (before, latest) = minutes.split_at(minutes.len().saturating_sub(LATEST_MINUTES));
     let of = |minutes: &[Minute]| {
         let failed: u64 = minutes.iter().map(|of| of.failed).sum();
@@ -85,9 +85,9 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 /// Scheduled jobs whose time has come, without a supervisor.
-pub(super) fn due(moment: &Moment, found: &mut Found) {
-    let due: u64 = moment.types.iter().map(|of| of.due).sum();
-    if due > 0 && moment.supervisors.is_empty() && !moment.refuses_writes() {
+pub(super) fn due(snapshot: &Snapshot, found: &mut Found) {
+    let due: u64 = snapshot.types.iter().map(|of| of.due).sum();
+    if due > 0 && snapshot.supervisors.is_empty() && !snapshot.refuses_writes() {
         let jobs = counted(due, "scheduled job is", "scheduled jobs are");
         found.add(
             (ProblemKind::JobsDue, Severity::Critical),
@@ -99,8 +99,8 @@ pub(super) fn due(moment: &Moment, found: &mut Found) {
 }
 
 /// The dead letters that are kept.
-pub(super) fn dead_letters(moment: &Moment, found: &mut Found) {
-    let dead: u64 = moment.types.iter().map(|of| of.dead).sum();
+pub(super) fn dead_letters(snapshot: &Snapshot, found: &mut Found) {
+    let dead: u64 = snapshot.types.iter().map(|of| of.dead).sum();
     if dead > 0 {
         found.add(
             (ProblemKind::DeadLettersKept, Severity::Note),

@@ -2,11 +2,11 @@
 
 use super::{Found, ProblemKind, Severity, Subject};
 use crate::proto::text::shown;
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// Each notification whose latest attempt failed.
-pub(super) fn all(moment: &Moment, found: &mut Found) {
-    for record in &moment.failing_notifications {
+pub(super) fn all(snapshot: &Snapshot, found: &mut Found) {
+    for record in &snapshot.failing_notifications {
         let subject = Subject::Notification(shown(&record.notification));
         let then = match record.state.as_str() {
             "failed" => "was given up",

@@ -10,21 +10,21 @@ use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::proto::units::brief;
 use crate::store::QueueState;
-use crate::view::{Moment, start_of};
+use crate::view::{Snapshot, start_of};
 
 /// The maximum number of paused queues that are problems of their own.
 const PAUSED_LISTED_MAX: usize = 3;
 
 /// All queues.
-pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
-    let is_renewed = !moment.refuses_writes();
-    for (state, actors) in &moment.queues {
+pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
+    let is_renewed = !snapshot.refuses_writes();
+    for (state, actors) in &snapshot.queues {
         one(state, is_renewed.then_some(*actors), rules, found);
         if state.paused {
-            paused_long(moment, state, rules, found);
+            paused_long(snapshot, state, rules, found);
         }
     }
-    paused(moment, rules, found);
+    paused(snapshot, rules, found);
 }
 
 /// Returns true if a queue has jobs and no actor will claim them.
@@ -129,15 +129,16 @@ fn long_wait(wait: Option<Duration>, rules: &HealthRules) -> Option<String> {
 }
 
 /// A pause that holds jobs for long. A person has made it, so it is only worth knowing.
-fn paused_long(moment: &Moment, state: &QueueState, rules: &HealthRules, found: &mut Found) {
+fn paused_long(snapshot: &Snapshot, state: &QueueState, rules: &HealthRules, found: &mut Found) {
     let queue = &state.queue;
     let Some(long) = long_wait(state.oldest_wait, rules).filter(|_| state.depth > 0) else {
         return;
     };
     let jobs = counted(state.depth, "job waits", "jobs wait");
     // A rule holds it: who paused it by its name before does not count.
-    let rule = moment.pauses.iter().find(|rule| rule.covers(queue));
-    let who = rule.map_or(state.paused_by.as_ref(), |rule| moment.paused_by.get(&rule.to_string()));
+    let rule = snapshot.pauses.iter().find(|rule| rule.covers(queue));
+    let who =
+        rule.map_or(state.paused_by.as_ref(), |rule| snapshot.paused_by.get(&rule.to_string()));
     let resume = rule.map_or_else(|| format!("hero queue resume {queue}"), PauseRule::resume);
     found.add(
         (ProblemKind::QueueHeldLong, Severity::Note),
@@ -153,22 +154,22 @@ fn by(who: Option<&String>) -> String {
 }
 
 /// A person has paused a queue, so it is only worth knowing. Many are said together.
-fn paused(moment: &Moment, rules: &HealthRules, found: &mut Found) {
+fn paused(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let of = (ProblemKind::QueuePaused, Severity::Note);
-    for rule in &moment.pauses {
-        let waiting = moment.queues.iter().filter(|(state, _)| rule.covers(&state.queue));
+    for rule in &snapshot.pauses {
+        let waiting = snapshot.queues.iter().filter(|(state, _)| rule.covers(&state.queue));
         let waiting: u64 = waiting.map(|(state, _)| state.depth).sum();
         let jobs = counted(waiting, "job waits", "jobs wait");
-        let by = by(moment.paused_by.get(&rule.to_string()));
+        let by = by(snapshot.paused_by.get(&rule.to_string()));
         let text =
             format!("{} are paused{by}, also those that come later; {jobs} in them", rule.words());
         found.add(of, Subject::Queues, text, format!("resume them: {}", rule.resume()));
     }
-    let by_rule = |queue: &Queue| moment.pauses.iter().any(|rule| rule.covers(queue));
+    let by_rule = |queue: &Queue| snapshot.pauses.iter().any(|rule| rule.covers(queue));
     let by_name = |state: &QueueState| state.paused && !by_rule(&state.queue);
-    let paused: Vec<_> = moment.queues.iter().filter(|(state, _)| by_name(state)).collect();
+    let paused: Vec<_> = snapshot.queues.iter().filter(|(state, _)| by_name(state)).collect();
     if paused.len() > PAUSED_LISTED_MAX {
-        let all = if paused.len() == moment.queues.len() { "all " } else { "" };
+        let all = if paused.len() == snapshot.queues.len() { "all " } else { "" };
         let waiting: u64 = paused.iter().map(|(state, _)| state.depth).sum();
         let jobs = counted(waiting, "job waits", "jobs wait");
         let text = format!("{all}{} queues are paused; {jobs} in them", paused.len());

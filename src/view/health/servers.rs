@@ -9,7 +9,7 @@ use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::proto::text::{counted, shown};
 use crate::proto::units::brief;
 use crate::store::{EmptiedRedis, RedisState, RiskKind};
-use crate::view::Moment;
+use crate::view::Snapshot;
 
 /// The oldest Redis that Hero works with.
 const OLDEST_REDIS: (u32, u32) = (6, 2);
@@ -19,8 +19,8 @@ const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
 const PRESENCE_AGE_MAX: Duration = Duration::from_mins(1);
 
 /// Each server of the namespace.
-pub(super) fn all(moment: &Moment, rules: &HealthRules, found: &mut Found) {
-    for (shard, redis) in moment.servers() {
+pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
+    for (shard, redis) in snapshot.servers() {
         server(&Subject::Redis(shard), redis, rules, found);
     }
 }
@@ -83,8 +83,8 @@ fn is_old(version: &str) -> bool {
 }
 
 /// The loss of all keys.
-pub(super) fn emptied(moment: &Moment, found: &mut Found) {
-    let Some(EmptiedRedis { at, jobs, restarted }) = &moment.emptied else { return };
+pub(super) fn emptied(snapshot: &Snapshot, found: &mut Found) {
+    let Some(EmptiedRedis { at, jobs, restarted }) = &snapshot.emptied else { return };
     let (how, why) = if *restarted {
         ("was restarted without its data", "see what it keeps: hero doctor")
     } else {
@@ -101,8 +101,8 @@ pub(super) fn emptied(moment: &Moment, found: &mut Found) {
 }
 
 /// Keys that another program uses.
-pub(super) fn keys(moment: &Moment, found: &mut Found) {
-    for wrong in &moment.wrong_types {
+pub(super) fn keys(snapshot: &Snapshot, found: &mut Found) {
+    for wrong in &snapshot.wrong_types {
         found.add(
             (ProblemKind::WrongType, Severity::Critical),
             Subject::Redis(None),
@@ -114,18 +114,18 @@ pub(super) fn keys(moment: &Moment, found: &mut Found) {
 }
 
 /// Lists that programs pushed to and nobody serves.
-pub(super) fn lists(moment: &Moment, found: &mut Found) {
+pub(super) fn lists(snapshot: &Snapshot, found: &mut Found) {
     const SHOWN_MAX: usize = 5;
-    if moment.unserved.is_empty() {
+    if snapshot.unserved.is_empty() {
         return;
     }
-    let some = moment.unserved.iter().take(SHOWN_MAX).map(|(list, length)| match length {
+    let some = snapshot.unserved.iter().take(SHOWN_MAX).map(|(list, length)| match length {
         Some(length) => format!("{} ({length})", shown(list)),
         None => shown(list),
     });
     let some = some.collect::<Vec<_>>().join(", ");
-    let lists = counted(moment.unserved.len() as u64, "list", "lists");
-    let more = if moment.unserved.len() > SHOWN_MAX { ", …" } else { "" };
+    let lists = counted(snapshot.unserved.len() as u64, "list", "lists");
+    let more = if snapshot.unserved.len() > SHOWN_MAX { ", …" } else { "" };
     found.add(
         (ProblemKind::ListUnserved, Severity::Warning),
         Subject::Queues,
@@ -136,9 +136,9 @@ pub(super) fn lists(moment: &Moment, found: &mut Found) {
 }
 
 /// Ids that programs pushed, and whose hashes are not there.
-pub(super) fn ids_without_hash(moment: &Moment, found: &mut Found) {
-    let Some((list, id)) = moment.ids_without_hash.first() else { return };
-    let number = moment.ids_without_hash.len() as u64;
+pub(super) fn ids_without_hash(snapshot: &Snapshot, found: &mut Found) {
+    let Some((list, id)) = snapshot.ids_without_hash.first() else { return };
+    let number = snapshot.ids_without_hash.len() as u64;
     found.add(
         (ProblemKind::IdsWithoutHash, Severity::Warning),
         Subject::Queues,
@@ -153,16 +153,16 @@ pub(super) fn ids_without_hash(moment: &Moment, found: &mut Found) {
 }
 
 /// The clocks of this machine and of each machine with a daemon, by the times of their heartbeats.
-pub(super) fn clocks(moment: &Moment, found: &mut Found) {
+pub(super) fn clocks(snapshot: &Snapshot, found: &mut Found) {
     const REMEDY: &str = "jobs are due by redis's clock: set both by NTP, see timedatectl status";
     let differs = (ProblemKind::ClockDiffers, Severity::Warning);
-    let difference = moment.clock_difference;
+    let difference = snapshot.clock_difference;
     if difference > CLOCK_DIFFERENCE_MAX {
         let difference = brief(difference);
         let text = format!("the clocks of this machine and of redis differ by {difference}");
         found.add(differs, Subject::Machine(None), text, REMEDY);
     }
-    for (host, difference) in clocks_of_machines(moment) {
+    for (host, difference) in clocks_of_machines(snapshot) {
         let difference = brief(difference);
         let text = format!("the clocks of {host} and of redis differ by {difference} or more");
         found.add(differs, Subject::Machine(Some(host.to_owned())), text, REMEDY);
@@ -170,8 +170,8 @@ pub(super) fn clocks(moment: &Moment, found: &mut Found) {
 }
 
 /// The longest step of Redis's clock that a supervisor has noticed within the last hour.
-pub(super) fn clock_steps(moment: &Moment, found: &mut Found) {
-    let steps = moment.supervisors.iter().filter_map(|of| of.clock_step.as_ref());
+pub(super) fn clock_steps(snapshot: &Snapshot, found: &mut Found) {
+    let steps = snapshot.supervisors.iter().filter_map(|of| of.clock_step.as_ref());
     let Some(step) = steps.max_by_key(|step| step.seconds.unsigned_abs()) else { return };
     let severity = if step.is_long() { Severity::Critical } else { Severity::Warning };
     found.add(
@@ -184,16 +184,16 @@ pub(super) fn clock_steps(moment: &Moment, found: &mut Found) {
 }
 
 /// The machines whose clocks differ, each with the least difference that its heartbeats prove.
-fn clocks_of_machines(moment: &Moment) -> BTreeMap<&str, Duration> {
+fn clocks_of_machines(snapshot: &Snapshot) -> BTreeMap<&str, Duration> {
     let supervisors =
-        moment.supervisors.iter().map(|of| (of.hostname.as_str(), of.last_heartbeat.as_str()));
+        snapshot.supervisors.iter().map(|of| (of.hostname.as_str(), of.last_heartbeat.as_str()));
     // A foreign program may tell any time.
-    let actors = moment.actors.iter().map(|of| &of.presence).filter(|of| of.boot_id.is_some());
+    let actors = snapshot.actors.iter().map(|of| &of.presence).filter(|of| of.boot_id.is_some());
     let actors = actors.map(|of| (of.hostname.as_str(), of.last_heartbeat.as_str()));
     let mut differing: BTreeMap<&str, Duration> = BTreeMap::new();
     for (host, beat) in supervisors.chain(actors) {
         let Ok(beat) = beat.parse::<Timestamp>() else { continue };
-        let age = moment.at.duration_since(beat);
+        let age = snapshot.at.duration_since(beat);
         let difference = match Duration::try_from(age) {
             Ok(age) => age.saturating_sub(PRESENCE_AGE_MAX),
             Err(_) => age.unsigned_abs(),

@@ -1,4 +1,4 @@
-//! The rules, each on a healthy moment with one change.
+//! The rules, each on a healthy snapshot with one change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::proto::message::{ActorState, ClockStep};
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
 use crate::store::{BrokerPresence, CronEnds, EmptiedRedis, FiredCron, LastHour, WriteTrial};
 use crate::view::Minute;
-use crate::view::moment::tests::{moment, presence};
+use crate::view::snapshot::tests::{healthy_snapshot, presence};
 
-/// A change of a healthy moment.
-type Change<'a> = &'a dyn Fn(&mut Moment);
+/// A change of a healthy snapshot.
+type Change<'a> = &'a dyn Fn(&mut Snapshot);
 
-fn health(change: impl Fn(&mut Moment), rules: &HealthRules) -> NamespaceHealth {
-    let mut moment = moment();
-    change(&mut moment);
-    NamespaceHealth::of(&moment, rules)
+fn health(change: impl Fn(&mut Snapshot), rules: &HealthRules) -> NamespaceHealth {
+    let mut snapshot = healthy_snapshot();
+    change(&mut snapshot);
+    NamespaceHealth::of(&snapshot, rules)
 }
 
-fn texts(change: impl Fn(&mut Moment)) -> Vec<(Severity, String)> {
+fn texts(change: impl Fn(&mut Snapshot)) -> Vec<(Severity, String)> {
     let health = health(change, &HealthRules::default());
     health.problems.into_iter().map(|of| (of.severity, of.text)).collect()
 }
@@ -31,7 +31,7 @@ fn step(seconds: i64) -> ClockStep {
 }
 
 #[test]
-fn healthy_moment_has_no_problems() {
+fn healthy_snapshot_has_no_problems() {
     assert_eq!(texts(|_| {}), []);
     assert_eq!(health(|_| {}, &HealthRules::default()).state, HealthState::Ok);
 }
@@ -65,7 +65,7 @@ fn overdue(succeeded: Option<&str>) -> FiredCron {
 fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
     let mut of = overdue(Some("2026-01-31T12:30:00Z"));
     of.ends.overdue = Some("2026-01-31T13:00:00Z".parse().expect("a time"));
-    assert_eq!(texts(|moment| moment.periodic_jobs.push(of.clone())), []);
+    assert_eq!(texts(|snapshot| snapshot.periodic_jobs.push(of.clone())), []);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn every_rule_has_its_severity_and_its_sentence() {
 }
 
 #[test]
-fn dead_letters_of_the_last_hour_are_told_until_they_are_retried_or_deleted() {
+fn dead_letters_of_the_last_hour_are_reported_until_they_are_retried_or_deleted() {
     let hour = LastHour { finished: 0, failed: 9, dead: 3, since: Duration::from_hours(1) };
     let told = |kept: u64| texts(|of| (of.types[0].hour, of.types[0].dead) = (Some(hour), kept));
     assert_eq!(told(0), []);
@@ -262,7 +262,7 @@ fn dead_letters_of_the_last_hour_are_told_until_they_are_retried_or_deleted() {
 }
 
 /// Adds a broker that is well, and changes it.
-fn with_broker(moment: &mut Moment, change: impl FnOnce(&mut BrokerPresence)) {
+fn with_broker(snapshot: &mut Snapshot, change: impl FnOnce(&mut BrokerPresence)) {
     let mut broker = BrokerPresence {
         unit: "broker".to_owned(),
         host: "one".to_owned(),
@@ -272,26 +272,26 @@ fn with_broker(moment: &mut Moment, change: impl FnOnce(&mut BrokerPresence)) {
         ..BrokerPresence::default()
     };
     change(&mut broker);
-    moment.brokers.push(broker);
+    snapshot.brokers.push(broker);
 }
 
 #[test]
-fn brokers_are_told_by_what_they_lack_and_by_their_dead_letters() {
+fn brokers_are_reported_by_what_they_lack_and_by_their_dead_letters() {
     use Severity::{Critical, Warning};
     let well = |_: &mut BrokerPresence| {};
     let gone = |of: &mut BrokerPresence| (of.is_alive, of.seen_ago_s) = (false, 90);
-    let of = |change: &dyn Fn(&mut Moment)| texts(change);
-    assert_eq!(of(&|moment| with_broker(moment, well)), []);
+    let of = |change: &dyn Fn(&mut Snapshot)| texts(change);
+    assert_eq!(of(&|snapshot| with_broker(snapshot, well)), []);
     let said = "broker broker on one has had no heartbeat for 1m30s".to_owned();
-    assert_eq!(of(&|moment| with_broker(moment, gone)), [(Critical, said.clone())]);
-    let beside_another = |moment: &mut Moment| {
-        with_broker(moment, gone);
-        with_broker(moment, well);
+    assert_eq!(of(&|snapshot| with_broker(snapshot, gone)), [(Critical, said.clone())]);
+    let beside_another = |snapshot: &mut Snapshot| {
+        with_broker(snapshot, gone);
+        with_broker(snapshot, well);
     };
     assert_eq!(of(&beside_another), [(Warning, said)]);
     let away = |seconds| {
-        texts(move |moment: &mut Moment| {
-            with_broker(moment, |of| {
+        texts(move |snapshot: &mut Snapshot| {
+            with_broker(snapshot, |of| {
                 of.consuming = 0;
                 of.outages.insert("rabbitmq".to_owned(), seconds);
             });
@@ -302,7 +302,7 @@ fn brokers_are_told_by_what_they_lack_and_by_their_dead_letters() {
     assert_eq!(away(30), [(Warning, said)]);
     let said = "broker broker on one has had no RabbitMQ for 5m00s (threshold 5m)".to_owned();
     assert_eq!(away(300), [(Critical, said)]);
-    let one = |change: fn(&mut BrokerPresence)| of(&|moment| with_broker(moment, change));
+    let one = |change: fn(&mut BrokerPresence)| of(&|snapshot| with_broker(snapshot, change));
     let said = "3 of 4 dispatchers of broker broker on one consume".to_owned();
     assert_eq!(one(|of| of.consuming = 3), [(Warning, said)]);
     let said = "broker broker on one has lost 7 log events".to_owned();
@@ -313,9 +313,9 @@ fn brokers_are_told_by_what_they_lack_and_by_their_dead_letters() {
         of.dead_letters.insert("prod_adm".to_owned(), number);
     };
     let said = "RabbitMQ queue prod_adm has 2 dead letters (threshold 1)".to_owned();
-    let latest_counts = |moment: &mut Moment| {
-        with_broker(moment, |of| letters(of, 9, 2));
-        with_broker(moment, |of| letters(of, 5, 0));
+    let latest_counts = |snapshot: &mut Snapshot| {
+        with_broker(snapshot, |of| letters(of, 9, 2));
+        with_broker(snapshot, |of| letters(of, 5, 0));
     };
     assert_eq!(of(&latest_counts), [(Warning, said)]);
 }
@@ -338,11 +338,11 @@ fn threshold_of_the_configuration_decides_the_severity_and_zero_is_off() {
 }
 
 #[test]
-fn queue_of_a_type_that_is_not_configured_is_told_with_the_one_that_is_meant() {
+fn queue_of_a_type_that_is_not_configured_is_reported_with_a_suggestion() {
     let types = ["osis", "python"].map(|name| name.parse().expect("legal")).to_vec();
     let rules = HealthRules { types, ..HealthRules::default() };
     let found = |queue: &str| {
-        let change = |of: &mut Moment| {
+        let change = |of: &mut Snapshot| {
             of.queues[0].0.queue = queue.parse().expect("legal");
             of.queues[0].1 = 0;
         };
@@ -411,7 +411,7 @@ fn rule_that_pauses_queues_is_one_note() {
 }
 
 #[test]
-fn failures_that_rise_are_told_with_both_shares() {
+fn failures_that_rise_are_reported_with_both_shares() {
     let minute = |(finished, failed)| Minute {
         length: Duration::from_mins(1),
         submitted: 0,
@@ -450,11 +450,11 @@ fn every_kind_and_severity_has_one_word_everywhere() {
 }
 
 #[test]
-fn notification_that_a_supervisor_does_not_have_is_told_with_its_periodic_job() {
+fn notification_that_a_supervisor_does_not_have_is_reported_with_its_periodic_job() {
     let health = health(
-        |moment| {
+        |snapshot| {
             let unheard = vec!["backup: opps".to_owned(), "report: mail, chat".to_owned()];
-            moment.supervisors[0].cron = Some(CronInForce { unheard, ..CronInForce::default() });
+            snapshot.supervisors[0].cron = Some(CronInForce { unheard, ..CronInForce::default() });
         },
         &HealthRules::default(),
     );
@@ -464,11 +464,11 @@ fn notification_that_a_supervisor_does_not_have_is_told_with_its_periodic_job() 
 }
 
 #[test]
-fn periodic_job_that_does_not_exist_is_told_with_the_notification_that_names_it() {
+fn periodic_job_that_does_not_exist_is_reported_with_the_notification_that_names_it() {
     let health = health(
-        |moment| {
+        |snapshot| {
             let unknown = vec!["ops: nosuchcron".to_owned(), "mail: a, b".to_owned()];
-            moment.supervisors[0].cron = Some(CronInForce { unknown, ..CronInForce::default() });
+            snapshot.supervisors[0].cron = Some(CronInForce { unknown, ..CronInForce::default() });
         },
         &HealthRules::default(),
     );
@@ -479,15 +479,15 @@ fn periodic_job_that_does_not_exist_is_told_with_the_notification_that_names_it(
 }
 
 /// Nobody is live, and everything waits.
-fn nobody_is_live(moment: &mut Moment) {
-    moment.supervisors.clear();
-    moment.queues[0].1 = 0;
-    with_broker(moment, |of| (of.is_alive, of.seen_ago_s) = (false, 90));
+fn nobody_is_live(snapshot: &mut Snapshot) {
+    snapshot.supervisors.clear();
+    snapshot.queues[0].1 = 0;
+    with_broker(snapshot, |of| (of.is_alive, of.seen_ago_s) = (false, 90));
 }
 
 #[test]
 fn redis_that_refuses_writes_is_the_one_cause_while_no_presence_can_be_renewed() {
-    let kinds = |change: &dyn Fn(&mut Moment)| -> Vec<ProblemKind> {
+    let kinds = |change: &dyn Fn(&mut Snapshot)| -> Vec<ProblemKind> {
         let health = health(change, &HealthRules::default());
         health.problems.into_iter().map(|of| of.kind).collect()
     };
@@ -513,9 +513,9 @@ fn redis_that_refuses_writes_is_the_one_cause_while_no_presence_can_be_renewed()
         (&|of| of.redis.role = Some("slave".to_owned()), ProblemKind::RedisReplica),
     ];
     for (refuses, kind) in refusals {
-        let found = kinds(&|moment| {
-            nobody_is_live(moment);
-            refuses(moment);
+        let found = kinds(&|snapshot| {
+            nobody_is_live(snapshot);
+            refuses(snapshot);
         });
         assert_eq!(found, [kind]);
     }

@@ -91,14 +91,14 @@ pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Ve
 }
 
 fn headline(now: &SiteSnapshot) -> Markup {
-    let (busy, tasks) = busy(now.moment.actors.iter());
+    let (busy, tasks) = busy(now.snapshot.actors.iter());
     let machines = by_machine(now).len();
     let mut versions: Vec<&str> =
-        now.moment.actors.iter().map(|of| of.presence.version.as_str()).collect();
+        now.snapshot.actors.iter().map(|of| of.presence.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
     html! {
-        (count(now.moment.actors.len() as u64)) " live on " (things(machines as u64, "machine")) ". "
+        (count(now.snapshot.actors.len() as u64)) " live on " (things(machines as u64, "machine")) ". "
         (busy) " of " (tasks) " tasks busy."
         @match versions.as_slice() {
             [] => {},
@@ -114,7 +114,7 @@ fn busy<'a>(actors: impl Iterator<Item = &'a PresenceOf>) -> (usize, usize) {
 
 fn by_machine(now: &SiteSnapshot) -> BTreeMap<&str, (usize, usize)> {
     let mut machines: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for of in &now.moment.actors {
+    for of in &now.snapshot.actors {
         let (busy, tasks) = machines.entry(of.presence.hostname.as_str()).or_default();
         *busy += of.presence.running;
         *tasks += of.presence.tasks;
@@ -140,7 +140,7 @@ fn machines(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 
 fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
     let mut types: Vec<&str> =
-        now.moment.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
+        now.snapshot.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
     types.dedup();
     let hosts: Vec<&str> = by_machine(now).into_keys().collect();
     let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
@@ -190,7 +190,7 @@ fn is_of(of: &PresenceOf, script_type: &str) -> bool {
 /// Returns the actors that the filters take, by type, and the page of them.
 fn chosen<'a>(now: &'a SiteSnapshot, filter: &ActorFilter) -> (Vec<&'a PresenceOf>, Paged) {
     let mut all: Vec<&PresenceOf> =
-        now.moment.actors.iter().filter(|of| filter.takes(of)).collect();
+        now.snapshot.actors.iter().filter(|of| filter.takes(of)).collect();
     all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
     let paged = Paged::of(&filter.page, all.len());
     (all, paged)
@@ -254,7 +254,7 @@ fn row(
             }
             td.num.wide.faint role="cell" { (presence.pid) }
             td.num.wide role="cell" {
-                @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.moment.at)) } @else { "–" }
+                @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
             }
             td.num.wide role="cell" { (heartbeat(now, of)) }
             td.num.m6 role="cell" {
@@ -270,8 +270,10 @@ fn row(
 /// Returns the age of the heartbeat if it is late, so that a healthy row does not change each second.
 fn heartbeat(now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     match of.presence.last_heartbeat.parse() {
-        Ok(at) if elapsed(at, now.moment.at).as_secs() < RECENT_S => html! { span.faint { "now" } },
-        Ok(at) => ago(at, now.moment.at),
+        Ok(at) if elapsed(at, now.snapshot.at).as_secs() < RECENT_S => {
+            html! { span.faint { "now" } }
+        }
+        Ok(at) => ago(at, now.snapshot.at),
         Err(_) => html! { "–" },
     }
 }

@@ -8,7 +8,6 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::super::bonds;
 use super::super::doc::{JobDoc, OUTCOME};
 use super::super::graphs::{address, counts, label, page_params, pages, state};
 use super::super::jobs::what_it_is_at;
@@ -19,12 +18,13 @@ use super::super::page_query::PageQuery;
 use super::super::parts::{
     ShownState, data_table, duration, empty, id_link, percent, things, was_at,
 };
+use super::super::relations;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
-use super::{JOBS_MAX, SeenGraph, figure, of, zoom_links};
+use super::{JOBS_MAX, VisibleGraph, figure, of, zoom_links};
 use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::GraphKind;
@@ -48,7 +48,7 @@ struct DrawnGraph {
     /// Its jobs; one that was deleted with its outcome alone.
     jobs: Vec<JobDoc>,
     /// The drawing; `None` if it is too large, and for jobs without bonds.
-    drawn: Option<SeenGraph>,
+    drawn: Option<VisibleGraph>,
     next: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
         members.iter().map(|job| (job.id.as_str(), job.place)).collect();
     found.sort_by_key(|of| places.get(of.job.id.as_str()).copied());
     let mut seen = of(&found, false);
-    bonds::tell(visit, &mut seen.jobs).await?;
+    relations::add_to(visit, &mut seen.jobs).await?;
     let known: HashMap<&str, &JobDoc> = seen.jobs.iter().map(|job| (job.id(), job)).collect();
     let whole = |member: JobOfGraphDocument| {
         let known = known.get(member.id.as_str()).map(|job| (*job).clone());
@@ -85,7 +85,7 @@ pub(in crate::web) async fn show(
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let shown = read(&visit, &id, &query).await?;
-    let (links, at) = (visit.links(), now.moment.at);
+    let (links, at) = (visit.links(), now.snapshot.at);
     let title = label(&shown.graph);
     let main = html! {
         div.head {
@@ -129,7 +129,7 @@ pub(in crate::web) async fn live(
 ) -> PageResult<Vec<LivePart>> {
     let query: WholeQuery = filters_of(query);
     let shown = read(visit, id, &query).await?;
-    let (links, at) = (visit.links(), now.moment.at);
+    let (links, at) = (visit.links(), now.snapshot.at);
     let mut parts = vec![
         LivePart::whole("headline", headline(&shown, links, at)),
         LivePart::whole("progress", progress(&shown.graph)),

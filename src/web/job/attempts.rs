@@ -29,7 +29,7 @@ fn shown(end: AttemptOutcome) -> (&'static str, &'static str) {
         AttemptOutcome::Finished => ("finished", "Finished"),
         AttemptOutcome::Error => ("error", "Error"),
         AttemptOutcome::Crashed => ("error", "Actor died"),
-        AttemptOutcome::GivenBack => ("queued", "Given back"),
+        AttemptOutcome::ReturnedAttempt => ("queued", "Given back"),
         AttemptOutcome::Postponed => ("queued", "Postponed"),
     }
 }

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::super::bonds::prerequisite;
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
 use super::super::parts::{first_line, things};
+use super::super::relations::prerequisite;
 use super::highlight::{ScriptLanguage, TokenClass, tokens};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::job::JobStatus;

@@ -3,25 +3,25 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::super::bonds::{awaited, error_line};
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::{
     ago, columns, duration, empty_row, live_table, percent, pick, pick_all, short_id, until,
 };
+use super::super::relations::{awaited, error_line};
 use super::filter::JobsQuery;
 use crate::proto::job::{AskedWait, JobStatus};
 
-/// The look of the rows of a table.
+/// The style of the rows of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RowLook {
+pub(super) struct RowStyle {
     /// True if the visitor may tick them.
     pub(super) picks: bool,
     /// True if they show when jobs died rather than when they were created.
     pub(super) died: bool,
 }
 
-impl RowLook {
+impl RowStyle {
     /// Returns the title of the last column, and the field that it shows.
     fn time(self) -> (&'static str, &'static str) {
         if self.died { ("Died", "finished_at") } else { ("Created", "created_at") }
@@ -112,7 +112,7 @@ pub(super) fn rows(
     jobs: &[JobDoc],
     links: &SiteLinks,
     now: Timestamp,
-    look: RowLook,
+    look: RowStyle,
 ) -> Vec<(String, Markup)> {
     if jobs.is_empty() {
         return vec![empty_row("no-job", 10, &html! { "No jobs." })];
@@ -121,7 +121,7 @@ pub(super) fn rows(
 }
 
 /// Returns the row of a job.
-fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, look: RowLook) -> Markup {
+fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, look: RowStyle) -> Markup {
     let (id, state) = (job.id(), job.state());
     let dash = || html! { span.faint { "–" } };
     html! {
@@ -149,7 +149,7 @@ pub(super) fn table(
     jobs: &[JobDoc],
     links: &SiteLinks,
     now: Timestamp,
-    look: RowLook,
+    look: RowStyle,
     id: Option<&str>,
 ) -> Markup {
     let heads = html! {
@@ -202,7 +202,7 @@ mod tests {
             "script_type": hostile, "group": hostile, "actor": hostile,
         });
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        let look = RowLook { picks: true, died: true };
+        let look = RowStyle { picks: true, died: true };
         let row = row(&JobDoc::from(job), &SiteLinks::new("/"), now, look).into_string();
         assert!(!row.contains("<script"), "{row}");
     }

@@ -23,7 +23,7 @@ pub(super) struct JobListPage {
 
 /// Finds all jobs that match, from their place in the list on, up to this number.
 pub(super) async fn all(visit: &Visit, filter: &JobsQuery, most: usize) -> PageResult<JobListPage> {
-    let now = visit.snapshot().await?.moment.at;
+    let now = visit.snapshot().await?.snapshot.at;
     find(visit, filter, now, most).await
 }
 

@@ -38,7 +38,7 @@ fn row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Mark
             }
             td.num.mr role="cell" {
                 @match job.next.as_deref().and_then(time_of) {
-                    Some(at) => (until(at, now.moment.at)),
+                    Some(at) => (until(at, now.snapshot.at)),
                     _ if !job.enabled => span.faint { "disabled" },
                     _ => "–",
                 }

@@ -9,7 +9,7 @@ use crate::view::Minute;
 
 /// Returns the tiles. Without samples they have numbers and no history.
 pub(super) fn tiles_of(now: &SiteSnapshot) -> Vec<Tile> {
-    match now.moment.minutes.as_ref() {
+    match now.snapshot.minutes.as_ref() {
         minutes @ [_, .., last] => with_history(now, minutes, last),
         _ => without_history(now),
     }
@@ -43,7 +43,7 @@ fn waiting_time(last: &Minute, history: Vec<f64>) -> Tile {
 }
 
 fn busy(now: &SiteSnapshot, history: Vec<f64>) -> Tile {
-    let actors = || now.moment.actor_counts.values();
+    let actors = || now.snapshot.actor_counts.values();
     let live: u64 = actors().map(|of| of.live).sum();
     let running: usize = actors().map(|of| of.running).sum();
     let tasks: usize = actors().map(|of| of.tasks).sum();
@@ -52,12 +52,12 @@ fn busy(now: &SiteSnapshot, history: Vec<f64>) -> Tile {
 }
 
 fn without_history(now: &SiteSnapshot) -> Vec<Tile> {
-    let moment = &now.moment;
-    let hours: Vec<LastHour> = moment.types.iter().filter_map(|of| of.hour).collect();
+    let snapshot = &now.snapshot;
+    let hours: Vec<LastHour> = snapshot.types.iter().filter_map(|of| of.hour).collect();
     let sum = |of: fn(&LastHour) -> u64| hours.iter().map(of).sum::<u64>();
     let (finished, failed) = (sum(|hour| hour.finished), sum(|hour| hour.failed));
-    let waiting: u64 = moment.queues.iter().map(|(state, _)| state.depth).sum();
-    let first = moment.queues.iter().filter_map(|(state, _)| state.oldest_wait).max();
+    let waiting: u64 = snapshot.queues.iter().map(|(state, _)| state.depth).sum();
+    let first = snapshot.queues.iter().filter_map(|(state, _)| state.oldest_wait).max();
     let wait = match first {
         Some(wait) => format!("the first for {}", duration(wait)),
         None => "nothing waits".to_owned(),
@@ -113,7 +113,7 @@ impl Minute {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::snapshot::tests::snapshot;
+    use super::super::super::snapshot::tests::site_snapshot;
     use super::*;
 
     fn minute(submitted: u64, finished: u64, failed: u64) -> Minute {
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn tiles_have_the_last_minute_and_the_history_of_the_hour() {
-        let mut now = snapshot();
-        now.moment.minutes = vec![minute(60, 30, 0), minute(120, 54, 6)].into();
+        let mut now = site_snapshot();
+        now.snapshot.minutes = vec![minute(60, 30, 0), minute(120, 54, 6)].into();
         let tiles = tiles_of(&now);
         let shown: Vec<String> =
             tiles.iter().map(|of| format!("{} {} {}", of.label, of.value, of.unit)).collect();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn without_samples_tiles_have_numbers_alone() {
-        let tiles = tiles_of(&snapshot());
+        let tiles = tiles_of(&site_snapshot());
         assert!(tiles.iter().all(|tile| tile.history.is_empty()));
         assert_eq!((tiles[0].label, tiles[0].value.as_str()), ("Waiting in queues", "3"));
     }

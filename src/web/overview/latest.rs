@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::bonds::{error_line, tell_prerequisite};
 use super::super::doc::JobDoc;
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, ago, count, data_table, empty};
+use super::super::relations::{add_prerequisite, error_line};
 use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::store::JobSummary;
 
@@ -42,7 +42,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
     let mut told = JobDoc::from(job);
     if let Some(prerequisite) = now.latest.prerequisite(job) {
-        tell_prerequisite(&mut told, prerequisite);
+        add_prerequisite(&mut told, prerequisite);
     }
     told
 }
@@ -76,7 +76,7 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 }
 
 fn age(job: &JobDoc, field: &str, now: &SiteSnapshot) -> Markup {
-    html! { @if let Some(at) = job.time(field) { (ago(at, now.moment.at)) } @else { "–" } }
+    html! { @if let Some(at) = job.time(field) { (ago(at, now.snapshot.at)) } @else { "–" } }
 }
 
 fn progress(job: &JobDoc) -> Markup {
@@ -98,7 +98,7 @@ fn progress(job: &JobDoc) -> Markup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::super::snapshot::tests::snapshot;
+    use super::super::super::snapshot::tests::site_snapshot;
     use super::*;
     use crate::proto::job::JobStatus;
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn error_is_cut_to_its_first_line_and_escaped() {
-        let mut now = snapshot();
+        let mut now = site_snapshot();
         now.latest.failed =
             vec![job(&[("error", "<script>alert(1)</script>\nmore"), ("name", "a&b")])];
         let shown = errors(&SiteLinks::new("/x"), &now).into_string();
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn failed_prerequisite_has_its_name() {
-        let mut now = snapshot();
+        let mut now = site_snapshot();
         now.latest.failed = vec![job(&[("error", "prerequisite failed: j1")])];
         now.latest.prerequisites = vec![job(&[("name", "load <b>")])];
         let shown = errors(&SiteLinks::new("/x"), &now).into_string();

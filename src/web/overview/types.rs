@@ -16,7 +16,7 @@ const TYPES_MAX: usize = 12;
 /// Returns the table of script types that ended jobs in the last hour.
 pub(super) fn table(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let mut types: Vec<(&TypeState, LastHour)> =
-        now.moment.types.iter().filter_map(|of| Some((of, of.hour?))).collect();
+        now.snapshot.types.iter().filter_map(|of| Some((of, of.hour?))).collect();
     types.retain(|(_, hour)| hour.finished + hour.failed > 0);
     types.sort_by_key(|(_, hour)| std::cmp::Reverse(hour.finished + hour.failed));
     types.truncate(TYPES_MAX);
@@ -38,7 +38,7 @@ fn row(links: &SiteLinks, now: &SiteSnapshot, of: &TypeState, hour: &LastHour) -
     let (finished, failed) = (hour.finished as f64, hour.failed as f64);
     let share = percent(failed, finished + failed);
     let is_bad = failed >= MANY_ERRORS * (finished + failed) && failed > 0.0;
-    let actors = now.moment.actor_counts.get(&of.script_type).copied().unwrap_or_default();
+    let actors = now.snapshot.actor_counts.get(&of.script_type).copied().unwrap_or_default();
     html! {
         tr role="row" {
             td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }

@@ -12,7 +12,7 @@ const NAMED_MAX: usize = 5;
 /// Returns what is wrong, the worst first. Problems of one kind are cut: twenty queues without actors say less than five
 /// and a number.
 pub(super) fn found(now: &SiteSnapshot, config: &Config, links: &SiteLinks) -> Vec<PageProblem> {
-    let health = NamespaceHealth::of(&now.moment, &HealthRules::from(config));
+    let health = NamespaceHealth::of(&now.snapshot, &HealthRules::from(config));
     let mut found = Vec::new();
     let all: Vec<&Problem> = health.wrong().collect();
     for same in all.chunk_by(|one, next| (one.kind, one.severity) == (next.kind, next.severity)) {
@@ -72,11 +72,11 @@ fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::snapshot::tests::snapshot;
+    use super::super::super::snapshot::tests::site_snapshot;
     use super::*;
 
     fn said(change: impl Fn(&mut SiteSnapshot)) -> Vec<PageProblem> {
-        let mut now = snapshot();
+        let mut now = site_snapshot();
         change(&mut now);
         found(&now, &Config::default(), &SiteLinks::new("/"))
     }
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn healthy_namespace_has_no_problems() {
         assert_eq!(said(|_| {}), []);
-        assert_eq!(said(|now| now.moment.types[0].dead = 1), [], "a note needs nobody");
+        assert_eq!(said(|now| now.snapshot.types[0].dead = 1), [], "a note needs nobody");
     }
 
     #[test]
     fn problem_of_a_queue_links_to_it() {
-        let said = said(|now| now.moment.queues[0].1 = 0);
+        let said = said(|now| now.snapshot.queues[0].1 = 0);
         assert_eq!(said.len(), 1);
         assert_eq!(said[0].text, "queue type:osis has 3 jobs and no live actor");
         assert_eq!(said[0].link, Some(("Show queue", "/queues/type:osis".to_owned())));
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn same_problem_of_many_queues_is_one() {
         let said = said(|now| {
-            now.moment.queues[0].1 = 0;
-            let one = now.moment.queues[0].clone();
-            now.moment.queues.extend(std::iter::repeat_n(one, 7));
+            now.snapshot.queues[0].1 = 0;
+            let one = now.snapshot.queues[0].clone();
+            now.snapshot.queues.extend(std::iter::repeat_n(one, 7));
         });
         assert_eq!(said.len(), 1);
         assert!(

@@ -2,15 +2,15 @@
 //! or contexts.
 
 use super::SiteSnapshot;
-use crate::rpc::{Belongs, Caller, moment_within, sees_whole_types};
+use crate::rpc::{Caller, JobOwnership, sees_whole_types, visible_snapshot};
 use crate::store::JobSummary;
 
 impl SiteSnapshot {
     /// Returns the part that a caller may see. A number that counts more than that is left out.
     pub(in crate::web) fn within(&self, caller: &Caller) -> Self {
         let types = &caller.bounds.types;
-        let mut seen = Self { moment: moment_within(&self.moment, caller), ..self.clone() };
-        let may_see = |job: &JobSummary| Belongs::of_summary(job).is_within(caller);
+        let mut seen = Self { snapshot: visible_snapshot(&self.snapshot, caller), ..self.clone() };
+        let may_see = |job: &JobSummary| JobOwnership::of_summary(job).is_within(caller);
         seen.latest.failed.retain(may_see);
         seen.latest.running.retain(may_see);
         seen.latest.prerequisites.retain(may_see);
@@ -34,7 +34,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::super::super::parts::ShownState;
-    use super::super::tests::snapshot;
+    use super::super::tests::site_snapshot;
     use super::*;
     use crate::proto::job::JobStatus;
     use crate::rpc::{Bounds, Scope, Scopes};
@@ -55,10 +55,10 @@ mod tests {
     }
 
     fn whole() -> SiteSnapshot {
-        let mut now = snapshot();
-        let mut other = now.moment.queues[0].clone();
+        let mut now = site_snapshot();
+        let mut other = now.snapshot.queues[0].clone();
         other.0.queue = "type:python:group:io".parse().expect("legal");
-        now.moment.queues.push(other);
+        now.snapshot.queues.push(other);
         now.latest.failed = vec![
             job("j1", &[("script_type", "osis"), ("caller_id", "alice")]),
             job("j2", &[("script_type", "python"), ("group", "io"), ("caller_id", "bob")]),
@@ -68,7 +68,7 @@ mod tests {
 
     fn seen(bounds: Bounds) -> (Vec<String>, Vec<String>, SiteSnapshot) {
         let seen = whole().within(&caller(bounds));
-        let queues = seen.moment.queues.iter().map(|(state, _)| state.queue.to_string());
+        let queues = seen.snapshot.queues.iter().map(|(state, _)| state.queue.to_string());
         let jobs = seen.latest.failed.iter().map(|job| job.id.to_string());
         (queues.collect(), jobs.collect(), seen)
     }
@@ -89,7 +89,7 @@ mod tests {
             seen(Bounds { groups: Some(names(&["io"])), ..Bounds::default() });
         assert_eq!(queues, ["type:python:group:io"]);
         assert_eq!((jobs, seen_.dead()), (vec!["j2".to_owned()], None));
-        assert!(seen_.moment.types.is_empty());
+        assert!(seen_.snapshot.types.is_empty());
         let (_, jobs, own) = seen(Bounds { callers: Some(names(&[])), ..Bounds::default() });
         assert_eq!(jobs, ["j1"]);
         assert_eq!(own.count(ShownState::Queued), None);

@@ -38,7 +38,7 @@ struct ReaderParts {
     address: Arc<str>,
     config: watch::Receiver<Arc<Config>>,
     last: watch::Sender<Option<Reading>>,
-    looks: Mutex<Looks>,
+    looks: Mutex<PageVisits>,
     /// Ends the pause before the next reading.
     changed: Notify,
     /// The first failure since the last answer of Redis.
@@ -60,7 +60,7 @@ impl Reading {
 }
 
 /// The visits of pages, and the task that reads for them.
-struct Looks {
+struct PageVisits {
     /// The time of the last visit, and of the last change by a visitor.
     at: Instant,
     changed: Instant,
@@ -80,7 +80,7 @@ impl SnapshotReader {
             address,
             config,
             last: watch::Sender::new(None),
-            looks: Mutex::new(Looks { at: now, changed: now, task: None }),
+            looks: Mutex::new(PageVisits { at: now, changed: now, task: None }),
             changed: Notify::new(),
             away_since: Mutex::default(),
         }))

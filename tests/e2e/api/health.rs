@@ -66,7 +66,7 @@ fn agent_health(hero: &Hero) -> Value {
 }
 
 #[test]
-fn every_face_tells_the_same_severity_and_follows_the_thresholds() {
+fn every_face_reports_the_same_severity_and_follows_the_thresholds() {
     // A supervisor that is slow to beat is no part of this.
     let judged = |set: &dyn Fn(Hero) -> Hero| {
         let redis = Redis::that_keeps();
@@ -88,7 +88,7 @@ fn every_face_tells_the_same_severity_and_follows_the_thresholds() {
 }
 
 #[test]
-fn misspelled_type_and_held_jobs_are_told_with_what_to_do() {
+fn misspelled_type_and_held_jobs_are_reported_with_what_to_do() {
     let redis = Redis::that_keeps();
     let hero = Hero::on(&redis).set("limit.one.running", "1").set("check.held_warning", "1");
     let api = Served::with(hero, &redis);

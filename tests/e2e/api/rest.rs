@@ -213,7 +213,7 @@ fn answers_of_more_than_a_kibibyte_are_compressed_for_those_who_ask() {
 }
 
 #[test]
-fn health_is_told_without_a_token_and_readiness_while_redis_answers() {
+fn health_is_reported_without_a_token_and_readiness_while_redis_answers() {
     let mut redis = Redis::start();
     let site = Served::on(&redis);
     let get = |path: &str| site.tcp().get(path, &[]);
@@ -228,7 +228,7 @@ fn health_is_told_without_a_token_and_readiness_while_redis_answers() {
 }
 
 #[test]
-fn program_with_a_token_gets_documents_and_is_told_what_a_path_takes() {
+fn program_with_a_token_gets_documents_and_learns_what_a_path_takes() {
     if !needs("curl", has_curl) {
         return;
     }

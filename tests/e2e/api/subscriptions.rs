@@ -255,7 +255,7 @@ fn connection_ends_with_the_supervisor_and_with_a_silent_client() {
 }
 
 #[test]
-fn follower_is_told_of_an_outage_and_misses_nothing() {
+fn follower_learns_of_an_outage_and_misses_nothing() {
     let mut redis = Redis::that_keeps();
     let api = Served::on(&redis);
     let id = submit(&api, r#"print("one"); 1"#);

@@ -61,7 +61,7 @@ fn collector_that_hangs_delays_no_job_and_no_heartbeat_and_keeps_few_spans_waiti
 }
 
 #[test]
-fn collector_that_refuses_is_told_once_for_each_outage_and_the_loss_is_counted() {
+fn collector_that_refuses_is_reported_once_for_each_outage_and_the_loss_is_counted() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
     let hero = sending(Hero::on(&redis), &receiver);
@@ -86,7 +86,7 @@ fn collector_that_refuses_is_told_once_for_each_outage_and_the_loss_is_counted()
 }
 
 #[test]
-fn collector_that_keeps_a_part_of_the_spans_tells_how_many_are_lost() {
+fn collector_that_keeps_a_part_of_the_spans_reports_how_many_are_lost() {
     let redis = Redis::start();
     let receiver = Receiver::start(&redis, "receiver.py");
     receiver.answers("200 {\"partialSuccess\":{\"rejectedSpans\":\"2\"}}");

@@ -34,13 +34,13 @@ pub(in crate::process) struct Collected {
 }
 
 /// The reason why an entry is not kept.
-struct NotKept {
+struct RejectedFile {
     why: String,
     /// True if the entry is a file like those that are kept.
     is_lost: bool,
 }
 
-impl From<String> for NotKept {
+impl From<String> for RejectedFile {
     fn from(why: String) -> Self {
         Self { why, is_lost: false }
     }
@@ -82,7 +82,7 @@ pub(in crate::process) fn collect(
                 room = room.saturating_sub(content.redis_bytes());
                 files.insert(name, content);
             }
-            Err(NotKept { why, is_lost }) => {
+            Err(RejectedFile { why, is_lost }) => {
                 let name = String::from_utf8_lossy(name.to_bytes());
                 notes.push(format!("the file `{}` is not kept: {why}", shown(&name)));
                 collected.lacks_some |= is_lost;
@@ -115,7 +115,7 @@ fn read(
     folder: BorrowedFd<'_>,
     name: &CStr,
     (contents, room): (&Contents, u64),
-) -> Result<(FileName, FileBody), NotKept> {
+) -> Result<(FileName, FileBody), RejectedFile> {
     let legal = || name.to_str().ok()?.parse::<FileName>().ok();
     let legal = legal().ok_or_else(|| format!("its name is not legal: {}", FileName::FORM))?;
     // A pipe or a device does not block, and is not read.
@@ -156,7 +156,7 @@ fn read(
             }
             error => error.to_string(),
         };
-        NotKept { why, is_lost: true }
+        RejectedFile { why, is_lost: true }
     })?;
     Ok((legal, content))
 }

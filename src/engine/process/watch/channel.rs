@@ -37,7 +37,7 @@ use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
 use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
-use crate::proto::job::{AskedCall, AskedOutput, AskedWait, KeptState, NewChildren};
+use crate::proto::job::{AskedCall, AskedOutput, AskedWait, Checkpoint, NewChildren};
 use crate::proto::json_text::{compact, readable};
 use crate::proto::text::{counted, shown};
 
@@ -72,7 +72,7 @@ impl ChannelAsk {
     /// Returns why a line is too long.
     fn too_large(self) -> String {
         match self {
-            Self::State => KeptState::too_large(),
+            Self::State => Checkpoint::too_large(),
             Self::Submit => NewChildren::too_large(),
             Self::Inputs => "the request is too long".to_owned(),
             Self::Next => AskedCall::too_large(),
@@ -304,7 +304,7 @@ impl Messages {
     /// Takes what a line asks for, as JSON, or why it cannot be done.
     fn ask(&mut self, ask: ChannelAsk, json: Result<&str, String>, log: Option<&dyn Log>) {
         let asked = match ask {
-            ChannelAsk::State => json.and_then(KeptState::of_json).map(RequestKind::State),
+            ChannelAsk::State => json.and_then(Checkpoint::of_json).map(RequestKind::State),
             ChannelAsk::Submit => json.and_then(NewChildren::of_json).map(RequestKind::Submit),
             ChannelAsk::Inputs => json.and_then(AskedOutput::of_json).map(RequestKind::Inputs),
             // What was said before it about the output and the end was said by the call before.

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_module_is_told_with_the_lines_that_install_it() {
+    fn a_missing_module_is_reported_with_the_lines_that_install_it() {
         let said = "Traceback (most recent call last):\n  File \"x\", line 1\n\
                     ModuleNotFoundError: No module named 'requests.adapters'\n";
         let note = missing_module(said, "import requests.adapters").expect("a note");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_and_names_that_are_none_are_not_told() {
+    fn other_errors_and_names_that_are_none_are_not_reported() {
         let long = format!("ModuleNotFoundError: No module named '{}'", "a".repeat(101));
         for said in [
             "",

@@ -133,7 +133,7 @@ fn each_line_that_begins_as_a_state_is_a_request() {
     let (_, logged) = through(&[lines.join("\n").as_bytes()], 100);
     assert_eq!(logged[..2], ["Ok(\"{\\\"row\\\":1.0}\")", "Ok(\"\")"]);
     assert_eq!(logged[2..5], ["Err(\"the line is no request of a state\")"; 3]);
-    assert_eq!(logged[5..], [format!("{:?}", Err::<(), _>(KeptState::too_large()))]);
+    assert_eq!(logged[5..], [format!("{:?}", Err::<(), _>(Checkpoint::too_large()))]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The log lines about the jobs of an actor: start, success, retry, end in error. Each names the job
+//! Log lines about the jobs of an actor: start, success, retry, end in error. Each names the job
 //! and its script type in its text, and has the job's id as a field, so that the journal finds it.
 
 use std::time::Duration;

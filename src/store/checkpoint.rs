@@ -1,4 +1,4 @@
-//! The state that a running script keeps for the next attempt of its job.
+//! The state that a running script saves for the next attempt of its job.
 
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};

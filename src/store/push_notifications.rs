@@ -1,5 +1,5 @@
-//! The bell: Redis tells at once of each list that a program has pushed to. Nothing is popped, and Redis
-//! needs no configuration: `CLIENT TRACKING` in the mode that broadcasts, on a connection of its own.
+//! Push notifications: Redis reports each list that a program has pushed to. Nothing is popped, and Redis needs no
+//! configuration: `CLIENT TRACKING` in broadcasting mode, on a connection of its own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,31 +16,31 @@ use super::store_error::CONNECTING;
 use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Store, StoreError};
 use crate::proto::target::ActorId;
 
-/// The keys that may wait. With more of them, all lists are looked at.
+/// The keys that may wait. With more of them, all lists are checked.
 const WAITING_MAX: usize = 1000;
-/// The time between two looks where Redis does not tell.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// The pause before Redis is asked again after it has refused to tell.
+/// The time between two checks while Redis does not report pushes.
+const CHECK_EVERY: Duration = Duration::from_millis(200);
+/// The pause before Redis is asked again after it has refused to report pushes.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
 /// The shortest and the longest time between two steps on one list. It grows while they find nothing: then the
 /// pushes come from Hero itself.
 const STEP_EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 /// The time between two pings, which notice a connection that is lost.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// The time between two looks at the presence of one actor.
+/// The time between two checks of the presence of one actor.
 const ACTOR_EVERY: Duration = Duration::from_mins(1);
 /// The lists and actors whose times are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The keys that Redis has told of, and that nobody has looked at yet.
+/// The keys that Redis has reported, and that are not checked yet.
 #[derive(Default)]
 struct Heard {
     keys: Mutex<BTreeSet<String>>,
     has_rung: Notify,
 }
 
-/// A connection where Redis tells of pushes.
-struct Bell {
+/// A connection on which Redis reports pushes.
+struct PushNotifications {
     connection: MultiplexedConnection,
     heard: Arc<Heard>,
 }
@@ -74,7 +74,7 @@ impl Heard {
     }
 }
 
-impl Bell {
+impl PushNotifications {
     /// Connects, and asks Redis to tell of the keys that programs write.
     async fn hang(store: &Store) -> Result<Self, StoreError> {
         let heard = Arc::new(Heard::default());
@@ -84,7 +84,7 @@ impl Bell {
             Ok(())
         };
         let server = &store.link.server;
-        let mut connection = server.connect_to_hear(take).await?;
+        let mut connection = server.connect_for_pushes(take).await?;
         let mut command = redis::cmd("CLIENT");
         command.arg("TRACKING").arg("ON").arg("BCAST").arg("NOLOOP");
         for start in store.keys().written_by_programs() {
@@ -203,7 +203,7 @@ pub async fn adopt_what_is_pushed(
 ) {
     let (mut backoff, mut is_refused) = (Backoff::default(), false);
     loop {
-        let served = match Bell::hang(store).await {
+        let served = match PushNotifications::hang(store).await {
             Ok(bell) => {
                 backoff.succeeded();
                 is_refused = false;
@@ -218,7 +218,7 @@ pub async fn adopt_what_is_pushed(
                 if is_new {
                     warn!(
                         "Redis does not tell of pushes by plain commands ({error}): their lists are looked at every {} ms; allow CLIENT TRACKING and HELLO",
-                        LOOK_EVERY.as_millis()
+                        CHECK_EVERY.as_millis()
                     );
                 }
                 hears.notify_one();
@@ -235,7 +235,7 @@ pub async fn adopt_what_is_pushed(
 /// Listens until the connection is lost.
 async fn listen(
     store: &Store,
-    mut bell: Bell,
+    mut bell: PushNotifications,
     rules: &impl Fn() -> AdoptionRules,
 ) -> Result<(), StoreError> {
     let mut rounds = Rounds::new(store);
@@ -274,7 +274,7 @@ async fn look_again_and_again(
     while Instant::now() < until {
         rounds.note(BTreeSet::from([String::new()])).await?;
         rounds.go(rules()).await?;
-        sleep(LOOK_EVERY).await;
+        sleep(CHECK_EVERY).await;
     }
     Ok(())
 }
@@ -284,8 +284,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if Redis does not answer.
-    pub async fn hears_of_pushes(&self) -> Result<Option<String>, StoreError> {
-        match Bell::hang(self).await {
+    pub async fn receives_push_notifications(&self) -> Result<Option<String>, StoreError> {
+        match PushNotifications::hang(self).await {
             Ok(_) => Ok(None),
             Err(error) if error.is_outage() => Err(error),
             Err(error) => Ok(Some(error.to_string())),

@@ -1,4 +1,4 @@
-//! Tips for options and arguments that a command does not take: where the value belongs.
+//! Suggestions for options and arguments that a command does not take: the option that does.
 
 use std::ffi::OsString;
 
@@ -21,7 +21,7 @@ const TIPS: [(&str, &str, &str); 2] = [
 ];
 
 /// Says where an unknown option or argument belongs, if that is known, in place of other tips.
-pub(super) fn tell(error: &mut clap::Error, args: &[OsString]) {
+pub(super) fn suggest(error: &mut clap::Error, args: &[OsString]) {
     if let Some(tip) = tip(error, args) {
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn argument_that_is_not_taken_is_told_where_it_belongs() {
+    fn misplaced_argument_is_rejected_with_the_option_that_takes_it() {
         for (line, said) in [
             ("hero exec six.sh extra", "arguments of the script come after --"),
             ("hero submit six.sh extra", "arguments of the script come after --"),

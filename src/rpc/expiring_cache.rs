@@ -1,4 +1,4 @@
-//! Values that are kept for some time by name: used nonces, logins, checked tokens, users with their groups.
+//! A cache by name whose entries expire: used nonces, logins, checked tokens, users with their groups.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 /// The values that are kept at most.
 const KEPT_MAX: usize = 1000;
 
-/// Values by name, each for the same time.
-pub(super) struct KeptFor<T> {
+/// Values by name, each for the same lifetime.
+pub(super) struct ExpiringCache<T> {
     lifetime: Duration,
     values: Mutex<HashMap<String, (Instant, T)>>,
 }
 
-impl<T: Clone> KeptFor<T> {
+impl<T: Clone> ExpiringCache<T> {
     pub(super) fn new(lifetime: Duration) -> Self {
         Self { lifetime, values: Mutex::default() }
     }

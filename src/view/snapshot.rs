@@ -1,4 +1,4 @@
-//! The state of the namespace at one moment, as people and monitoring see it: one reading, and every face takes
+//! A snapshot of the namespace, as people and monitoring see it: one reading, and every face takes
 //! its numbers from it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +22,9 @@ use crate::store::{
     RedisState, TypeState,
 };
 
-/// The state of the namespace at one moment.
+/// A snapshot of the namespace.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct Snapshot {
     /// Redis's time.
     pub at: Timestamp,
     /// The time of this machine when it was read.
@@ -88,7 +88,7 @@ pub struct ActorCount {
     pub tasks: usize,
 }
 
-impl Moment {
+impl Snapshot {
     /// Reads it. `address` is the address of Redis, without a password.
     ///
     /// # Errors
@@ -317,7 +317,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// One supervisor, two actors that are counted alone, and a queue with three jobs.
-    pub(crate) fn moment() -> Moment {
+    pub(crate) fn healthy_snapshot() -> Snapshot {
         let queue = |name: &str, depth, wait_s| QueueState {
             queue: name.parse().expect("legal"),
             depth,
@@ -331,7 +331,7 @@ pub(crate) mod tests {
         };
         let osis: ScriptType = "osis".parse().expect("legal");
         let count = ActorCount { live: 2, ready: 2, running: 1, tasks: 8, ..ActorCount::default() };
-        Moment {
+        Snapshot {
             at: "2026-01-31T13:00:00Z".parse().expect("a time"),
             read: Instant::now(),
             redis_took: Duration::from_micros(200),
@@ -394,8 +394,9 @@ pub(crate) mod tests {
         };
         let servers = |run_ids: [Option<&str>; 4]| {
             let shards: Vec<ShardServer> = count.shards().zip(run_ids).map(server).collect();
-            let moment = Moment { redis: shards[0].redis.clone(), shards, ..moment() };
-            let servers = moment.servers().into_iter();
+            let snapshot =
+                Snapshot { redis: shards[0].redis.clone(), shards, ..healthy_snapshot() };
+            let servers = snapshot.servers().into_iter();
             servers.map(|(shard, _)| shard.map(Shard::number)).collect::<Vec<_>>()
         };
         assert_eq!(servers([Some("a"), Some("b"), Some("a"), Some("c")]), [None, Some(1), Some(3)]);
@@ -442,8 +443,10 @@ pub(crate) mod tests {
         assert_eq!(served("type:osis:group:io"), 1);
         assert_eq!(served("type:osis:group:default:inst:1"), 1);
         assert_eq!(served("type:osis:group:default:inst:2"), 0);
-        let known: Vec<String> =
-            known_queues(&moment().types, &actors).iter().map(ToString::to_string).collect();
+        let known: Vec<String> = known_queues(&healthy_snapshot().types, &actors)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(known, ["type:osis", "type:osis:group:io"]);
         let count = counted(&actors)[&actors[0].actor.script_type];
         assert_eq!((count.live, count.ready, count.draining, count.tasks), (3, 2, 1, 12));

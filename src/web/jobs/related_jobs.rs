@@ -10,7 +10,7 @@ use super::super::parts::things;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
-use super::rows::{self, RowLook};
+use super::rows::{self, RowStyle};
 use crate::proto::job::JobStatus;
 use crate::proto::queue::Queue;
 use crate::proto::target::{ActorId, ScriptType};
@@ -64,9 +64,9 @@ async fn of(
     own: impl Fn(&JobSummary) -> bool,
 ) -> PageResult<Markup> {
     let mut shown = Vec::new();
-    let look = RowLook { picks: false, died: false };
+    let look = RowStyle { picks: false, died: false };
     for (title, nothing, states) in sections {
-        let ended_since = states.contains(&JobStatus::Finished).then(|| now.moment.at - HISTORY);
+        let ended_since = states.contains(&JobStatus::Finished).then(|| now.snapshot.at - HISTORY);
         let search = JobSearch::ended_since(ended_since);
         let query = ListQuery {
             statuses: states.to_vec(),
@@ -85,7 +85,7 @@ async fn of(
                 @else if jobs.is_empty() {
                     p.dim { "None among the latest " (things(found.searched as u64, "job")) "." }
                 }
-                @else { (rows::table(&jobs, visit.links(), now.moment.at, look, None)) }
+                @else { (rows::table(&jobs, visit.links(), now.snapshot.at, look, None)) }
             }
         });
     }

@@ -1,4 +1,4 @@
-//! The address of Redis as the settings say it, and the way to it: itself, through sentinels, or through the
+//! The address of Redis in the settings, and how it is found: directly, through sentinels, or through the
 //! nodes of a cluster.
 
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ const QUESTIONS: u32 = 3;
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
 /// The address of Redis, and the login.
-pub(super) struct WayToRedis {
+pub(super) struct RedisAddress {
     place: ServerPlace,
     /// For messages: no password in it.
     pub(super) address: Arc<str>,
@@ -51,7 +51,7 @@ struct LoginFiles {
     tls: Option<TlsFiles>,
 }
 
-/// The way to find it.
+/// How the server is found.
 enum ServerPlace {
     /// At the address in the URL.
     Fixed(Box<Client>),
@@ -67,7 +67,7 @@ enum Guides {
     Cluster(ClusterUrl),
 }
 
-impl WayToRedis {
+impl RedisAddress {
     /// Reads the settings and the files that they name; connects to nothing yet.
     pub(super) fn read(config: &RedisConfig) -> Result<Self, StoreError> {
         let password = config.password().map_err(|e| StoreError::Settings(e.to_string()))?;
@@ -157,7 +157,7 @@ impl WayToRedis {
     }
 
     /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
-    pub(super) async fn connect_to_hear(
+    pub(super) async fn connect_for_pushes(
         &self,
         take: impl AsyncPushSender,
     ) -> Result<MultiplexedConnection, StoreError> {

@@ -1,11 +1,11 @@
-//! The state of the namespace at one moment.
+//! A snapshot of the namespace.
 
 use std::time::Instant;
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
-use crate::view::{HealthRules, LatestJobs, Moment, NamespaceHealth};
+use crate::view::{HealthRules, LatestJobs, NamespaceHealth, Snapshot};
 
 /// The running jobs and the failures that are read, the newest of each.
 const JOBS_MAX: usize = 200;
@@ -13,10 +13,10 @@ const JOBS_MAX: usize = 200;
 /// The seconds over which rates are smoothed.
 const SMOOTHED_S: f64 = 5.0;
 
-/// The state of the namespace at one moment.
+/// A snapshot of the namespace.
 #[derive(Debug, Clone)]
-pub(super) struct Snapshot {
-    pub(super) moment: Moment,
+pub(super) struct ScreenData {
+    pub(super) snapshot: Snapshot,
     pub(super) latest: LatestJobs,
     pub(super) health: NamespaceHealth,
     /// None in the first snapshot.
@@ -41,7 +41,7 @@ struct Counted {
     failed: u64,
 }
 
-impl Snapshot {
+impl ScreenData {
     /// Reads it. The rates come from the snapshot before.
     pub(super) async fn read(
         client: &Client,
@@ -49,18 +49,19 @@ impl Snapshot {
         rules: &HealthRules,
         before: Option<&Self>,
     ) -> Result<Self, Error> {
-        let moment = Moment::read(client, address.to_owned()).await?;
-        let types: Vec<ScriptType> = moment.types.iter().map(|of| of.script_type.clone()).collect();
+        let snapshot = Snapshot::read(client, address.to_owned()).await?;
+        let types: Vec<ScriptType> =
+            snapshot.types.iter().map(|of| of.script_type.clone()).collect();
         let counted = Counted::read(client, &types).await?;
         Ok(Self {
             latest: LatestJobs::read(client, JOBS_MAX).await?,
-            health: NamespaceHealth::of(&moment, rules),
+            health: NamespaceHealth::of(&snapshot, rules),
             rates: before.map(|before| {
                 let seconds = counted.seconds_since(&before.counted);
                 counted.since(&before.counted).smoothed(before.rates, seconds)
             }),
             counted,
-            moment,
+            snapshot,
         })
     }
 }
@@ -115,7 +116,7 @@ pub(super) mod tests {
     use super::*;
     use crate::proto::job::JobStatus;
     use crate::store::JobSummary;
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
     pub(in super::super) fn job(
         id: &str,
@@ -128,7 +129,7 @@ pub(super) mod tests {
     }
 
     /// One queue, no actor in the list, one running job and two failures.
-    pub(in super::super) fn snapshot() -> Snapshot {
+    pub(in super::super) fn screen_data() -> ScreenData {
         let long = "7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7";
         let running = [
             ("script_type", "osis"),
@@ -138,11 +139,11 @@ pub(super) mod tests {
             ("actor", "osis:default:1"),
         ];
         let at = "2026-01-31T13:00:12.000Z".parse().expect("a time");
-        let mut moment = Moment { at, ..moment() };
-        moment.queues[0].1 = 0;
-        Snapshot {
-            health: NamespaceHealth::of(&moment, &HealthRules::default()),
-            moment,
+        let mut snapshot = Snapshot { at, ..healthy_snapshot() };
+        snapshot.queues[0].1 = 0;
+        ScreenData {
+            health: NamespaceHealth::of(&snapshot, &HealthRules::default()),
+            snapshot,
             latest: LatestJobs {
                 running: vec![job(long, JobStatus::Started, &running)],
                 failed: vec![

@@ -1,4 +1,4 @@
-//! The state that a script keeps for the next attempt of its job: a value of JSON of bounded size.
+//! The checkpoint: the state that a script saves for the next attempt of its job: a value of JSON of bounded size.
 
 use crate::proto::json_text::compact;
 
@@ -7,9 +7,9 @@ pub const STATE_BYTES_MAX: usize = 64 * 1024;
 
 /// A state: JSON in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptState(String);
+pub struct Checkpoint(String);
 
-impl KeptState {
+impl Checkpoint {
     /// Takes a value of JSON. `null` keeps nothing.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn state_is_kept_in_one_line_up_to_its_bound() {
-        let of = |json: &str| KeptState::of_json(json).map(|state| state.as_str().to_owned());
+        let of = |json: &str| Checkpoint::of_json(json).map(|state| state.as_str().to_owned());
         assert_eq!(
             of("{ \"row\" : 12345678901234567890 }"),
             Ok("{\"row\":12345678901234567890}".to_owned())
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(of("null"), Ok(String::new()));
         let of_length = |length: usize| of(&format!("\"{}\"", "x".repeat(length - 2)));
         assert_eq!(of_length(STATE_BYTES_MAX).map(|state| state.len()), Ok(STATE_BYTES_MAX));
-        assert_eq!(of_length(STATE_BYTES_MAX + 1), Err(KeptState::too_large()));
+        assert_eq!(of_length(STATE_BYTES_MAX + 1), Err(Checkpoint::too_large()));
         let deep = of(&format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)));
         assert!(deep.expect_err("too deep").contains("recursion limit"));
     }

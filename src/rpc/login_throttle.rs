@@ -1,4 +1,4 @@
-//! Failed logins: each one of a client waits longer than the one before.
+//! The throttle of logins: each failed one of a client waits longer than the one before.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ const CLIENTS_MAX: usize = 4096;
 
 /// The clients whose logins failed lately.
 #[derive(Default)]
-pub(super) struct Guesses(Mutex<HashMap<String, (u32, Instant)>>);
+pub(super) struct LoginThrottle(Mutex<HashMap<String, (u32, Instant)>>);
 
-impl Guesses {
+impl LoginThrottle {
     /// Counts a failed login, and waits.
     pub(super) async fn failed(&self, peer: &str) {
         let wait = self.wait_after_failure(peer, Instant::now());
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn each_failed_login_of_a_client_waits_longer() {
-        let (guesses, now) = (Guesses::default(), Instant::now());
+        let (guesses, now) = (LoginThrottle::default(), Instant::now());
         let wait = |peer: &str| guesses.wait_after_failure(peer, now).as_millis();
         let waits: Vec<u128> = (0..10).map(|_| wait("a")).collect();
         assert_eq!(waits, [0, 0, 0, 100, 200, 400, 800, 1600, 3000, 3000]);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn clients_are_forgotten_and_bounded() {
-        let (guesses, now) = (Guesses::default(), Instant::now());
+        let (guesses, now) = (LoginThrottle::default(), Instant::now());
         for number in 0..CLIENTS_MAX + 10 {
             guesses.wait_after_failure(&number.to_string(), now);
         }

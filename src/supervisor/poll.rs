@@ -1,17 +1,17 @@
-//! Duty: looks for work of all other duties in one call. Most of the time there is none, and they rest.
+//! Duty: polls for the work of all other duties in one call. Most of the time there is none, and they rest.
 
 use std::time::Duration;
 
 use super::duty::{Next, Round};
 use crate::store::{Outlook, StoreError, WorkKind};
 
-/// Looks for work.
+/// Polls for work.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let pause = round.settings.supervisor.sweep_interval;
     let mut outlook = match round.store.look().await {
         Ok(outlook) => outlook,
         Err(error) => {
-            // Without a look each duty looks itself. While Redis is away none can.
+            // Without an answer each duty polls by itself. While Redis is away none can.
             if !error.is_outage() {
                 round.counts.outlook.send_replace(Outlook::unknown());
             }

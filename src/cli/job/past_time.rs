@@ -1,4 +1,4 @@
-//! A moment as people write it: a time that has passed, or a duration ago.
+//! A time as people write it: a time that has passed, or a duration ago.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -21,7 +21,7 @@ pub(in crate::cli) struct PastZone {
 }
 
 impl PastZone {
-    /// Parses the moment of an option.
+    /// Parses the time of an option.
     pub(in crate::cli) fn read(
         &self,
         option: &str,
@@ -32,7 +32,7 @@ impl PastZone {
             .map_err(|error| bad(format!("{option}: {error}")))
     }
 
-    /// Parses the moment of an option, if it is given.
+    /// Parses the time of an option, if it is given.
     pub(in crate::cli) fn read_given(
         &self,
         option: &str,
@@ -42,7 +42,7 @@ impl PastZone {
         text.map(|text| self.read(option, text, now)).transpose()
     }
 
-    /// Returns the place in a log before the moment of `--since`, if it is given.
+    /// Returns the place in a log before the time of `--since`, if it is given.
     pub(in crate::cli) async fn place(
         &self,
         since: Option<&String>,

@@ -1,4 +1,4 @@
-//! Arguments and parameters, which a submitter gives a script beside its text.
+//! Arguments and parameters of a script.
 
 use serde_json::{Map, Value, json};
 

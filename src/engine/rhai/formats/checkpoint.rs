@@ -8,7 +8,7 @@ use crate::engine::RequestKind;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::context::RhaiResult;
 use crate::engine::rhai::runtime::run::with;
-use crate::proto::job::KeptState;
+use crate::proto::job::Checkpoint;
 
 /// Registers its functions.
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -39,6 +39,6 @@ fn state() -> RhaiResult<Dynamic> {
 /// Keeps a state, and waits for the answer.
 fn checkpoint(state: &Dynamic) -> RhaiResult<()> {
     let json = encode::text(state);
-    let asked = json.and_then(|json| KeptState::of_json(&json)).map(RequestKind::State);
+    let asked = json.and_then(|json| Checkpoint::of_json(&json)).map(RequestKind::State);
     ask(asked)?.map(drop).map_err(|reason| format!("checkpoint: {reason}").into())
 }

@@ -1,4 +1,4 @@
-//! The bonds between jobs as lists and pages tell them: which others a job waits for, and which one failed before it.
+//! Relations between jobs for lists and pages: the others that a job waits for, and the one that failed before it.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const NAMED_MAX: usize = 2;
 ///
 /// # Errors
 /// [`PageError`] if Redis does not answer.
-pub(super) async fn tell(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()> {
+pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()> {
     let is_waiting = |job: &JobDoc| job.status() == JobStatus::WaitingForPrerequisites;
     let waiting = jobs.iter().enumerate().filter(|(_, job)| is_waiting(job));
     let (waiting, ids): (Vec<usize>, Vec<JobId>) =
@@ -46,7 +46,7 @@ pub(super) async fn tell(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()> {
 }
 
 /// Adds the name and error of the job whose failure ended a job.
-pub(super) fn tell_prerequisite(job: &mut JobDoc, prerequisite: &JobSummary) {
+pub(super) fn add_prerequisite(job: &mut JobDoc, prerequisite: &JobSummary) {
     job.set(FAILED, told_of(prerequisite));
 }
 

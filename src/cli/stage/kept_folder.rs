@@ -1,4 +1,4 @@
-//! The folder of a stage that is kept: it holds everything of `hero dev`, for the next run in it.
+//! The persistent folder of `hero dev --keep`: all that it needs for the next run.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -35,13 +35,13 @@ const QUIET_WAIT: Duration = Duration::from_millis(500);
 const STALE: [&str; 3] = [SOCKET, ADDRESS_FILE, RUN];
 
 /// A folder that this process alone uses.
-pub(in crate::cli) struct Kept {
+pub(in crate::cli) struct KeptFolder {
     pub(super) path: PathBuf,
     children: File,
     _lock: File,
 }
 
-impl Kept {
+impl KeptFolder {
     /// Makes the folder, if it is missing, and locks it. Waits for the processes of a run that was killed.
     ///
     /// # Errors
@@ -235,13 +235,13 @@ fn cannot_keep(dir: &Path, reason: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn take(dir: &Path) -> Result<Kept, String> {
+    fn take(dir: &Path) -> Result<KeptFolder, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let taken = runtime.expect("a runtime").block_on(Kept::take(dir, Duration::ZERO));
+        let taken = runtime.expect("a runtime").block_on(KeptFolder::take(dir, Duration::ZERO));
         taken.map_err(|error| error.to_string())
     }
 
-    fn redis(kept: &Kept) -> RedisConfig {
+    fn redis(kept: &KeptFolder) -> RedisConfig {
         let url = format!("redis+unix://{}/redis.sock", kept.path.display());
         RedisConfig { url: url.into(), ..RedisConfig::default() }
     }

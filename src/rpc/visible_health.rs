@@ -1,13 +1,13 @@
-//! The part of a moment that a caller with bounds may see.
+//! The part of a snapshot that a caller with bounds may see.
 
 use super::caller::{Bounds, Caller};
 use crate::proto::queue::Queue;
-use crate::view::{Moment, counted};
+use crate::view::{Snapshot, counted};
 
-/// Returns the queues, actors and numbers of a moment that a caller may see. A number that counts more than that is left
+/// Returns the queues, actors and numbers of a snapshot that a caller may see. A number that counts more than that is left
 /// out.
-pub(crate) fn moment_within(moment: &Moment, caller: &Caller) -> Moment {
-    let mut seen = moment.clone();
+pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot {
+    let mut seen = snapshot.clone();
     seen.queues.retain(|(state, _)| admits_queue(caller, &state.queue));
     seen.actors
         .retain(|of| caller.admits(of.actor.script_type.as_str(), Some(of.actor.group.as_str())));
@@ -48,17 +48,17 @@ mod tests {
     use super::*;
     use crate::proto::notification::NotifyMessage;
     use crate::rpc::{Scope, Scopes};
-    use crate::view::moment::tests::moment;
+    use crate::view::snapshot::tests::healthy_snapshot;
 
-    fn seen(bounds: Bounds) -> Moment {
+    fn seen(bounds: Bounds) -> Snapshot {
         let scopes: Scopes = [Scope::Read].into_iter().collect();
         let to = "ops".parse().expect("legal");
         let message = NotifyMessage::new("ops-1".to_owned(), to, String::new());
-        let mut whole = moment();
+        let mut whole = healthy_snapshot();
         whole.failing_notifications = vec![message.record(String::new(), "no route", true)];
         whole.queues[0].0.queue = "type:osis:group:io".parse().expect("legal");
         whole.queues[0].0.type_throughput_per_s = Some(2.5);
-        moment_within(&whole, &Caller { name: "ann".to_owned(), scopes, bounds })
+        visible_snapshot(&whole, &Caller { name: "ann".to_owned(), scopes, bounds })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tips for words that are no command: what those mean who know another program.
+//! Suggestions for unknown commands: the command for a word that other programs use.
 
 use std::ffi::OsString;
 
@@ -41,7 +41,7 @@ const MEANT: [(&str, &[&str], &[&str]); 27] = [
 
 /// Names the command that is meant by an unknown word, and takes tips away that have little in common with
 /// it: clap takes `cancel` for `clone`.
-pub(super) fn tell(error: &mut clap::Error, args: &[OsString]) {
+pub(super) fn suggest(error: &mut clap::Error, args: &[OsString]) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
         keep_alike(error, ContextKind::InvalidArg, ContextKind::SuggestedArg);
         return;

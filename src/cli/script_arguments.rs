@@ -17,7 +17,7 @@ const FILE_SIZE_MAX: u64 = 1 << 20;
 
 /// A parameter as it was given.
 #[derive(Debug, Clone, PartialEq)]
-struct GivenParameter {
+struct ParameterArgument {
     name: String,
     value: Value,
     /// True for NAME=TEXT.
@@ -26,14 +26,14 @@ struct GivenParameter {
 
 /// The arguments, parameters and files of variables of one job.
 #[derive(Debug, Args)]
-pub(super) struct Given {
+pub(super) struct ScriptArguments {
     /// The arguments of the script, after --; without a script, a command and its arguments
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
     /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; a published
     /// script that declares a number takes NAME=3 as well; may be repeated
     #[arg(long, value_name = "NAME=TEXT", value_parser = parameter, help_heading = WHAT)]
-    param: Vec<GivenParameter>,
+    param: Vec<ParameterArgument>,
     /// A file with a JSON object: parameters of the script; --param wins
     #[arg(long, value_name = "FILE", help_heading = WHAT)]
     params: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub(super) struct Given {
     env_file: Vec<PathBuf>,
 }
 
-impl Given {
+impl ScriptArguments {
     /// The ids of the options.
     pub(super) const IDS: [&str; 4] = ["args", "param", "params", "env_file"];
 
@@ -58,7 +58,7 @@ impl Given {
             spec.params = parameters_of(file)?;
         }
         let given = self.param.iter().cloned();
-        spec.params.extend(given.map(|GivenParameter { name, value, .. }| (name, value)));
+        spec.params.extend(given.map(|ParameterArgument { name, value, .. }| (name, value)));
         for file in &self.env_file {
             let text = read_bounded(file, FILE_SIZE_MAX)?;
             let variables = env_file::parse(&text)
@@ -90,7 +90,7 @@ fn parameters_of(file: &Path) -> Result<Params, Error> {
 }
 
 /// Reads NAME=TEXT, or NAME:=JSON.
-fn parameter(text: &str) -> Result<GivenParameter, String> {
+fn parameter(text: &str) -> Result<ParameterArgument, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("expected NAME=TEXT or NAME:=JSON".to_owned());
     };
@@ -106,7 +106,7 @@ fn parameter(text: &str) -> Result<GivenParameter, String> {
     if name.is_empty() {
         return Err("the name of the parameter is missing".to_owned());
     }
-    Ok(GivenParameter { name: name.to_owned(), value, is_word })
+    Ok(ParameterArgument { name: name.to_owned(), value, is_word })
 }
 
 #[cfg(test)]

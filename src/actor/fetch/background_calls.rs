@@ -1,4 +1,4 @@
-//! Errands: small calls to Redis, done one after the other, each until it succeeds.
+//! BackgroundCalls: small calls to Redis, done one after the other, each until it succeeds.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::jobs::given_back;
-use super::keeping::Keeping;
 use super::pending::Pending;
+use super::script_requests::ScriptRequest;
 use crate::actor::boot::Boot;
 use crate::actor::running_job::RunningJob;
 use crate::proto::job::JobId;
 use crate::store::{
-    AdoptionRules, AfterAdoption, GivenBack, LogEntry, RefusedLines, StopOutcome, StoreError,
+    AdoptionRules, AfterAdoption, LogEntry, RefusedLines, ReturnedAttempt, StopOutcome, StoreError,
     Waker, Woken,
 };
 
-/// The maximum number of errands that may wait. More come only from a flood of control messages, which then
+/// The maximum number of background calls that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
 const WAITING_MAX: usize = 1000;
 
 /// A small call to Redis. It is idempotent.
 #[derive(Debug, Clone)]
-pub(super) enum Errand {
+pub(super) enum BackgroundCall {
     /// Pass on a stop for a job that does not run here.
     PassOnStop(JobId),
     /// Answer a ping into this list.
@@ -34,14 +34,14 @@ pub(super) enum Errand {
     /// Write the last lines of a job's log before it is given back.
     WriteLog(JobId, Vec<LogEntry>),
     /// Do what a running script asks for.
-    Keep(Arc<Keeping>),
+    Keep(Arc<ScriptRequest>),
     /// Give jobs back to their queues.
-    GiveBack(Vec<GivenBack>),
+    GiveBack(Vec<ReturnedAttempt>),
     /// Wake the blocking wait.
     Wake(Waker),
 }
 
-/// The result of an errand.
+/// The result of a background call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Done {
     /// Nothing follows.
@@ -54,38 +54,38 @@ pub(super) enum Done {
         actor: usize,
         /// Its queues may have jobs now.
         has_work: bool,
-        /// An old worker may be about to start some: look again after a moment.
+        /// An old worker may be about to start some: look again later.
         look_later: bool,
     },
 }
 
-/// An errand and its result.
-pub(super) type ErrandEnd = (Errand, Result<Done, StoreError>);
+/// A background call and its result.
+pub(super) type CallResult = (BackgroundCall, Result<Done, StoreError>);
 
-/// The errands that wait, and the one under way.
+/// The background calls that wait, and the one under way.
 #[derive(Default)]
-pub(super) struct Errands {
-    waiting: VecDeque<Errand>,
+pub(super) struct BackgroundCalls {
+    waiting: VecDeque<BackgroundCall>,
     /// True if the one under way gives jobs back.
     is_giving_back: bool,
-    under_way: Pending<ErrandEnd>,
+    under_way: Pending<CallResult>,
 }
 
-impl Errands {
-    /// Queues an errand.
-    pub(super) fn push(&mut self, errand: Errand) {
-        self.waiting.push_back(errand);
+impl BackgroundCalls {
+    /// Queues a background call.
+    pub(super) fn push(&mut self, call: BackgroundCall) {
+        self.waiting.push_back(call);
     }
 
-    /// Queues an errand before the others.
-    pub(super) fn push_first(&mut self, errand: Errand) {
-        self.waiting.push_front(errand);
+    /// Queues a background call before the others.
+    pub(super) fn push_first(&mut self, call: BackgroundCall) {
+        self.waiting.push_front(call);
     }
 
-    /// Queues an errand that gives jobs back, if there are any.
-    pub(super) fn give_back(&mut self, jobs: Vec<GivenBack>) {
+    /// Queues a background call that gives jobs back, if there are any.
+    pub(super) fn give_back(&mut self, jobs: Vec<ReturnedAttempt>) {
         if !jobs.is_empty() {
-            self.push(Errand::GiveBack(jobs));
+            self.push(BackgroundCall::GiveBack(jobs));
         }
     }
 
@@ -93,27 +93,28 @@ impl Errands {
     pub(super) fn give_back_ended(&mut self, run: &RunningJob) {
         let lines = run.log.take_rest();
         if !lines.is_empty() {
-            self.push(Errand::WriteLog(run.job.id.clone(), lines));
+            self.push(BackgroundCall::WriteLog(run.job.id.clone(), lines));
         }
-        self.push(Errand::GiveBack(vec![given_back(run, true)]));
+        self.push(BackgroundCall::GiveBack(vec![given_back(run, true)]));
     }
 
-    /// Queues errands that do what running scripts ask for.
-    pub(super) fn keep(&mut self, asked: Vec<Keeping>) {
-        self.waiting.extend(asked.into_iter().map(|work| Errand::Keep(Arc::new(work))));
+    /// Queues background calls that do what running scripts ask for.
+    pub(super) fn keep(&mut self, asked: Vec<ScriptRequest>) {
+        self.waiting.extend(asked.into_iter().map(|work| BackgroundCall::Keep(Arc::new(work))));
     }
 
     /// Returns whether jobs are being given back: a claim could take later jobs of a queue first.
     pub(super) fn gives_back(&self) -> bool {
         self.is_giving_back
-            || self.waiting.iter().any(|errand| matches!(errand, Errand::GiveBack(_)))
+            || self.waiting.iter().any(|call| matches!(call, BackgroundCall::GiveBack(_)))
     }
 
-    /// Queues an errand that adopts entries of lists, unless one waits.
+    /// Queues a background call that adopts entries of lists, unless one waits.
     pub(super) fn adopt(&mut self, actor: usize, lists: Vec<String>) {
-        let is_one = |errand: &Errand| matches!(errand, Errand::Adopt(of, _) if *of == actor);
+        let is_one =
+            |call: &BackgroundCall| matches!(call, BackgroundCall::Adopt(of, _) if *of == actor);
         if !lists.is_empty() && !self.waiting.iter().any(is_one) {
-            self.push(Errand::Adopt(actor, lists));
+            self.push(BackgroundCall::Adopt(actor, lists));
         }
     }
 
@@ -129,33 +130,34 @@ impl Errands {
 
     /// Starts the next one, unless one is under way.
     pub(super) fn begin(&mut self, boot: &Arc<Boot>, is_flushing: bool) {
-        let follows = matches!(self.waiting.front(), Some(Errand::WriteLog(..))) && is_flushing;
+        let follows =
+            matches!(self.waiting.front(), Some(BackgroundCall::WriteLog(..))) && is_flushing;
         if !follows
             && !self.under_way.is_active()
-            && let Some(errand) = self.waiting.pop_front()
+            && let Some(call) = self.waiting.pop_front()
         {
-            self.is_giving_back = matches!(errand, Errand::GiveBack(_));
+            self.is_giving_back = matches!(call, BackgroundCall::GiveBack(_));
             let boot = Arc::clone(boot);
             self.under_way.start(async move {
-                let done = run(&errand, &boot).await;
-                (errand, done)
+                let done = run(&call, &boot).await;
+                (call, done)
             });
         }
     }
 
     /// Waits for the end of the one under way.
-    pub(super) async fn next(&mut self) -> ErrandEnd {
+    pub(super) async fn next(&mut self) -> CallResult {
         self.under_way.next().await
     }
 
-    /// Takes the end of an errand: queues it again if Redis was away. Returns what follows.
-    pub(super) fn done(&mut self, (errand, done): ErrandEnd) -> Result<Done, StoreError> {
+    /// Takes the end of a background call: queues it again if Redis was away. Returns what follows.
+    pub(super) fn done(&mut self, (call, done): CallResult) -> Result<Done, StoreError> {
         self.is_giving_back = false;
         match done {
             Ok(done) => Ok(done),
             Err(error) => {
-                if error.is_outage() && !matches!(errand, Errand::Wake(_)) {
-                    self.waiting.push_front(errand);
+                if error.is_outage() && !matches!(call, BackgroundCall::Wake(_)) {
+                    self.waiting.push_front(call);
                 }
                 Err(error)
             }
@@ -163,35 +165,35 @@ impl Errands {
     }
 }
 
-async fn run(errand: &Errand, boot: &Boot) -> Result<Done, StoreError> {
+async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
     let store = &boot.store;
-    match errand {
-        Errand::PassOnStop(id) => {
+    match call {
+        BackgroundCall::PassOnStop(id) => {
             let asked = store.stop(id, boot.settings().job.kept(), Some(&boot.id)).await?;
             if asked == StopOutcome::Own {
                 return Ok(Done::StopIsOwn(id.clone()));
             }
             info!(job_id = %id, outcome = ?asked, "passed on the stop of job {id}");
         }
-        Errand::Pong(reply_to) => {
+        BackgroundCall::Pong(reply_to) => {
             if !store.pong(reply_to, "pong").await? {
                 warn!(reply_to = %reply_to, "dropped a ping: its reply list is not one of Hero's");
             }
         }
-        Errand::PassOn(woken) => store.pass_on(woken).await?,
-        Errand::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
-        Errand::WriteLog(id, lines) => {
+        BackgroundCall::PassOn(woken) => store.pass_on(woken).await?,
+        BackgroundCall::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
+        BackgroundCall::WriteLog(id, lines) => {
             let entries = lines.iter().map(|line| (id, line));
             for RefusedLines { reason, .. } in boot.append_logs(entries).await? {
                 warn!(job_id = %id, "redis refuses the last lines of job {id}, which are dropped: {reason}");
             }
         }
-        Errand::Keep(keeping) => keeping.keep(boot).await?,
-        Errand::GiveBack(jobs) => {
+        BackgroundCall::Keep(keeping) => keeping.keep(boot).await?,
+        BackgroundCall::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, boot.settings().job.kept(), jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
         }
-        Errand::Wake(waker) => store.wake(waker).await?,
+        BackgroundCall::Wake(waker) => store.wake(waker).await?,
     }
     Ok(Done::Finished)
 }
@@ -220,13 +222,13 @@ mod tests {
 
     #[test]
     fn errand_is_queued_again_before_the_others_while_redis_is_away() {
-        let mut errands = Errands::default();
-        errands.push(Errand::Pong("second".to_owned()));
-        assert!(errands.done((Errand::Pong("first".to_owned()), Err(away()))).is_err());
-        let first = errands.waiting.pop_front();
-        assert!(matches!(first, Some(Errand::Pong(list)) if list == "first"));
+        let mut calls = BackgroundCalls::default();
+        calls.push(BackgroundCall::Pong("second".to_owned()));
+        assert!(calls.done((BackgroundCall::Pong("first".to_owned()), Err(away()))).is_err());
+        let first = calls.waiting.pop_front();
+        assert!(matches!(first, Some(BackgroundCall::Pong(list)) if list == "first"));
         // A wake-up is of no use later.
-        assert!(errands.done((Errand::Wake(Waker::default()), Err(away()))).is_err());
-        assert_eq!(errands.waiting.len(), 1);
+        assert!(calls.done((BackgroundCall::Wake(Waker::default()), Err(away()))).is_err());
+        assert_eq!(calls.waiting.len(), 1);
     }
 }

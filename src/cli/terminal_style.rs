@@ -1,4 +1,4 @@
-//! The look of standard output: its width and its colours, if it is a terminal.
+//! The style of standard output: its width and colours, if it is a terminal.
 
 use std::io::{self, IsTerminal};
 
@@ -44,7 +44,7 @@ fn variable(name: &str) -> String {
 /// Returns the width of a help: of the terminal, or what `COLUMNS` says, else 100 columns for a file or a pipe.
 pub(super) fn help_columns() -> usize {
     const COLUMNS_OF_FILE: usize = 100;
-    let columns = OutputLook::of_output(ColorChoice::Never).columns;
+    let columns = TerminalStyle::of_output(ColorChoice::Never).columns;
     columns.or_else(set_columns).unwrap_or(COLUMNS_OF_FILE).max(COLUMNS_MIN)
 }
 
@@ -53,15 +53,15 @@ fn set_columns() -> Option<usize> {
     variable("COLUMNS").parse().ok().filter(|columns| *columns > 0)
 }
 
-/// The abilities of standard output.
+/// The width and colours of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OutputLook {
+pub(super) struct TerminalStyle {
     /// The width of the terminal; `None` for files and pipes, which get everything in full.
     pub(super) columns: Option<usize>,
     pub(super) colour: bool,
 }
 
-impl OutputLook {
+impl TerminalStyle {
     /// For a file or a pipe.
     pub(super) const PLAIN: Self = Self { columns: None, colour: false };
 
@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn state_has_the_colour_of_its_meaning() {
-        let look = OutputLook { columns: None, colour: true };
+        let look = TerminalStyle { columns: None, colour: true };
         assert_eq!(look.state("error", "error"), "\u{1b}[31merror\u{1b}[0m");
         assert_eq!(look.state("finished", "fin…"), "\u{1b}[32mfin…\u{1b}[0m");
         assert_eq!(look.state("draining, holding: load", "d…"), "\u{1b}[33md…\u{1b}[0m");
         assert_eq!(look.state("open", "open"), "open");
-        assert_eq!(OutputLook::PLAIN.state("error", "error"), "error");
+        assert_eq!(TerminalStyle::PLAIN.state("error", "error"), "error");
     }
 }

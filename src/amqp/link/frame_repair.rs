@@ -1,4 +1,4 @@
-//! Mends frames of RabbitMQ that the client library would end the connection for: RabbitMQ passes on
+//! Repairs frames of RabbitMQ that the client library would end the connection for: RabbitMQ passes on
 //! short strings that are not UTF-8, and header tables that nobody can read, as their publishers sent
 //! them. One such message would come back at each new connection, for ever.
 //!
@@ -79,16 +79,16 @@ const PROPERTIES: [Property; 14] = {
     ]
 };
 
-/// Mends a stream of frames.
+/// Repairs a stream of frames.
 #[derive(Debug, Default)]
-pub(super) struct FrameMender {
+pub(super) struct FrameRepair {
     /// The beginning of a frame whose end has not come.
     pending: Vec<u8>,
     /// The bytes of a frame that still pass as they are.
     passing: usize,
 }
 
-impl FrameMender {
+impl FrameRepair {
     /// Takes bytes of RabbitMQ, and adds those that the library may see to `ready`.
     pub(super) fn take(&mut self, mut bytes: &[u8], ready: &mut Vec<u8>) {
         while !bytes.is_empty() {
@@ -274,7 +274,7 @@ mod tests {
 
     /// Takes bytes in portions of this size.
     fn mended(bytes: &[u8], portion: usize) -> Vec<u8> {
-        let (mut mender, mut ready) = (FrameMender::default(), Vec::new());
+        let (mut mender, mut ready) = (FrameRepair::default(), Vec::new());
         bytes.chunks(portion).for_each(|portion| mender.take(portion, &mut ready));
         assert!(mender.rest().is_empty(), "each frame has its end");
         ready

@@ -1,4 +1,4 @@
-//! The errand that does what a running script asks for.
+//! The background call that does what a running script asks for.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::proto::job::{AskedOutput, JobId, SessionAnswer};
 use crate::store::{NextCall, StoreError};
 
 /// Work on its way to Redis.
-pub(super) struct Keeping {
+pub(super) struct ScriptRequest {
     /// The attempt whose script asks for it.
     pub(super) run: Arc<RunningJob>,
     /// The work.
     pub(super) work: AskedWork,
 }
 
-impl fmt::Debug for Keeping {
+impl fmt::Debug for ScriptRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Keeping").field(&self.run.job.id).finish()
+        f.debug_tuple("ScriptRequest").field(&self.run.job.id).finish()
     }
 }
 
-impl Keeping {
+impl ScriptRequest {
     /// Does the work, and answers its script.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Where a job belongs, and whether the bounds of a caller admit it.
+//! The ownership of a job: its type, group, context and caller, and whether the bounds of a caller admit it.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::proto::job::Job;
 use crate::proto::target::{Group, ScriptType};
 use crate::store::JobSummary;
 
-/// Where a job belongs, as far as bounds look at it.
-pub(crate) struct Belongs<'a> {
+/// The ownership of a job, as far as bounds limit it.
+pub(crate) struct JobOwnership<'a> {
     pub(super) script_type: Option<&'a str>,
     group: Option<&'a str>,
     caller: &'a str,
@@ -23,7 +23,7 @@ pub(super) struct Outside<'a> {
     pub(super) allowed: &'a BTreeSet<String>,
 }
 
-impl<'a> Belongs<'a> {
+impl<'a> JobOwnership<'a> {
     pub(super) fn of(job: &'a Job) -> Self {
         let default = job.spec.instance.map(|_| "default");
         Self {
@@ -85,7 +85,7 @@ impl Caller {
         group: Option<&'a str>,
     ) -> Option<Outside<'a>> {
         let script_type = Some(script_type);
-        let belongs = Belongs { script_type, group, caller: &self.name, context: "" };
+        let belongs = JobOwnership { script_type, group, caller: &self.name, context: "" };
         belongs.outside(self).filter(|outside| outside.bound != "contexts")
     }
 
