@@ -1,7 +1,7 @@
-//! The attempts of a job.
+//! What a job document has beside the fields of the hash: attempts, dependents, and the place in the queue.
 
 use super::{Client, ClientError};
-use crate::proto::job::{Job, JobAttempt, JobId};
+use crate::proto::job::{Job, JobAttempt, JobId, QUEUE_PLACE};
 
 impl Client {
     /// Returns the latest attempts of a job, the running one included, the oldest first.
@@ -20,8 +20,19 @@ impl Client {
         Ok(all)
     }
 
+    /// Adds the place of a waiting job in its queue, on its shard.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn add_queue_place(&self, job: &mut Job) -> Result<(), ClientError> {
+        if let Some(place) = self.of(&job.id)?.queue_place(job).await? {
+            job.extra.insert(QUEUE_PLACE.to_owned(), place.to_string());
+        }
+        Ok(())
+    }
+
     /// Reads a job as one JSON object, its members named as the fields of the hash, with all its dependents
-    /// and attempts.
+    /// and attempts, and its place in the queue.
     ///
     /// # Errors
     /// As [`Client::get_job`].
@@ -29,6 +40,7 @@ impl Client {
         let mut job = self.get_job(id).await?;
         job.dependents = self.dependents(&job).await?;
         job.attempts = self.attempts(&job).await?;
+        self.add_queue_place(&mut job).await?;
         Ok(job.to_json())
     }
 }

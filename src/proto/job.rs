@@ -1,9 +1,11 @@
 //! A job: its ids, its states, its settings, and its hash in Redis.
 
+mod arguments;
 mod asked_bounds;
 mod asked_output;
 mod attempts;
 mod bounds;
+mod checkpoint;
 mod child;
 mod content_hash;
 mod content_key;
@@ -14,11 +16,9 @@ mod exit_codes;
 mod fields;
 mod files;
 mod foreign_spelling;
-mod arguments;
 mod hash;
 mod id;
 mod json;
-mod checkpoint;
 mod last_attempt;
 mod notify_names;
 mod output;
@@ -44,10 +44,12 @@ mod uniqueness;
 mod value;
 mod wait;
 
+pub use arguments::Params;
 pub use asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 pub use asked_output::{ASKED_OUTPUT_BYTES_MAX, AskedOutput, FoundOutput};
 pub use attempts::{AttemptOutcome, JobAttempt};
 pub use bounds::{InvalidJob, JobBounds, Retention};
+pub use checkpoint::{Checkpoint, STATE_BYTES_MAX};
 pub use child::{
     CHILDREN_BYTES_MAX, CHILDREN_PER_REQUEST_MAX, ChildName, GENERATIONS_MAX, NewChildren,
     SubmitRule, child_id, is_id_of_child, shown_place,
@@ -56,15 +58,13 @@ pub use content_hash::ContentHash;
 pub use corrections::Corrections;
 pub use end::JobEnd;
 pub use exit_codes::ExitCodes;
-pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField};
+pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField, QUEUE_PLACE};
 pub use files::{
     Artifact, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
     STDIN, file_names,
 };
-pub use arguments::Params;
 pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
-pub use checkpoint::{Checkpoint, STATE_BYTES_MAX};
 pub use notify_names::{NotifyName, notify_names};
 pub use output::JobOutput;
 pub use output_overflow::OutputOverflow;

@@ -1,6 +1,8 @@
 //! Commands for queues: pause, resume, purge.
 
-use crate::support::{Hero, Redis, keys};
+use serde_json::{Value, json};
+
+use crate::support::{Hero, Redis, Served, keys};
 
 use super::{field, until};
 
@@ -107,4 +109,36 @@ fn purge_ends_waiting_jobs_and_prints_their_number() {
         .code(0)
         .stdout("{\"purged\":1}\n");
     hero.run(&["queue", "purge", "osis"]).code(65).says("type:T");
+}
+
+#[test]
+fn waiting_job_shows_its_place_in_the_queue_until_a_limit_holds_it_or_it_starts() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    for (id, priority) in [("a", "1"), ("b", "1"), ("c", "1"), ("u", "0"), ("z", "2")] {
+        site.hero
+            .run(&["submit", "-t", "osis", "--id", id, "--priority", priority, "-e", "1"])
+            .code(0);
+    }
+    let place = |id: &str| site.call("job.get", &json!({ "id": id }))["queue_place"].clone();
+    let shown = |id: &str| {
+        let text = site.hero.run(&["job", "show", id]).code(0).stdout;
+        let line = text.lines().find_map(|line| line.strip_prefix("queue_place"));
+        line.map(|line| line.trim().to_owned())
+    };
+    for (id, expected) in [
+        ("a", "1 of 3 in type:osis, behind 1 more urgent"),
+        ("c", "3 of 3 in type:osis, behind 1 more urgent"),
+        ("u", "1 of 1 in type:osis:prio:0"),
+        ("z", "1 of 1 in type:osis:prio:2, behind 4 more urgent"),
+    ] {
+        assert_eq!(place(id), expected, "{id}");
+        assert_eq!(shown(id).as_deref(), Some(expected), "{id}");
+    }
+    site.hero.run(&["job", "stop", "a"]).code(0);
+    assert_eq!((place("a"), shown("a")), (Value::Null, None));
+    assert_eq!(place("c"), "2 of 2 in type:osis, behind 1 more urgent");
+    let _osis = site.hero.actor("osis-default-1").start();
+    until(&redis, "c", "finished");
+    assert_eq!(place("c"), Value::Null);
 }

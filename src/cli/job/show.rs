@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::list::attempt as took;
 use crate::cli::exec::report_blocker;
-use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::table::{TextTable, first_line, grouped};
+use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
 use crate::client::{Branch, Client, TreeDirection};
@@ -32,7 +32,8 @@ pub(in crate::cli) async fn run(
     if global.json {
         return output::json(&client.job_document(id).await?);
     }
-    let job = client.get_job(id).await?;
+    let mut job = client.get_job(id).await?;
+    client.add_queue_place(&mut job).await?;
     let attempts = client.attempts(&job).await?;
     let mut trees = Vec::new();
     for (title, way) in WAYS {

@@ -5,6 +5,9 @@ use super::files::{FILES_NOT_KEPT, INPUT_FILES, OUTPUT_FILES};
 use super::hash::OUTPUT;
 use super::value::FieldKind;
 
+/// The place of a waiting job in its queue. Readers add it: no hash has it.
+pub const QUEUE_PLACE: &str = "queue_place";
+
 /// The part of a job's picture that shows a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldGroup {
@@ -277,6 +280,8 @@ pub static JOB_FIELDS: &[JobField] = &[
         .list("The names of the files that its script left"),
     row(FILES_NOT_KEPT, "Files not kept", Results)
         .text("The files that its script left and that are not kept, and why"),
+    row(QUEUE_PLACE, "Place in the queue", State)
+        .text("The place in its queue while it waits there, such as 12 of 340 in type:bash, behind 3 more urgent"),
     row("attempts", "Attempts", State),
     row("prerequisites", "Waits for", Relations),
     row("after_any", "Waits for the end of", Relations),
@@ -289,7 +294,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("output_encoding", "Encoding of the output", Texts)
         .text("base64, if the output is not UTF-8 and is given as Base64"),
     row(OUTPUT, "Output", Texts).text("The output, once it finished"),
-    row("checkpoint", "State for the next attempt", Texts),
+    row("kept_state", "State for the next attempt", Texts),
     row("event", "Event", Texts),
     row("told_events", "Events not read", Texts),
     row("session_call", "Call", Texts),
