@@ -13,7 +13,7 @@ const TYPE: &str = "bash";
 /// Makes the arguments of a job its script: a command whose words reach it as they were given.
 ///
 /// # Errors
-/// [`Exit::Usage`] if there is none, or the named type is not run by a shell; [`Exit::Data`] if the type is not
+/// [`Exit::Usage`] if there is none, if it is a quoted line of shell, or if the named type is not run by a shell; [`Exit::Data`] if the type is not
 /// configured.
 pub(super) fn fill(spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
     let usage = |message: String| Error::new(Exit::Usage, message);
@@ -22,6 +22,13 @@ pub(super) fn fill(spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
         let message = "nothing to run: name a file, -e CODE, --uses NAME, or a command after --";
         return Err(usage(message.to_owned()));
     };
+    if words.len() == 1 && program.contains(char::is_whitespace) {
+        return Err(usage(format!(
+            "the command after -- is one quoted word, {0}: for a line of shell, use -e {0}; for a command, leave the \
+             quotes away",
+            quoted(&words)
+        )));
+    }
     let script_type: ScriptType = match spec.script_type.take() {
         Some(named) => named,
         None => super::input::parsed(TYPE)?,
@@ -87,7 +94,9 @@ mod tests {
 
     #[test]
     fn command_needs_a_word_and_a_shell() {
-        for (script_type, words) in [(None, &[][..]), (None, &[""]), (Some("python"), &["ls"])] {
+        for (script_type, words) in
+            [(None, &[][..]), (None, &[""]), (None, &["ls | wc"]), (Some("python"), &["ls"])]
+        {
             let error = filled(script_type, words).expect_err("no command");
             assert_eq!(error.exit, Exit::Usage, "{error}");
         }
