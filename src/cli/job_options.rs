@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::script_arguments::ScriptArguments;
-use super::script_files::InputFiles;
 use super::input::bad;
 use super::plain_command;
 use super::script::ScriptSource;
+use super::script_arguments::ScriptArguments;
 use super::script_doc;
+use super::script_files::InputFiles;
 use super::sections::{self, WHAT, WHEN, section};
 use super::time::local_zone;
 use crate::client::{Client, ClientError, set_delay};
@@ -120,6 +120,21 @@ impl JobOptions {
         Self { source: ScriptSource::of(None, None), further }
     }
 
+    /// The arguments of the script or command.
+    pub(super) fn args(&self) -> &[String] {
+        self.further.given.args()
+    }
+
+    /// Returns true for a command in place of a script.
+    pub(super) fn is_plain_command(&self) -> bool {
+        self.source.is_absent()
+    }
+
+    /// Delays a job by the given time.
+    pub(super) fn delay(&self, job: &mut Job) -> Result<(), Error> {
+        self.further.delay.apply(job)
+    }
+
     /// Returns true if the script is to be checked first.
     pub(super) fn is_check(&self) -> bool {
         self.further.check
@@ -175,7 +190,7 @@ impl JobOptions {
     }
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
-        if self.source.is_absent() {
+        if self.is_plain_command() {
             plain_command::fill(spec, config)?;
         } else {
             self.source.fill(spec, config)?;

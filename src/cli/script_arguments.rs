@@ -46,6 +46,11 @@ impl ScriptArguments {
     /// The ids of the options.
     pub(super) const IDS: [&str; 4] = ["args", "param", "params", "env_file"];
 
+    /// The arguments.
+    pub(super) fn args(&self) -> &[String] {
+        &self.args
+    }
+
     /// Returns the names of the parameters that were given as NAME=TEXT.
     pub(super) fn words(&self) -> Vec<String> {
         self.param.iter().filter(|of| of.is_word).map(|of| of.name.clone()).collect()

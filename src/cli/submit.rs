@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_line;
+mod each;
 #[cfg(test)]
 mod entrances;
 mod graph;
@@ -9,7 +10,7 @@ mod graph;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::json;
 
 use super::input::bad;
@@ -28,15 +29,22 @@ use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
 use crate::store::Blocker;
 use batch::PrintedIds;
+use each::JobPerLine;
+
+/// What the jobs of `--each` do not have.
+const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "unique_key"];
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
 #[derive(Debug, Args)]
 #[command(
     override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
                             hero submit [OPTIONS] -- <COMMAND> [<ARG>...]\n       \
-                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>"
+                            hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>\n       \
+                            hero submit [OPTIONS] --each <FILE> <FILE|--eval <CODE>|-- <COMMAND>> [<ARG>...]"
 )]
 #[command(mut_group("ScriptSource", |group| group.required(false)))]
+#[command(group = ArgGroup::new("Lines").args(["batch", "each"]))]
+#[command(group = ArgGroup::new("Many").args(["graph", "batch", "each"]))]
 #[command(mut_arg("file", |file| {
     file.index(1).required_unless_present_any(["eval", "uses", "args", "graph", "batch"])
 }))]
@@ -52,6 +60,8 @@ use batch::PrintedIds;
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
+                        ls *.png | hero submit --each - -- convert {} -resize 50% small/{}\n  \
+                        hero submit --each hosts.txt --timeout 5m check.sh\n  \
                         hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
     "\n\n\
@@ -73,11 +83,15 @@ pub(super) struct Submit {
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]), help_heading = MANY)]
     batch: Option<PathBuf>,
+    /// Submit a job for each line of this file, which replaces {} in the arguments or comes after them, as one batch;
+    /// `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = EACH_TAKES_NO, help_heading = MANY)]
+    each: Option<PathBuf>,
     /// Print the ids of the jobs, one a line, instead of the id of the batch or graph; for a graph after their names
-    #[arg(long, conflicts_with_all = ["file", "eval", "check"])]
+    #[arg(long, requires = "Many", conflicts_with = "check")]
     ids: bool,
     /// Submit all jobs of the batch, or none if one is rejected
-    #[arg(long, requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
+    #[arg(long, requires = "Lines", help_heading = MANY)]
     all_or_none: bool,
     #[command(flatten)]
     callbacks: CallbackFiles,
@@ -105,13 +119,13 @@ fn batch_members() -> String {
 #[expect(clippy::struct_field_names, reason = "the names of the options")]
 struct CallbackFiles {
     /// Run this script once all jobs of the batch have finished
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
+    #[arg(long, value_name = "FILE", requires = "Lines", help_heading = MANY)]
     on_success: Option<PathBuf>,
     /// Run this script once all jobs of the batch have ended, if not all finished
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
+    #[arg(long, value_name = "FILE", requires = "Lines", help_heading = MANY)]
     on_failure: Option<PathBuf>,
     /// Run this script once all jobs of the batch have ended
-    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["file", "eval", "graph"], help_heading = MANY)]
+    #[arg(long, value_name = "FILE", requires = "Lines", help_heading = MANY)]
     on_end: Option<PathBuf>,
 }
 
@@ -135,7 +149,7 @@ impl Submit {
         let config = global.config()?;
         if let Some(file) = &self.graph {
             self.submit_graph(file, global).await?;
-        } else if let Some(file) = &self.batch {
+        } else if let Some(file) = self.batch.as_ref().or(self.each.as_ref()) {
             let client = self.signing.client(global.client()?)?;
             let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
             for note in job_notes::unknown_notifications(&notify, config) {
@@ -150,7 +164,10 @@ impl Submit {
             };
             let span = SubmitSpan::begin(config, trace_of_environment());
             let (id, all) = (new.id.clone(), self.all_or_none);
-            batch::run(&client, config, file, new, all, (printed, span.place)).await?;
+            let each = self.each.as_ref().map(|_| JobPerLine::new(&self.options, config));
+            let each = each.transpose()?;
+            let lines = (file.as_path(), each.as_ref());
+            batch::run(&client, config, lines, new, all, (printed, span.place)).await?;
             span.end("batch", id.as_str()).await;
         } else {
             let client = self.signing.client(global.client()?)?;
@@ -286,6 +303,8 @@ mod tests {
             &["--graph", "g.toml", "--check"],
             &["--graph", "g.toml", "--ids"],
             &["--batch", "b", "--ids"],
+            &["--each", "-", "--all-or-none", "--ids", "--timeout", "1m", "--", "gzip", "-k"],
+            &["--each", "lines", "--on-end", "e.py", "resize.sh", "--", "{}"],
             &["-e", "1", "-t", "osis"],
             &["--timeout", "1m", "--", "rsync", "-a"],
         ] {

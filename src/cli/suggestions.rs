@@ -9,7 +9,7 @@ use super::Cli;
 use crate::proto::text::nearest;
 
 /// Words that other programs have, by the command before them, with the commands of Hero.
-const MEANT: [(&str, &[&str], &[&str]); 27] = [
+const MEANT: [(&str, &[&str], &[&str]); 28] = [
     ("", &["ps", "jobs"], &["status", "top", "job list"]),
     ("", &["queues"], &["queue list"]),
     ("", &["workers", "worker", "actors"], &["actor list"]),
@@ -22,6 +22,7 @@ const MEANT: [(&str, &[&str], &[&str]); 27] = [
     ("", &["purge"], &["queue purge"]),
     ("", &["schedule"], &["cron add", "submit"]),
     ("", &["start", "enqueue", "push", "add"], &["submit", "exec"]),
+    ("", &["xargs", "parallel", "foreach", "batch"], &["submit"]),
     ("", &["restart", "rerun"], &["job retry"]),
     ("", &["log", "tail"], &["job logs"]),
     ("job", &["cancel", "kill", "abort"], &["job stop"]),

@@ -34,6 +34,39 @@ fn batch_prints_one_id_per_line_in_order_and_names_each_rejected_line() {
 }
 
 #[test]
+fn each_line_of_a_file_makes_a_job_of_one_batch() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let lines = "one\n\ntwo three\n$(id); echo x\n";
+    let command =
+        ["submit", "--each", "-", "--id", "many", "--retries", "2", "--", "echo", "<{}>", "{}"];
+    hero.run_with_input(&command, lines).code(0).stdout("many\n").says("hero graph wait many");
+    hero.run(&["graph", "wait", "many"]).code(0);
+    let graph = hero.run(&["graph", "show", "many", "--json"]).code(0).stdout;
+    let graph: serde_json::Value = serde_json::from_str(&graph).expect("JSON");
+    let ids = graph["jobs"].as_array().expect("jobs").iter().map(|job| job["id"].clone());
+    let mut outputs: Vec<String> = ids
+        .map(|id| {
+            let key = keys::job(id.as_str().expect("an id"));
+            assert_eq!(redis.field(&key, "retries").as_deref(), Some("2"));
+            redis.field(&key, "output").expect("an output")
+        })
+        .collect();
+    outputs.sort();
+    assert_eq!(outputs, ["<$(id); echo x> $(id); echo x", "<one> one", "<two three> two three"]);
+    // A script gets the line as its argument.
+    let script =
+        ["submit", "--each", "-", "--all-or-none", "--ids", "-t", "bash", "-e", "echo +$1"];
+    let done = hero.run_with_input(&script, "a b\n").code(0);
+    hero.run(&["job", "wait", done.stdout.trim()]).code(0).stdout("+a b\n");
+    hero.run_with_input(&["submit", "--each", "-", "--", "ls"], "").code(65).says("- has no job");
+    hero.run_with_input(&["submit", "--each", "-", "--", "{}"], "ls\nls -la\n")
+        .code(65)
+        .says("hero: -:2: invalid job: the line: the command after -- is one quoted word");
+}
+
+#[test]
 fn batch_without_a_job_is_rejected_and_stores_nothing() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

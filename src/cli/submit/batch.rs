@@ -1,4 +1,4 @@
-//! `hero submit --batch`: one job per line, as JSON.
+//! `hero submit --batch` and `--each`: one job per line.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::batch_line::{self, LineFiles};
+use super::each::JobPerLine;
 use crate::cli::script_files::{folder_of, read_files};
 use crate::cli::{input, output};
 use crate::client::{Client, ClientError, NewBatch};
@@ -53,7 +54,7 @@ struct Tally {
 pub(super) async fn run(
     client: &Client,
     config: &Config,
-    path: &Path,
+    (path, each): (&Path, Option<&JobPerLine<'_>>),
     mut batch: NewBatch,
     all_or_none: bool,
     (printed, trace): (PrintedIds, Option<TraceParent>),
@@ -63,7 +64,7 @@ pub(super) async fn run(
     for job in batch.callbacks.values_mut() {
         job.spec.traceparent = trace;
     }
-    let mut lines = BatchLines { from, path, config, bytes_max, trace, number: 0 };
+    let mut lines = BatchLines { from, path, each, config, bytes_max, trace, number: 0 };
     let mut tally = Tally { printed, ..Tally::default() };
     if all_or_none {
         submit_atomic_batch(client, &mut batch, &mut lines, &mut tally).await?;
@@ -285,8 +286,7 @@ impl Tally {
         if self.refused.is_empty() {
             if self.accepted == 0 {
                 let path = path.display();
-                let message =
-                    format!("{path} has no job: a batch is a JSON object for each, a line each");
+                let message = format!("{path} has no job: each line makes one, JSON for --batch");
                 return Err(Error::new(Exit::Data, message));
             }
             return Ok(());
@@ -308,6 +308,8 @@ struct BatchLine {
 struct BatchLines<'a> {
     from: Box<dyn BufRead>,
     path: &'a Path,
+    /// What makes a job of a line that is none.
+    each: Option<&'a JobPerLine<'a>>,
     config: &'a Config,
     bytes_max: u64,
     /// The trace of the jobs that are in no other.
@@ -340,12 +342,14 @@ impl BatchLines<'_> {
             if !text.is_empty() {
                 let check =
                     |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
-                let read =
-                    batch_line::read(text, self.path, self.config).and_then(|(mut job, files)| {
-                        job.spec.traceparent = job.spec.traceparent.or(self.trace);
-                        check(&job).map(|()| BatchLine { number: self.number, job, files })
-                    });
-                return Ok(Some(read));
+                let read = match self.each {
+                    Some(each) => each.job(text).map(|job| (job, LineFiles::default())),
+                    None => batch_line::read(text, self.path, self.config),
+                };
+                return Ok(Some(read.and_then(|(mut job, files)| {
+                    job.spec.traceparent = job.spec.traceparent.or(self.trace);
+                    check(&job).map(|()| BatchLine { number: self.number, job, files })
+                })));
             }
         }
     }

@@ -1,0 +1,71 @@
+//! `hero submit --each`: a job for each line of a file, as `xargs` and `parallel` run a command for each.
+
+use crate::cli::job_options::JobOptions;
+use crate::cli::plain_command;
+use crate::config::Config;
+use crate::error::Error;
+use crate::proto::job::{InvalidJob, Job, JobSpec};
+
+/// The part of an argument that a line replaces.
+const PLACE: &str = "{}";
+
+/// The options of the jobs of all lines.
+pub(super) struct JobPerLine<'a> {
+    options: &'a JobOptions,
+    config: &'a Config,
+    /// The job of the options, whose arguments no line has filled.
+    spec: JobSpec,
+}
+
+impl<'a> JobPerLine<'a> {
+    /// Reads the script and the settings once. Id and notifications are those of the batch.
+    ///
+    /// # Errors
+    /// As [`JobOptions::job`].
+    pub(super) fn new(options: &'a JobOptions, config: &'a Config) -> Result<Self, Error> {
+        let spec = JobSpec { id: None, notify: Vec::new(), ..options.job(config)?.spec };
+        Ok(Self { options, config, spec })
+    }
+
+    /// Returns the job of a line.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if the line is not UTF-8, or makes no job.
+    pub(super) fn job(&self, line: &[u8]) -> Result<Job, InvalidJob> {
+        let wrong = |reason: String| InvalidJob::new("the line:", reason);
+        let line = str::from_utf8(line).map_err(|error| wrong(error.to_string()))?;
+        let args = with_line(self.options.args(), line);
+        let mut spec = JobSpec { args, ..self.spec.clone() };
+        if self.options.is_plain_command() {
+            plain_command::fill(&mut spec, self.config).map_err(|error| wrong(error.message))?;
+        }
+        let mut job = Job::from(spec);
+        self.options.delay(&mut job).map_err(|error| wrong(error.message))?;
+        Ok(job)
+    }
+}
+
+/// Returns arguments with a line in place of each `{}`, or after them if none has one.
+fn with_line(args: &[String], line: &str) -> Vec<String> {
+    let mut filled: Vec<String> = args.iter().map(|arg| arg.replace(PLACE, line)).collect();
+    if !args.iter().any(|arg| arg.contains(PLACE)) {
+        filled.push(line.to_owned());
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_stands_in_place_of_braces_or_at_the_end() {
+        let filled = |args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            with_line(&args, "a b.png")
+        };
+        assert_eq!(filled(&["convert", "{}", "small/{}"]), ["convert", "a b.png", "small/a b.png"]);
+        assert_eq!(filled(&["gzip", "-k"]), ["gzip", "-k", "a b.png"]);
+        assert_eq!(filled(&[]), ["a b.png"]);
+    }
+}
