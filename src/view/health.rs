@@ -100,6 +100,7 @@ impl NamespaceHealth {
         daemons::periodic_jobs(moment, &mut found);
         daemons::holding(moment, &mut found);
         daemons::oom_kills(moment, &mut found);
+        daemons::folders_left(moment, &mut found);
         daemons::versions(moment, &mut found);
         jobs::dead_letters(moment, &mut found);
         let mut problems = found.0;
