@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::log_file::LogFolder;
 use super::secret_store::SecretStore;
 use super::settings::ActorSettings;
 use super::signatures::SignatureCheck;
@@ -53,7 +54,11 @@ fn spec(settings: &ActorSettings, actor: usize) -> io::Result<ThreadSpec> {
     Ok(ThreadSpec {
         tasks: settings.tasks(actor),
         engine: Arc::clone(settings.engines.get(&id.script_type).ok_or_else(missing)?),
-        log_dir: settings.job.log_dir.clone(),
+        logs: LogFolder {
+            path: settings.job.log_dir.clone(),
+            file_size_max: settings.job.log_file_size_max,
+            files_max: settings.job.log_files_max,
+        },
         secrets: SecretStore::new(&settings.secrets, id),
         signatures: SignatureCheck::new(settings, id),
     })

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 use super::actor_error::ActorError;
 use super::boot::Boot;
 use super::machine;
+use crate::engine::process::folders_left;
 use crate::proto::job::BootId;
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::target::ActorId;
@@ -160,6 +161,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     holding: boot.health.overload(),
                     oom_kills: machine::oom_kills(),
                     after_oom_kill: boot.process.after_oom_kill.get().cloned(),
+                    folders_left: folders_left(),
                 },
             }
         })

@@ -1,6 +1,7 @@
 //! Opens the log file that a job names, inside the log folder and nowhere else.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -14,27 +15,87 @@ use crate::proto::job::InvalidJob;
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o640);
 const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o750);
 
-/// Opens the log file that a job names, for appending. `log_path` is relative to `folder`, or
+/// Why a job has no log file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoLogFile {
+    /// The job must not have it.
+    #[error(transparent)]
+    Invalid(InvalidJob),
+    /// The job can run without.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// The folder of log files, and its bounds.
+#[derive(Debug, Clone)]
+pub(super) struct LogFolder {
+    pub(super) path: PathBuf,
+    /// A file of this size, in bytes, gets no further lines.
+    pub(super) file_size_max: u64,
+    /// The most files and folders in it.
+    pub(super) files_max: u64,
+}
+
+impl LogFolder {
+    /// Refuses a new file if there are too many.
+    fn has_room_for(&self, inside: &Path) -> Result<(), NoLogFile> {
+        let most = self.files_max;
+        if self.path.join(inside).symlink_metadata().is_ok() || entries(&self.path, most) < most {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} has {most} files and folders, as many as job.log_files_max allows",
+            self.path.display()
+        );
+        Err(NoLogFile::Unavailable(reason))
+    }
+}
+
+/// Counts the files and folders below a folder, up to a number. No link is followed.
+fn entries(folder: &Path, most: u64) -> u64 {
+    let (mut folders, mut number) = (vec![folder.to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            number += 1;
+            if number >= most {
+                return number;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            }
+        }
+    }
+    number
+}
+
+/// Opens the log file that a job names, for appending. `log_path` is relative to the folder, or
 /// absolute and inside it; missing folders below it are created.
 ///
 /// # Errors
-/// [`InvalidJob`] names `log_path` if it leads out of the folder, by `..` or by a link, is no
-/// regular file, or cannot be opened.
-pub(super) fn open_in(folder: &Path, log_path: &str) -> Result<File, InvalidJob> {
-    let refused = |reason: String| InvalidJob::new("log_path", reason);
+/// [`NoLogFile::Invalid`] names `log_path` if it leads out of the folder, by `..` or by a link, is no
+/// regular file, or cannot be opened. [`NoLogFile::Unavailable`] if a bound of the folder is reached.
+pub(super) fn open_in(of: &LogFolder, log_path: &str) -> Result<File, NoLogFile> {
+    let folder = of.path.as_path();
+    let refused = |reason: String| NoLogFile::Invalid(InvalidJob::new("log_path", reason));
     let inside = relative(folder, log_path).ok_or_else(|| {
         let shown: String = log_path.chars().take(200).flat_map(char::escape_debug).collect();
         refused(format!("`{shown}` is not inside {}", folder.display()))
     })?;
     let failed = |error: Errno| {
-        let reason = std::io::Error::from(error);
+        let reason = io::Error::from(error);
         refused(format!("cannot be opened in {}: {reason}", folder.display()))
     };
+    of.has_room_for(&inside)?;
     let base = OFlag::O_DIRECTORY | OFlag::O_PATH | OFlag::O_CLOEXEC;
     let base = open(folder, base, Mode::empty()).map_err(failed)?;
     let file = File::from(open_below(base, &inside).map_err(failed)?);
     match file.metadata() {
-        Ok(metadata) if metadata.is_file() => Ok(file),
+        Ok(metadata) if metadata.is_file() && metadata.len() < of.file_size_max => Ok(file),
+        Ok(metadata) if metadata.is_file() => Err(NoLogFile::Unavailable(format!(
+            "it has {} bytes, and job.log_file_size_max allows {}",
+            metadata.len(),
+            of.file_size_max
+        ))),
         _ => Err(refused("is not a regular file".to_owned())),
     }
 }
@@ -71,7 +132,7 @@ fn open_below(mut folder: OwnedFd, inside: &Path) -> nix::Result<OwnedFd> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -80,11 +141,35 @@ mod tests {
         tempfile::tempdir().expect("a folder")
     }
 
+    /// A folder of log files with room.
+    pub(in super::super) fn in_folder(path: &Path) -> LogFolder {
+        LogFolder { path: path.to_owned(), file_size_max: 1000, files_max: 1000 }
+    }
+
+    #[test]
+    fn folder_has_as_many_files_and_each_file_as_many_bytes_as_allowed() {
+        let folder = folder();
+        let bounded = LogFolder { file_size_max: 8, files_max: 3, ..in_folder(folder.path()) };
+        let unavailable = |path: &str| match open_in(&bounded, path) {
+            Err(NoLogFile::Unavailable(reason)) => reason,
+            other => panic!("{other:?}"),
+        };
+        let mut file = open_in(&bounded, "a/one").expect("there is room");
+        file.write_all(b"4444").expect("written");
+        open_in(&bounded, "two").expect("there is room");
+        assert!(unavailable("three").contains("job.log_files_max"), "a folder counts too");
+        assert!(unavailable("b/three").contains("job.log_files_max"));
+        assert!(!folder.path().join("b").exists());
+        let mut file = open_in(&bounded, "a/one").expect("it has room");
+        file.write_all(b"4444").expect("written");
+        assert!(unavailable("a/one").contains("8 bytes, and job.log_file_size_max"));
+    }
+
     #[test]
     fn log_file_is_created_inside_the_folder_and_appended_to() {
         let folder = folder();
         for line in ["one\n", "two\n"] {
-            let mut file = open_in(folder.path(), "a/b/job.log").expect("opens");
+            let mut file = open_in(&in_folder(folder.path()), "a/b/job.log").expect("opens");
             file.write_all(line.as_bytes()).expect("written");
         }
         let path = folder.path().join("a/b/job.log");
@@ -92,7 +177,7 @@ mod tests {
         let mode = std::fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o137, 0, "not for others, not executable");
         let absolute = path.to_str().expect("UTF-8");
-        assert!(open_in(folder.path(), absolute).is_ok());
+        assert!(open_in(&in_folder(folder.path()), absolute).is_ok());
     }
 
     #[test]
@@ -104,8 +189,9 @@ mod tests {
         for path in
             ["../x", "a/../../x", "/etc/passwd", "link/x", "file", "", ".", "a/", "a/./b/.."]
         {
-            let error = open_in(folder.path(), path).expect_err(path);
-            assert_eq!(error.field, "log_path", "{path}");
+            let error = open_in(&in_folder(folder.path()), path).expect_err(path);
+            let names_it = |of: &InvalidJob| of.field == "log_path";
+            assert!(matches!(&error, NoLogFile::Invalid(of) if names_it(of)), "{path}: {error}");
         }
         assert_eq!(std::fs::read_dir(outside.path()).expect("readable").count(), 0);
     }
@@ -114,7 +200,7 @@ mod tests {
     fn pipe_and_device_in_the_folder_are_rejected_at_once() {
         let folder = folder();
         nix::unistd::mkfifo(&folder.path().join("pipe"), FILE_MODE).expect("a pipe");
-        assert!(open_in(folder.path(), "pipe").is_err());
-        assert!(open_in(Path::new("/dev"), "full").is_err());
+        assert!(open_in(&in_folder(folder.path()), "pipe").is_err());
+        assert!(open_in(&in_folder(Path::new("/dev")), "full").is_err());
     }
 }

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -11,9 +10,8 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::log_file::open_in;
+use super::log_file::{LogFolder, NoLogFile, open_in};
 use crate::failpoint;
-use crate::proto::job::InvalidJob;
 
 /// The longest wait of a job for its log file: once to be opened, once to be written at the end.
 /// After that it goes on without, and the file is written when the disk answers again.
@@ -22,7 +20,7 @@ const HANGS: &str = "the disk does not answer";
 
 /// The thread that writes the log files of one worker, one after the other.
 pub(super) struct LogWriter {
-    folder: PathBuf,
+    folder: LogFolder,
     /// Absent until a job has a log file. One file may wait after the one being written.
     files: Option<SyncSender<Arc<LogFile>>>,
 }
@@ -40,7 +38,7 @@ pub(super) struct LogFile {
 struct FileState {
     /// Lines that the thread has not taken yet.
     text: Vec<u8>,
-    opened: Option<Result<(), InvalidJob>>,
+    opened: Option<Result<(), NoLogFile>>,
     /// The job has written its last line.
     is_complete: bool,
     /// The thread has done its part.
@@ -49,19 +47,10 @@ struct FileState {
     failed: Option<String>,
 }
 
-/// Why a job has no log file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoLogFile {
-    /// The job must not have it.
-    Invalid(InvalidJob),
-    /// The job can run without.
-    Unavailable(String),
-}
-
 impl LogWriter {
     /// Writes files below `folder`. Starts no thread yet.
-    pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), files: None }
+    pub(super) fn new(folder: &LogFolder) -> Self {
+        Self { folder: folder.clone(), files: None }
     }
 
     /// Opens the log file of the next job. Blocks for at most a second.
@@ -77,8 +66,8 @@ impl LogWriter {
         }
         let state = file.wait_while(|state| state.opened.is_none());
         // If the disk hangs, nothing is known yet, and lines gather until the end of the job.
-        if let Some(Err(invalid)) = &state.opened {
-            return Err(NoLogFile::Invalid(invalid.clone()));
+        if let Some(Err(refused)) = &state.opened {
+            return Err(refused.clone());
         }
         drop(state);
         Ok(file)
@@ -111,10 +100,10 @@ impl LogFile {
     }
 
     /// Writes the lines as they come, to the last one. Runs on the thread of the writer.
-    fn write(&self, opened: Result<File, InvalidJob>) {
+    fn write(&self, opened: Result<File, NoLogFile>) {
         let (mut file, opened) = match opened {
             Ok(file) => (Some(file), Ok(())),
-            Err(invalid) => (None, Err(invalid)),
+            Err(refused) => (None, Err(refused)),
         };
         let mut state = self.state.lock();
         state.failed = opened.as_ref().err().map(ToString::to_string);
@@ -145,15 +134,15 @@ impl LogFile {
     }
 }
 
-fn start(folder: &Path) -> io::Result<SyncSender<Arc<LogFile>>> {
+fn start(folder: &LogFolder) -> io::Result<SyncSender<Arc<LogFile>>> {
     let (files, next) = sync_channel(1);
-    let folder = folder.to_owned();
+    let folder = folder.clone();
     let write = move || write_all(&next, &folder);
     thread::Builder::new().name("log-writer".to_owned()).spawn(write)?;
     Ok(files)
 }
 
-fn write_all(files: &Receiver<Arc<LogFile>>, folder: &Path) {
+fn write_all(files: &Receiver<Arc<LogFile>>, folder: &LogFolder) {
     while let Ok(file) = files.recv() {
         failpoint::stalls_at(failpoint::LOG_FILE);
         file.write(open_in(folder, &file.path));
@@ -162,6 +151,7 @@ fn write_all(files: &Receiver<Arc<LogFile>>, folder: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::log_file::tests::in_folder;
     use super::*;
     use std::io::{PipeReader, Read, pipe};
 
@@ -192,7 +182,7 @@ mod tests {
     #[test]
     fn job_behind_a_file_that_hangs_has_no_log_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut writer = LogWriter::new(folder.path());
+        let mut writer = LogWriter::new(&in_folder(folder.path()));
         let (files, _stuck) = sync_channel(1);
         writer.files = Some(files);
         // The first waits for its turn, until its patience ends.
@@ -216,7 +206,7 @@ mod tests {
     #[test]
     fn file_is_complete_when_its_job_has_ended() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut writer = LogWriter::new(folder.path());
+        let mut writer = LogWriter::new(&in_folder(folder.path()));
         for line in ["one", "two"] {
             let file = writer.open("below/job.log").expect("opens");
             file.append(line);

@@ -3,7 +3,6 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -13,7 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 use tracing::warn;
 
 use super::handover::{Handover, Turn};
-use super::log_writer::{LogWriter, NoLogFile};
+use super::log_file::{LogFolder, NoLogFile};
+use super::log_writer::LogWriter;
 use super::running_job::{RunOutcome, RunningJob};
 use super::secret_store::SecretStore;
 use super::secrets::Secrets;
@@ -34,7 +34,7 @@ pub(super) struct ThreadSpec {
     /// Runs the scripts.
     pub(super) engine: Arc<dyn Engine>,
     /// The folder of log files.
-    pub(super) log_dir: PathBuf,
+    pub(super) logs: LogFolder,
     /// The secrets of jobs.
     pub(super) secrets: SecretStore,
     /// The check of their signatures.
@@ -94,7 +94,7 @@ fn start_threads(
     let start = |number: usize| {
         let (sender, jobs) = sync_channel(1);
         let of = spec.clone();
-        let mut log_writer = LogWriter::new(&spec.log_dir);
+        let mut log_writer = LogWriter::new(&spec.logs);
         let all = Arc::downgrade(handover);
         thread::Builder::new()
             .name(format!("{}-{number}", of.engine.script_type()))
@@ -243,6 +243,9 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 mod tests {
     use tokio::sync::mpsc;
 
+    use std::path::Path;
+
+    use super::super::log_file::tests::in_folder;
     use super::*;
     use crate::actor::log_buffer::LogBuffer;
     use crate::engine::{Cancel, InputFiles, Inputs, Log, StopReason, Success};
@@ -303,7 +306,7 @@ mod tests {
         let actor: ActorId = "osis:default:1".parse().expect("legal");
         let secrets = SecretStore::new(&crate::config::SecretsConfig::default(), &actor);
         let signatures = SignatureCheck::none(actor);
-        ThreadSpec { tasks, engine, log_dir: "/".into(), secrets, signatures }
+        ThreadSpec { tasks, engine, logs: in_folder(Path::new("/")), secrets, signatures }
     }
 
     /// One thread for jobs of some shards.
@@ -480,7 +483,7 @@ mod tests {
         let outcome = run_one(
             run("panic", cancel, &sender),
             &spec_of(1, engine),
-            &mut LogWriter::new(std::path::Path::new("/")),
+            &mut LogWriter::new(&in_folder(Path::new("/"))),
         );
         assert_eq!(outcome.result, Err(Failure::Stopped(StopReason::Requested)));
     }

@@ -114,7 +114,7 @@ pub(super) async fn check(
     if changes.is_empty() {
         return Ok(());
     }
-    let job = client.corrected_job(id, changes).await?;
+    let job = client.corrected_job(&client.get_job(id).await?, changes).await?;
     Ok(config.check_asked(&job.spec).map_err(ClientError::from)?)
 }
 

@@ -85,14 +85,8 @@ impl Mcp {
             names: vec![caller.name.clone()],
             ..of_command()
         };
-        let context = CallContext {
-            client: client.as_author(author),
-            address: address.into(),
-            config: Arc::new(config.clone()),
-            caller: Arc::new(caller),
-            begun: None,
-            files: Arc::default(),
-        };
+        let (client, config) = (client.as_author(author), Arc::new(config.clone()));
+        let context = CallContext::new(client, address.into(), config, Arc::new(caller));
         let server = Arc::new(AgentServer::new(context));
         serve(&server, lines()).await?;
         Ok(())

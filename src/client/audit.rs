@@ -1,6 +1,7 @@
 //! The record of changes. Every function of the client that changes what is there already notes it here, so that
 //! no entrance can forget it.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use tracing::{info, warn};
 
 use super::{Client, ClientError};
 use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
+use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
 
 /// A choice of records.
@@ -51,6 +53,19 @@ impl Client {
         let rights = Arc::new(rights);
         let shards = self.shards.map(|store| store.acting_as(Arc::clone(&rights)));
         Self { store: shards.home().clone(), shards, ..self }
+    }
+
+    /// Changes these jobs only while they are those that were created at these times: their ids may be used again after a
+    /// check.
+    #[must_use]
+    pub fn pinned(&self, jobs: impl IntoIterator<Item = (JobId, Option<Timestamp>)>) -> Self {
+        let jobs = jobs.into_iter().filter_map(|(id, created)| Some((id, created?)));
+        let jobs: BTreeMap<JobId, Timestamp> = jobs.collect();
+        if jobs.is_empty() {
+            return self.clone();
+        }
+        let shards = self.shards.map(|store| store.pinned(jobs.clone()));
+        Self { store: shards.home().clone(), shards, ..self.clone() }
     }
 
     /// Records a change that was made. A failure is logged, since the change is made.

@@ -68,13 +68,13 @@ impl Client {
     /// Returns a job as these changes would leave it, for further checks. Nothing is stored.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a change that is not legal.
+    /// [`ClientError::Invalid`] for a change that is not legal.
     pub async fn corrected_job(
         &self,
-        id: &JobId,
+        job: &Job,
         changes: &Map<String, Value>,
     ) -> Result<Job, ClientError> {
-        let mut job = self.get_job(id).await?.corrected(changes)?;
+        let mut job = job.corrected(changes)?;
         let used = job.spec.uses.clone();
         // The parameters of a version that is no longer kept cannot be checked.
         if let Some(used) = used
@@ -95,8 +95,8 @@ impl Client {
         if changes.is_empty() {
             return Ok(Corrections::new());
         }
-        let corrected = self.corrected_job(id, changes).await?;
-        Ok(self.get_job(id).await?.corrections_to(&corrected))
+        let job = self.get_job(id).await?;
+        Ok(job.corrections_to(&self.corrected_job(&job, changes).await?))
     }
 
     /// Resumes the failed part of a graph: retries a job if it failed, and all its dependents that failed because a

@@ -204,6 +204,10 @@ toml_table! {
         pub live_output: bool = true,
         /// The folder of the jobs' log files.
         pub log_dir: PathBuf = PathBuf::from("/var/log/hero/jobs"),
+        /// The size at which such a file gets no further lines, in bytes.
+        pub log_file_size_max: u64 as "size" = 1 << 30,
+        /// The most files and folders in that folder.
+        pub log_files_max: u64 = 10_000,
         /// Writes every transition of a job to the event log.
         pub events: bool = false,
         /// Copies the lines of a job's log to the daemon's log.

@@ -21,6 +21,7 @@ use end::job_output;
 pub(crate) use end::{Ending, Explainer, with_path};
 pub(crate) use end::{ask_to_end, failed_message, output_text};
 pub use fed_program::{FedProgram, feed_program};
+pub use prepare::folders_left;
 pub(crate) use prepare::remove_leftovers;
 pub use prepare::{
     SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, runs_with, variable_names,

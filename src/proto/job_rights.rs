@@ -2,11 +2,14 @@
 //! them with the job that has the id when it is read or changed.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
 use super::access::Bounds;
+use super::job::JobId;
 
 /// The rights to the jobs that a call names. The default has no limits: the daemon's own duties have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -17,6 +20,9 @@ pub struct JobRights {
     /// The graph or batch that the hash of a job must name: a later job with the id of a deleted member does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
+    /// Jobs that were checked before the call, with the times of their creation: a later job with the id of one is none.
+    #[serde(skip)]
+    pub pinned: BTreeMap<JobId, Timestamp>,
 }
 
 /// The rights of a caller that may not see and change every job.
@@ -33,12 +39,18 @@ pub struct CallerRights {
 }
 
 impl JobRights {
-    /// Returns the last argument of the scripts that name jobs for a caller.
-    pub fn argument(&self) -> Cow<'static, str> {
-        if *self == Self::default() {
+    /// Returns the last argument of the scripts that name jobs for a caller; `id` is the job that is changed.
+    pub fn argument(&self, id: Option<&JobId>) -> Cow<'static, str> {
+        let pin = id.and_then(|id| Some((id, self.pinned.get(id)?)));
+        if pin.is_none() && self.caller.is_none() && self.graph.is_none() {
             return "rights".into();
         }
-        format!("rights{}", json!(self)).into()
+        let mut rights = json!(self);
+        if let Some((id, created)) = pin {
+            // As `microseconds` of the scripts reads it.
+            rights["pinned"] = json!({ "id": id, "created": created.as_millisecond() * 1000 });
+        }
+        format!("rights{rights}").into()
     }
 }
 
@@ -48,8 +60,14 @@ mod tests {
 
     #[test]
     fn rights_without_limits_have_no_text() {
-        assert_eq!(JobRights::default().argument(), "rights");
-        let of_graph = JobRights { caller: None, graph: Some("g".to_owned()) };
-        assert_eq!(of_graph.argument(), r#"rights{"graph":"g"}"#);
+        assert_eq!(JobRights::default().argument(None), "rights");
+        let mut of_graph = JobRights { graph: Some("g".to_owned()), ..JobRights::default() };
+        assert_eq!(of_graph.argument(None), r#"rights{"graph":"g"}"#);
+        let id: JobId = "a".parse().expect("legal");
+        of_graph.graph = None;
+        of_graph.pinned.insert(id.clone(), "1970-01-01T00:00:01.002003Z".parse().expect("a time"));
+        assert_eq!(of_graph.argument(None), "rights");
+        let expected = r#"rights{"pinned":{"created":1002000,"id":"a"}}"#;
+        assert_eq!(of_graph.argument(Some(&id)), expected);
     }
 }

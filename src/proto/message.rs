@@ -210,6 +210,14 @@ pub struct Presence {
     /// When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_oom_kill: Option<String>,
+    /// The folders of jobs that its process could not remove.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub folders_left: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Presence {
@@ -259,6 +267,7 @@ impl Presence {
             holding: None,
             oom_kills: None,
             after_oom_kill: None,
+            folders_left: 0,
         }
     }
 

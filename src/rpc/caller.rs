@@ -33,6 +33,6 @@ impl Caller {
         }
         let (name, bounds) = (self.name.clone(), self.bounds.clone());
         let caller = Some(CallerRights { name, sees_all, changes_all, bounds });
-        JobRights { caller, graph: None }
+        JobRights { caller, ..JobRights::default() }
     }
 }

@@ -50,6 +50,8 @@ pub struct Arrival {
     pub peer: Arc<str>,
     /// True if the client used TLS, here or at a trusted proxy.
     pub is_secure: bool,
+    /// The token in its head, if it has one.
+    pub token: Option<Arc<str>>,
 }
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -95,7 +97,7 @@ pub(super) async fn guard(
     let is_secure = connection.is_secure || forwarded.is_secure;
     let trace = trace_of_headers(request.headers());
     let extensions = request.extensions_mut();
-    extensions.insert(Arrival { peer: Arc::clone(&peer), is_secure });
+    extensions.insert(Arrival { peer: Arc::clone(&peer), is_secure, token: token.clone() });
     let (socket, caller_of_calls) = (None, caller.clone());
     let sender = Sender { caller: caller_of_calls, peer: Arc::clone(&peer), token, socket, trace };
     extensions.insert(sender);

@@ -64,7 +64,7 @@ impl TokenLogin {
     }
 
     /// Returns the caller of a token. An invalid token is no failed login.
-    pub(super) async fn holder(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
+    pub(crate) async fn holder(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
         match self.logins.check(token) {
             Some(caller) => Ok(Some(caller)),
             None => (self.check)(token.to_owned()).await,

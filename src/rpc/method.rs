@@ -29,9 +29,9 @@ pub struct CallContext {
     /// The caller.
     pub caller: Arc<Caller>,
     /// Learns the job that `job.run` waits for.
-    pub begun: Option<Arc<watch::Sender<Option<JobId>>>>,
+    pub(super) begun: Option<Arc<watch::Sender<Option<JobId>>>>,
     /// Files that came beside the parameters and are kept already, for the job that is submitted.
-    pub files: Arc<JobFiles>,
+    pub(super) files: Arc<JobFiles>,
 }
 
 pub(super) type Answer =
@@ -203,6 +203,23 @@ pub(super) fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P, 
 }
 
 impl CallContext {
+    /// Returns the means of a caller: its client sees and changes jobs with the rights of the caller.
+    pub fn new(
+        client: Client,
+        address: Arc<str>,
+        config: Arc<Config>,
+        caller: Arc<Caller>,
+    ) -> Self {
+        let client = client.acting_as(caller.job_rights());
+        Self { client, address, config, caller, begun: None, files: Arc::default() }
+    }
+
+    /// Submits the next job with files that are kept already.
+    #[must_use]
+    pub fn with_files(self, files: JobFiles) -> Self {
+        Self { files: Arc::new(files), ..self }
+    }
+
     /// Refuses what needs a scope that the caller does not have.
     pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<(), RpcError> {
         if self.caller.scopes.has(scope) {

@@ -140,14 +140,7 @@ impl ApiService {
         through: &'static str,
     ) -> CallContext {
         let client = self.0.client.clone().as_author(author(&caller, through));
-        CallContext {
-            client: client.acting_as(caller.job_rights()),
-            address: Arc::clone(&self.0.address),
-            config: self.config(),
-            caller,
-            begun: None,
-            files: Arc::default(),
-        }
+        CallContext::new(client, Arc::clone(&self.0.address), self.config(), caller)
     }
 
     /// Calls a method. A call that changes something is logged with its caller.

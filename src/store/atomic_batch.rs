@@ -175,7 +175,7 @@ impl Store {
                 job.stage(&mut stage);
             }
             let (place, code, detail): (i64, String, String) =
-                self.invoke_for_caller("staging jobs", stage).await?;
+                self.invoke_for_caller("staging jobs", None, stage).await?;
             if place == -1 {
                 return Ok(Some(BatchOutcome::TooSlow));
             }
@@ -211,7 +211,8 @@ impl Store {
         for others in part.others.chunks(OTHERS_PER_CALL).skip(1) {
             let mut stage = self.scripts.stage_others.prepare_invoke();
             head(&mut stage, batch).arg(job.id.as_str()).arg(others);
-            let unknown: String = self.invoke_for_caller("staging prerequisites", stage).await?;
+            let unknown: String =
+                self.invoke_for_caller("staging prerequisites", None, stage).await?;
             if !unknown.is_empty() {
                 return Ok(Some(unknown));
             }

@@ -91,7 +91,7 @@ impl Store {
             .arg(asking.map_or("", BootId::as_str))
             .arg("stopped")
             .arg(by);
-        let code: String = self.invoke_for_caller("stopping a job", script).await?;
+        let code: String = self.invoke_for_caller("stopping a job", Some(id), script).await?;
         match code.as_str() {
             "stopped" => Ok(StopOutcome::Stopped),
             "requested" => Ok(StopOutcome::Requested),

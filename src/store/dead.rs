@@ -1,7 +1,7 @@
 //! Dead letters: jobs in `error` that used up their attempts, or took down too many actors. Beside the index of their
 //! state they stand in a list per type, which is bounded.
 
-use super::listing::Cursor;
+use super::cursor::Cursor;
 use super::newest::{Entry, entry_after};
 use super::{Store, StoreError};
 use crate::proto::job::{JobEnd, JobId};

@@ -57,7 +57,8 @@ impl Store {
             .arg(group)
             .arg(due.unwrap_or_default())
             .arg(correction_words(&edit.corrections));
-        let (code, detail): (String, String) = self.invoke_for_caller(DOING, script).await?;
+        let (code, detail): (String, String) =
+            self.invoke_for_caller(DOING, Some(id), script).await?;
         let state = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
         Ok(match code.as_str() {
             "edited" => EditOutcome::Edited(state()?),

@@ -141,7 +141,7 @@ impl Store {
     async fn drop_parts(&self, id: &JobId, what: &str) -> Result<bool, StoreError> {
         let mut script = self.scripts.drop_graph.prepare_invoke();
         script.arg(id.as_str()).arg(what);
-        Ok(self.invoke_for_caller::<u8>("deleting a graph", script).await? == 1)
+        Ok(self.invoke_for_caller::<u8>("deleting a graph", None, script).await? == 1)
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.

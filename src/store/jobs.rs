@@ -95,7 +95,8 @@ impl Store {
                 let script = if replaces { &self.scripts.replace } else { &self.scripts.submit };
                 let mut script = script.prepare_invoke();
                 submission(&mut script, part, start, retention);
-                let results: Vec<(String, String)> = self.invoke_for_caller(DOING, script).await?;
+                let results: Vec<(String, String)> =
+                    self.invoke_for_caller(DOING, None, script).await?;
                 submitted.extend(results.into_iter().filter_map(
                     |(code, detail)| match code.parse() {
                         Ok(status) => Some(Submitted::Accepted(status)),
@@ -138,7 +139,7 @@ impl Store {
         let mut script = self.scripts.start.prepare_invoke();
         script.arg(id.as_str()).arg(kept(retention));
         let (code, detail): (String, String) =
-            self.invoke_for_caller("starting a job", script).await?;
+            self.invoke_for_caller("starting a job", Some(id), script).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
     }
 
@@ -162,7 +163,7 @@ impl Store {
         corrections: &Corrections,
     ) -> Result<RetryOutcome, StoreError> {
         let corrections = correction_words(corrections);
-        let (code, detail, ..) = self.retry_step(id.as_str(), "alone", &corrections).await?;
+        let (code, detail, ..) = self.retry_step(Some(id), "alone", &corrections).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected(RETRYING))
     }
 
@@ -178,7 +179,7 @@ impl Store {
     ) -> Result<RetriedGraph, StoreError> {
         let unexpected = || StoreError::unexpected(RETRYING);
         let corrections = correction_words(corrections);
-        let mut step = self.retry_step(id.as_str(), "dependents", &corrections).await?;
+        let mut step = self.retry_step(Some(id), "dependents", &corrections).await?;
         let outcome = moved(&step.0, &step.1).ok_or_else(unexpected)?;
         let (mut retried, mut stay) = (Vec::new(), BTreeMap::new());
         let mut left = Vec::new();
@@ -197,7 +198,7 @@ impl Store {
                 break;
             }
             let next = left.split_off(left.len().saturating_sub(CONTINUED_MAX));
-            step = self.retry_step("", "dependents", &next).await?;
+            step = self.retry_step(None, "dependents", &next).await?;
         }
         for (id, _) in &retried {
             stay.remove(id);
@@ -207,13 +208,13 @@ impl Store {
 
     async fn retry_step(
         &self,
-        id: &str,
+        id: Option<&JobId>,
         what: &str,
         more: &[String],
     ) -> Result<RetryStep, StoreError> {
         let mut script = self.scripts.retry.prepare_invoke();
-        script.arg((id, what, more));
-        self.invoke_for_caller(RETRYING, script).await
+        script.arg((id.map_or("", JobId::as_str), what, more));
+        self.invoke_for_caller(RETRYING, id, script).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
@@ -227,7 +228,7 @@ impl Store {
     ) -> Result<DeleteOutcome, StoreError> {
         let mut script = self.scripts.delete.prepare_invoke();
         script.arg(id.as_str()).arg(kept(retention));
-        let code: String = self.invoke_for_caller("deleting a job", script).await?;
+        let code: String = self.invoke_for_caller("deleting a job", Some(id), script).await?;
         match code.as_str() {
             "deleted" => Ok(DeleteOutcome::Deleted),
             "running" => Ok(DeleteOutcome::Running),

@@ -1,20 +1,18 @@
 //! Pages of jobs. A page costs the page, however many jobs there are: nothing scans.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::cursor::Cursor;
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
-use crate::proto::target::{IllegalName, ScriptType};
+use crate::proto::target::ScriptType;
 
 /// A query for jobs.
 #[derive(Debug, Clone, Default)]
@@ -56,49 +54,6 @@ impl ListQuery {
             end.status() == status && (is_any || self.ends.contains(end))
         })
     }
-}
-
-/// The end of a page: the score and the id of its last job. The places of all states together are in the order of
-/// lists: the latest change first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor {
-    pub(super) score: i64,
-    pub(super) id: JobId,
-}
-
-impl Cursor {
-    /// Returns what puts places into the order of lists.
-    pub(super) fn order(&self) -> impl Ord + '_ {
-        Reverse((self.score, &self.id))
-    }
-
-    /// Returns the time of the place.
-    pub fn time(&self) -> Option<Timestamp> {
-        Timestamp::from_microsecond(self.score).ok()
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.score, self.id)
-    }
-}
-
-impl FromStr for Cursor {
-    type Err = IllegalName;
-
-    fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let illegal = || illegal_cursor(value);
-        let (score, id) = value.split_once('.').ok_or_else(illegal)?;
-        let score = score.parse().map_err(|_| illegal())?;
-        Ok(Self { score, id: id.parse().map_err(|_| illegal())? })
-    }
-}
-
-/// The error for a text that is no cursor.
-pub(super) fn illegal_cursor(value: &str) -> IllegalName {
-    let form = "what the page before named as its next";
-    IllegalName { what: "cursor", value: value.to_owned(), form }
 }
 
 /// A page of a list, and the cursor to its next page.
@@ -286,6 +241,11 @@ impl JobSummary {
         self
     }
 
+    /// A job of which nothing is known any more.
+    pub(super) fn gone(id: &JobId) -> Self {
+        Self { id: id.clone(), status: JobStatus::Error, fields: BTreeMap::new() }
+    }
+
     /// A time among the fields, if it can be parsed.
     pub fn time(&self, field: &str) -> Option<Timestamp> {
         self.fields.get(field)?.parse().ok()
@@ -309,15 +269,5 @@ mod tests {
                 "progress": 0.5,
             })
         );
-    }
-
-    #[test]
-    fn a_cursor_reads_back_as_it_is_written() {
-        let id = "a-b_c".parse().expect("legal");
-        let cursor = Cursor { score: 1_700_000_000_000_000, id };
-        assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        for bad in ["", "1", "x.y", "finished.1.a", "1.a:b"] {
-            assert!(bad.parse::<Cursor>().is_err(), "{bad} was accepted");
-        }
     }
 }

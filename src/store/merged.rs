@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::listing::Cursor;
+use super::cursor::Cursor;
 use super::search_range::PlaceRange;
 use super::{GraphPage, JobSummary, ListQuery, Page, Shards, Store, StoreError};
 use crate::proto::graph::GraphInfo;

@@ -1,7 +1,7 @@
 //! The newest entries of indexes, page by page. A page costs the page, however many entries there are and
 //! share one time.
 
-use super::listing::Cursor;
+use super::cursor::Cursor;
 use super::{Store, StoreError};
 use crate::proto::job::JobId;
 

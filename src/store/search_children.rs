@@ -1,6 +1,6 @@
 //! The children of a job as places of a search: their parent names them, so that no other job is read.
 
-use super::listing::Cursor;
+use super::cursor::Cursor;
 use super::{JobSummary, ListQuery, Shards, Store, StoreError};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{JobId, JobStatus};
@@ -38,7 +38,7 @@ impl Shards {
         let ids = children.iter().skip(first.map_or(0, |place| place + 1));
         let place = |id: &JobId, job: &Option<JobSummary>| {
             let created = job.as_ref().and_then(|job| job.time("created_at"));
-            Cursor { score: created.map_or(0, jiff::Timestamp::as_microsecond), id: id.clone() }
+            Cursor::new(created.map_or(0, jiff::Timestamp::as_microsecond), id.clone())
         };
         let placed = ids.zip(jobs).map(|(id, job)| (place(id, &job), job));
         Ok(placed.map(|(place, job)| (place, job.filter(|job| query.asks_for(job)))).collect())

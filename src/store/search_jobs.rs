@@ -9,7 +9,8 @@ use std::time::Instant;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::listing::{Cursor, JobSummary, ListQuery};
+use super::cursor::Cursor;
+use super::listing::{JobSummary, ListQuery};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, StateFilter, Tags};
@@ -326,7 +327,11 @@ impl Shards {
             };
             let is_last = jobs.len() < page.limit;
             for (place, job) in jobs {
-                found.next = Some(place);
+                let is_seen = match &job {
+                    Some(job) => sees(job),
+                    None => sees(&JobSummary::gone(&place.id)),
+                };
+                found.next = Some(place.hidden(!is_seen));
                 let Some(job) = job.and_then(&finds) else { continue };
                 found.searched += 1;
                 found

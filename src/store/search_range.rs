@@ -1,7 +1,8 @@
 //! The states, ends and times that a search implies, and the places of its jobs, so that it reads no others: their states and ends, and the times
 //! between which they stand in the indexes.
 
-use super::listing::{Cursor, ListQuery};
+use super::cursor::Cursor;
+use super::listing::ListQuery;
 use super::newest::BoundedIndex;
 use super::search_jobs::{Condition, JobSearch};
 use super::{Store, StoreError};
@@ -20,7 +21,7 @@ impl PlaceRange {
     /// Returns the place after which a page begins: its cursor, or the end of the range.
     pub(super) fn begin(&self, cursor: Option<&Cursor>) -> Option<Cursor> {
         // The lowest id: at the end of the range, ids of the same time are of no matter.
-        let end = self.to.and_then(|to| Some(Cursor { score: to + 1, id: "-".parse().ok()? }));
+        let end = self.to.and_then(|to| Some(Cursor::new(to + 1, "-".parse().ok()?)));
         match (cursor, end) {
             (Some(cursor), Some(end)) if end.score < cursor.score => Some(end),
             (Some(cursor), _) => Some(cursor.clone()),
@@ -59,7 +60,7 @@ impl Store {
             }
             self.newest(&indexes, after.as_ref(), limit).await?
         };
-        Ok(entries.into_iter().map(|(score, id)| Cursor { score, id }).collect())
+        Ok(entries.into_iter().map(|(score, id)| Cursor::new(score, id)).collect())
     }
 }
 

@@ -53,7 +53,8 @@ impl Store {
         let arguments = (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most);
         let mut script = self.scripts.call.prepare_invoke();
         script.arg(arguments);
-        let (code, detail): (String, String) = self.invoke_for_caller(DOING, script).await?;
+        let (code, detail): (String, String) =
+            self.invoke_for_caller(DOING, Some(id), script).await?;
         Ok(match code.as_str() {
             "given" => CallDelivery::Delivered,
             "missing" => CallDelivery::Missing,

@@ -25,6 +25,7 @@ mod control;
 mod cron_added;
 mod cron_marks;
 mod cron_state;
+mod cursor;
 mod dead;
 mod dependents;
 mod edit;
@@ -106,6 +107,7 @@ pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
 pub use cron_state::{
     Disabled, FIRINGS_MAX, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState,
 };
+pub use cursor::Cursor;
 pub use dependents::JobDependents;
 pub use edit::{EditOutcome, JobEdit};
 pub use emptied::EmptiedRedis;
@@ -119,7 +121,7 @@ pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use lifetimes::{CheckedJobs, FoundLate};
 pub use limits::{ClaimLimits, LimitState, Tended};
-pub use listing::{Cursor, JobSummary, ListQuery, Page};
+pub use listing::{JobSummary, ListQuery, Page};
 pub use logs::{LogEntry, LogLine, RefusedLines};
 pub use named_scripts::{ScriptEdit, ScriptEdited};
 pub use notes::JobNote;
@@ -153,9 +155,11 @@ pub use tokens::TokenAdded;
 pub use unindexed::FoundUnindexed;
 pub use write_trial::WriteTrial;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use redis::{FromRedisValue, ScriptInvocation, ToRedisArgs};
 use tokio::sync::watch;
 
@@ -237,6 +241,13 @@ impl Store {
     pub fn acting_as(mut self, rights: Arc<JobRights>) -> Self {
         self.rights = rights;
         self
+    }
+
+    /// Changes these jobs only while they are those that were created at these times: their ids may be used again.
+    #[must_use]
+    pub fn pinned(&self, jobs: BTreeMap<JobId, Timestamp>) -> Self {
+        let rights = JobRights { pinned: jobs, ..JobRights::clone(&self.rights) };
+        self.clone().acting_as(rights.into())
     }
 
     /// Changes no job but those whose hash names this graph or batch.
@@ -324,13 +335,14 @@ impl Store {
     }
 
     /// Runs a script that names jobs for a caller: its last argument are the rights of the caller, which it compares
-    /// with the jobs that it finds.
+    /// with the jobs that it finds. `id` is the job that it changes.
     async fn invoke_for_caller<T: FromRedisValue>(
         &self,
         doing: &'static str,
+        id: Option<&JobId>,
         mut script: ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        script.arg(&*self.rights.argument());
+        script.arg(&*self.rights.argument(id));
         self.invoke(doing, &script).await
     }
 

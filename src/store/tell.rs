@@ -40,7 +40,8 @@ impl Store {
         const DOING: &str = "telling a job an event";
         let mut script = self.scripts.tell.prepare_invoke();
         script.arg((id.as_str(), name, event, names));
-        let (code, detail): (String, String) = self.invoke_for_caller(DOING, script).await?;
+        let (code, detail): (String, String) =
+            self.invoke_for_caller(DOING, Some(id), script).await?;
         Ok(match code.as_str() {
             "told" => TellOutcome::Told,
             "kept" => TellOutcome::Kept,

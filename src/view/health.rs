@@ -100,6 +100,7 @@ impl NamespaceHealth {
         daemons::periodic_jobs(snapshot, &mut found);
         daemons::holding(snapshot, &mut found);
         daemons::oom_kills(snapshot, &mut found);
+        daemons::folders_left(snapshot, &mut found);
         daemons::versions(snapshot, &mut found);
         jobs::dead_letters(snapshot, &mut found);
         let mut problems = found.0;

@@ -423,6 +423,7 @@ pub(crate) mod tests {
                 holding: None,
                 oom_kills: None,
                 after_oom_kill: None,
+                folders_left: 0,
             },
         }
     }

@@ -60,12 +60,13 @@ pub(super) async fn follow(
         return Err(PageError::away("Too many pages are open."));
     };
     if let Some(feed) = feed {
-        tokio::spawn(render(visit, page, key, feed));
+        tokio::spawn(render(visit.clone(), page, key, feed));
     }
     let (events, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         tokio::select! {
             () = events.closed() => {}
+            () = signed_out(&visit) => {}
             _ = timeout(STREAM_MAX, send(pictures, loaded, &events)) => {}
         }
     });
@@ -100,6 +101,17 @@ async fn render(visit: Visit, page: String, key: String, feed: Feed) {
         tokio::time::sleep(PAUSE_LEAST).await;
         let _ = timeout(pause.saturating_sub(PAUSE_LEAST), joined.notified()).await;
         if pictures.receiver_count() == 0 && visit.site.feeds.leave(&key) {
+            return;
+        }
+    }
+}
+
+/// Waits until a reader has signed out, or its token is not valid any more.
+async fn signed_out(visit: &Visit) {
+    let mut beats = tokio::time::interval(BEAT);
+    loop {
+        beats.tick().await;
+        if !visit.is_still_known().await {
             return;
         }
     }

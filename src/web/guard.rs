@@ -150,6 +150,7 @@ fn visitor(site: &Site, request: &Parts, caller: Arc<Caller>, session: Option<St
     Visitor {
         caller,
         session,
+        token: request.extensions.get::<Arrival>().and_then(|arrival| arrival.token.clone()),
         forgery,
         theme: theme(headers),
         toast: read(headers, &site.toast_cookie).and_then(decoded),

@@ -65,6 +65,15 @@ async fn told(visit: &Visit, id: &str) -> PageResult<JobDoc> {
     Ok(job)
 }
 
+/// Refuses what was read by the id of a job if a later job has it, which the visitor may not see.
+async fn check_same(visit: &Visit, job: &JobDoc) -> PageResult<()> {
+    if visit.is_bound() {
+        let created_at = job.time("created_at");
+        visit.site.client.check_same_job(&parsed(job.id())?, created_at).await?;
+    }
+    Ok(())
+}
+
 fn parsed(id: &str) -> PageResult<JobId> {
     id.parse().map_err(|_| PageError::not_found("No job has this id."))
 }
@@ -81,6 +90,7 @@ pub(super) async fn show(
         (job, _) => job?,
     };
     let log = view.lines(&visit.site.client, &parsed(&id)?).await?;
+    check_same(&visit, &job).await?;
     let (attempts, links) = (attempts::of(&job), visit.links());
     let main = html! {
         (head(&visit, &job, now.snapshot.at))
@@ -134,6 +144,7 @@ pub(super) async fn live(
     ];
     if view.is_end() {
         let log = view.lines(&visit.site.client, &parsed(id)?).await?;
+        check_same(visit, &job).await?;
         let rows = log_pane::rows(&log, &attempts::of(&job), "");
         parts.push(LivePart::whole("log-count", log_pane::count_of(&log)));
         parts.push(LivePart::rows("log-lines", rows));
@@ -337,7 +348,7 @@ pub(super) async fn log(
     Path(id): Path<String>,
     PageQuery(LogQuery { since }): PageQuery<LogQuery>,
 ) -> PageResult {
-    read(&visit, &id).await?;
+    let seen = read(&visit, &id).await?;
     let job = parsed(&id)?;
     let mut after = match since.parse::<Timestamp>() {
         Ok(time) => Some(LogLine::place_before(time)),
@@ -359,6 +370,7 @@ pub(super) async fn log(
         }
         after = Some(last.id.clone());
     }
+    check_same(&visit, &seen).await?;
     let kind = attachment("text/plain; charset=utf-8", &format!("{id}.log"));
     Ok((kind, [(header::CACHE_CONTROL, "no-store")], text).into_response())
 }

@@ -97,6 +97,13 @@ impl Sessions {
         Some(FoundSession::Live(session.caller.clone()))
     }
 
+    /// Returns the token of a session that is in force, which is not used by that.
+    pub(super) fn token(&self, secret: &str, now: Instant) -> Option<Zeroizing<String>> {
+        let open = self.lock();
+        let session = open.get(&hash(secret)).filter(|session| !session.is_over(now))?;
+        Some(session.token.clone())
+    }
+
     /// Notes the caller of a token that was checked again.
     pub(super) fn checked(&self, secret: &str, caller: Arc<Caller>, now: Instant) {
         if let Some(session) = self.lock().get_mut(&hash(secret)) {

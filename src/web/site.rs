@@ -27,6 +27,8 @@ pub struct SiteSettings {
     pub config: watch::Receiver<Arc<Config>>,
     /// The path prefix of all addresses, as `/` or `/hero`.
     pub path: String,
+    /// Returns the caller of a token that was valid before.
+    pub holder: TokenCheck,
 }
 
 /// Everything that all pages work with. Cheap to clone.
@@ -109,6 +111,14 @@ impl Site {
     /// [`PageError`] if Redis does not answer.
     pub(super) async fn check_token(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
         Ok((self.check_token)(token.to_owned()).await?)
+    }
+
+    /// Returns the caller of a token that was valid before; an invalid one is no failed sign-in.
+    ///
+    /// # Errors
+    /// [`PageError`] if Redis does not answer.
+    pub(super) async fn holder(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
+        Ok((self.settings.holder)(token.to_owned()).await?)
     }
 
     /// Opens a session and goes to a page.

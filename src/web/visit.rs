@@ -3,6 +3,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -56,6 +57,19 @@ impl Visit {
     /// [`PageError`] without that layer.
     pub(super) fn of(request: &Extensions) -> PageResult<Self> {
         request.get::<Self>().cloned().ok_or_else(PageError::unknown)
+    }
+
+    /// Returns whether the visitor is still signed in as it was, for an answer that goes on; also if nobody knows now.
+    pub(super) async fn is_still_known(&self) -> bool {
+        let token = match (&self.session, &self.token) {
+            (Some(secret), _) => self.site.sessions.token(secret, Instant::now()),
+            (None, Some(token)) => Some(token.to_string().into()),
+            // The kernel says who calls.
+            (None, None) => return true,
+        };
+        let Some(token) = token else { return false };
+        let holder = self.site.holder(&token).await;
+        holder.map_or(true, |found| found.is_some_and(|found| found == self.caller))
     }
 
     /// Returns the addresses of the pages.
@@ -118,7 +132,7 @@ impl Visit {
     /// # Errors
     /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn submit(&self, job: Value, files: JobFiles) -> Result<Response, RpcError> {
-        let context = CallContext { files: Arc::new(files), ..self.context() };
+        let context = self.context().with_files(files);
         let answer = self.call_in(context, "job.submit", json!({ "job": job })).await?;
         let SubmittedId { id, .. } = answer.typed()?;
         Ok(self.done(&page_of("jobs", &id), "Submitted."))
@@ -142,14 +156,9 @@ impl Visit {
     }
 
     fn context(&self) -> CallContext {
-        CallContext {
-            client: self.site.client.clone().as_author(author(&self.caller, "page")),
-            address: self.site.address.clone(),
-            config: self.site.config(),
-            caller: self.caller.clone(),
-            begun: None,
-            files: Arc::default(),
-        }
+        let (site, caller) = (&self.site, self.caller.clone());
+        let client = site.client.clone().as_author(author(&caller, "page"));
+        CallContext::new(client, site.address.clone(), site.config(), caller)
     }
 
     /// Answers with a page.

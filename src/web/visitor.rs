@@ -15,6 +15,8 @@ pub(super) struct Visitor {
     pub(super) caller: Arc<Caller>,
     /// The secret of its session; none over the socket, where the kernel says who calls.
     pub(super) session: Option<String>,
+    /// The token in the head of its request, if there is one.
+    pub(super) token: Option<Arc<str>>,
     /// The token against forgery for its forms.
     pub(super) forgery: String,
     /// `light` or `dark`, if the visitor chose one.

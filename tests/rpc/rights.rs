@@ -6,7 +6,7 @@ use std::thread;
 use hero::rpc::{Bounds, Caller, Scope, code};
 use serde_json::{Value, json};
 
-use super::{Api, admin, caller, words};
+use super::{Api, Refusal, admin, caller, words};
 use crate::support::{keys, wait_until};
 
 const FAR: &str = "2999-01-01T00:00:00Z";
@@ -206,6 +206,138 @@ fn variables_of_a_published_script_are_masked_for_those_who_run_it() {
     let bare = api.call_as(&who, "job.clone", json!({ "id": id, "changes": { "uses": null } }));
     let bare = bare.expect("without the variables")["id"].clone();
     assert_eq!(api.call("job.wait", json!([bare]))["env_vars"], Value::Null, "the same script");
+}
+
+/// Returns the answer to a call whose job is another one, with the same id, once the call has checked it and before it
+/// writes: Redis holds all writes back meanwhile, and makes them in their order.
+fn answer_meanwhile(
+    api: &Api,
+    (who, method, params): (&Caller, &str, &Value),
+    (id, later, graph): (&str, &str, &str),
+) -> Result<Value, Refusal> {
+    let held = |writes: &str| {
+        let clients: String = api.redis.ask("CLIENT LIST");
+        clients.lines().any(|line| {
+            let word = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name));
+            word("cmd=") == Some(writes) && word("flags=").is_some_and(|flags| flags.contains('b'))
+        })
+    };
+    // The token is made before.
+    api.call_as(who, "job.list", json!({})).expect("known");
+    api.redis.run("CLIENT PAUSE 20000 WRITE");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut swap = redis::pipe();
+            swap.atomic();
+            swap.cmd("COPY").arg(keys::job(later)).arg(keys::job(id)).arg("REPLACE");
+            swap.cmd("HSET").arg(keys::job(id)).arg("graph_id").arg(graph);
+            swap.query::<redis::Value>(&mut api.redis.link()).expect("replaced");
+        });
+        wait_until("the other job waits", || held("copy"));
+        let call = scope.spawn(|| api.call_as(who, method, params.clone()));
+        wait_until("the change waits", || held("evalsha") || call.is_finished());
+        api.redis.run("CLIENT UNPAUSE");
+        call.join().expect("an answer")
+    })
+}
+
+#[test]
+fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
+    let api = Api::start(&["osis-default-1"]);
+    let settings = json!({ "script_type": "osis", "env_vars": { "TOKEN": "s3cret" } });
+    api.call("script.publish", json!({ "name": "deploy", "script": "1", "settings": settings }));
+    let who = caller("ann", &[Scope::Read, Scope::Submit]);
+    let tells = json!({ "script": "ENV.TOKEN" });
+    let edit = json!({ "changes": tells });
+    for (number, (method, params)) in [
+        ("job.retry", json!({ "changes": tells })),
+        ("job.change_many", json!({ "change": "retry", "changes": tells })),
+        ("graph.retry", json!({ "changes": { "a": tells } })),
+        ("job.edit", edit.clone()),
+        ("job.change_many", json!({ "change": "edit", "edit": edit })),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // A write of a daemon may be held in place of the call: then the call has checked the later job.
+        let has_checked_the_first = (0..20).any(|attempt| {
+            let name = format!("{number}-{attempt}");
+            let (own, later, graph) =
+                (format!("own{name}"), format!("later{name}"), format!("g{name}"));
+            let mut params = params.clone();
+            match method {
+                "graph.retry" => params["id"] = json!(graph),
+                "job.change_many" => params["ids"] = json!([own]),
+                _ => params["id"] = json!(own),
+            }
+            let rest = if number > 2 { json!({ "run_at": FAR }) } else { json!({}) };
+            let mut of_script = rest.clone();
+            of_script["id"] = json!(later);
+            of_script["uses"] = json!("deploy");
+            let node = json!({ "name": "a", "job": osis(&own, "2", rest) });
+            api.call_as(&who, "graph.submit", json!({ "id": graph, "jobs": [node] })).expect("own");
+            api.call_as(&who, "job.submit", json!([of_script])).expect("its own");
+            let state = if number > 2 { "status=scheduled" } else { "status=finished" };
+            for id in [&own, &later] {
+                wait_until("it rests", || fields(&api, id).contains(&state.to_owned()));
+            }
+            let called = (&who, method, &params);
+            let answer = format!("{:?}", answer_meanwhile(&api, called, (&own, &later, &graph)));
+            let stored = fields(&api, &own);
+            assert!(stored.contains(&"uses=deploy".to_owned()), "{method}: another job by now");
+            assert!(stored.contains(&"script=1".to_owned()), "{method}: {answer} {stored:?}");
+            !answer.contains("the variables of a published script")
+        });
+        assert!(has_checked_the_first, "{method}");
+    }
+}
+
+#[test]
+fn copy_takes_the_caller_and_the_variables_by_each_of_their_names() {
+    let api = Api::start(&[]);
+    let more = json!({ "env_vars": { "KEY": "hush" }, "run_at": FAR });
+    api.call("job.submit", json!([victim("v", more)]));
+    let who = caller("ann", &[Scope::Read, Scope::Submit]);
+    for (who, changes, caller_id, variables) in [
+        (&admin(), json!({ "caller": null, "env": null }), "root", Value::Null),
+        (&admin(), json!({ "caller_id": null, "env_vars": null }), "root", Value::Null),
+        (&admin(), json!({}), "victim", json!({ "KEY": "hush" })),
+        (&who, json!({ "env": { "OWN": "1" } }), "ann", json!({ "OWN": "1" })),
+        (&who, json!({ "env": null, "caller": null }), "ann", Value::Null),
+    ] {
+        let params = json!({ "id": "v", "changes": changes });
+        let copied = api.call_as(who, "job.clone", params).expect("a copy")["id"].clone();
+        let copy = api.call("job.get", json!([copied]));
+        assert_eq!((&copy["caller_id"], &copy["env_vars"]), (&json!(caller_id), &variables));
+    }
+    let other = json!({ "id": "v", "changes": { "caller": "victim" } });
+    assert_eq!(api.fails(&who, "job.clone", other).0, code::NOT_PERMITTED);
+}
+
+#[test]
+fn dependents_of_a_job_are_those_that_its_caller_may_see() {
+    let api = Api::start(&[]);
+    let bounds = Bounds { callers: words(&["sub"]), ..Bounds::default() };
+    let bound = Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit]) };
+    let far = json!({ "run_at": FAR });
+    api.call_as(&bound, "job.submit", json!([osis("own", "1", far)])).expect("its own");
+    let after = json!({ "prerequisites": ["own"] });
+    api.call_as(&bound, "job.submit", json!([osis("mine", "1", after.clone())])).expect("its own");
+    api.call("job.submit", json!([victim("hushed", after)]));
+    let dependents = |who: &Caller, method: &str, params: Value| {
+        api.call_as(who, method, params).expect("may see it")["dependents"].clone()
+    };
+    let get = |who: &Caller| dependents(who, "job.get", json!(["own"]));
+    assert_eq!(get(&admin()), json!(["mine", "hushed"]));
+    assert_eq!(get(&bound), json!(["mine"]));
+    api.redis.set_field(&keys::job("own"), "dependents_more", "7");
+    let wait = json!({ "id": "own", "wait": 0 });
+    assert_eq!(dependents(&bound, "job.wait", wait), json!(["mine"]));
+    let job = api.call_as(&bound, "job.get", json!(["own"])).expect("its own");
+    assert_eq!(job["dependents_more"], Value::Null, "it counts those of others");
+    // A caller who may only submit gets the same job again.
+    let run = json!({ "job": osis("own", "1", json!({ "run_at": FAR })), "wait": 0 });
+    assert_eq!(dependents(&submitter(), "job.run", run), json!(["mine"]));
 }
 
 #[test]

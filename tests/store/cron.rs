@@ -101,6 +101,22 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
 }
 
 #[tokio::test]
+async fn later_job_with_the_id_of_a_firing_delays_no_other_firing() {
+    let (world, name) = (World::new(), "tick".parse().expect("legal"));
+    let fire = async |id: &str, at: i64| {
+        let (job, overlap) = (job(id), (Overlap::Skip, CatchUp::Skip));
+        let fired = world.store.fire(&name, second(at), overlap, &job, RETENTION.into());
+        fired.await.expect("firing")
+    };
+    let a: hero::proto::job::JobId = "a".parse().expect("legal");
+    assert_eq!(fire("a", 1).await, Fired::Job(a.clone()));
+    assert_eq!(fire("b", 2).await, Fired::LeftOut(a.clone()));
+    world.store.delete(&a, RETENTION).await.expect("deleting");
+    world.accepts(&[job("a")]).await;
+    assert_eq!(fire("b", 3).await, Fired::Job("b".parse().expect("legal")));
+}
+
+#[tokio::test]
 async fn refused_periodic_job_is_reported_and_not_tried_again() {
     let world = World::new();
     let name = "tick".parse().expect("legal");

@@ -91,6 +91,26 @@ async fn claimed_or_created_job_does_not_read_the_later_job() {
 }
 
 #[tokio::test]
+async fn later_job_with_the_id_of_a_dependent_is_told_nothing() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let failed = Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true };
+    for (first, verdict) in [("a", done("mine")), ("x", failed)] {
+        let (other, dependent) = (format!("other-{first}"), format!("b-{first}"));
+        world.accepts(&[job(first), after(&dependent, first)]).await;
+        world.store.delete(&id(&dependent), RETENTION).await.expect("deleting");
+        let later = jiff::Timestamp::now() + RETENTION;
+        let far = JobBuilder::new("osis", "1").id(&other).run_at(later);
+        world.accepts(&[far.build().expect("legal"), after(&dependent, &other)]).await;
+        let claimed = world.claim(&life, 1).await;
+        assert_eq!(ids(&claimed.attempts), [first]);
+        world.finish(&life, &claimed.attempts[0].id, verdict).await;
+        let status = world.field(&dependent, "status");
+        assert_eq!(status.as_deref(), Some("waiting_for_prerequisites"), "after {first}");
+    }
+    world.check();
+}
+
+#[tokio::test]
 async fn jobs_of_one_batch_read_each_other() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("outside")]).await;

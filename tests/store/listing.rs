@@ -295,6 +295,26 @@ async fn search_finds_jobs_by_each_filter_and_those_that_a_caller_sees() {
 }
 
 #[tokio::test]
+async fn search_that_is_cut_names_no_job_that_its_reader_may_not_see() {
+    let world = World::new();
+    for name in ["mine", "hidden-1", "hidden-2"] {
+        world.accepts(&[job(name)]).await;
+    }
+    let shards = Shards::from(world.store.clone());
+    let sees = |job: &JobSummary| job.id.as_str() == "mine";
+    let mut query = ListQuery { limit: 1, budget: Some(Duration::ZERO), ..ListQuery::default() };
+    for _ in 0..2 {
+        let found = shards.find_jobs(&query, &JobSearch::default(), sees).await.expect("searching");
+        let next = found.next.expect("it was cut").to_string();
+        assert!(found.items.is_empty() && !next.contains("hidden"), "{next}");
+        query.cursor = Some(next.parse().expect("the search goes on there"));
+    }
+    let found = shards.find_jobs(&query, &JobSearch::default(), sees).await.expect("searching");
+    assert_eq!(names(&found.items), ["mine"]);
+    assert!(found.next.expect("a place").to_string().ends_with(".mine"));
+}
+
+#[tokio::test]
 async fn ends_are_counted_and_found_by_their_own_index() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let appeared = world.store.appear(&life.actor, &life.presence(), RETENTION, None).await;

@@ -94,7 +94,7 @@ async fn finds(store: &Store, verb: &str, name: &str) -> bool {
 async fn script_finds_only_jobs_that_its_caller_may_see_or_change() {
     for (place, caller) in callers().into_iter().enumerate() {
         let world = World::new();
-        let rights = Arc::new(JobRights { caller: Some(caller.clone()), graph: None });
+        let rights = Arc::new(JobRights { caller: Some(caller.clone()), ..JobRights::default() });
         let store = world.store.clone().acting_as(rights);
         for (number, owner) in OWNERS.into_iter().enumerate() {
             for (at, (verb, changes)) in VERBS.into_iter().enumerate() {
@@ -127,5 +127,24 @@ async fn store_of_a_graph_changes_no_job_that_names_another() {
     for verb in ["stop", "retry", "edit", "start", "delete"] {
         assert!(!finds(&within, verb, "n").await, "{verb}");
         assert!(finds(&within, verb, "m").await, "{verb}");
+    }
+}
+
+#[tokio::test]
+async fn pinned_store_changes_no_later_job_with_the_id() {
+    let world = World::new();
+    for verb in ["stop", "delete", "retry", "edit", "start", "tell"] {
+        let (job, key) = (id(verb), crate::support::keys::job(verb));
+        world.store.submit(&[of(verb, OWN)], false, RETENTION).await.expect("stored");
+        let stored = world.store.job(&job).await.expect("read").expect("there").expect("legal");
+        let created = stored.created_at.expect("a time");
+        let pinned = world.store.pinned([(job, created)].into());
+        let hash = || world.redis.ask::<Vec<String>>(&format!("HGETALL {key}"));
+        world.redis.set_field(&key, "created_at", "2999-01-01T00:00:00.000Z");
+        let before = hash();
+        assert!(!finds(&pinned, verb, verb).await, "{verb} a later job");
+        assert_eq!(hash(), before, "{verb} a later job");
+        world.redis.set_field(&key, "created_at", created.to_string());
+        assert!(finds(&pinned, verb, verb).await, "{verb}");
     }
 }

@@ -80,6 +80,7 @@ impl Life {
             holding: None,
             oom_kills: None,
             after_oom_kill: None,
+            folders_left: 0,
         }
     }
 }

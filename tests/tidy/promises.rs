@@ -1,4 +1,5 @@
-//! The rule that each promise of docs/security.md names tests, and that these tests exist.
+//! The rule that each promise of docs/security.md, and each reference to jobs in docs/internals/keys.md, names tests, and that
+//! these tests exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,9 +8,8 @@ use regex::Regex;
 
 use super::source::numbered;
 
-const PAGE: &str = "docs/security.md";
-/// The smallest number of promises; with fewer, the page is not read as it is written.
-const PROMISES_MIN: usize = 25;
+/// The pages, each with its smallest number of promises; with fewer, it is not read as it is written.
+const PAGES: [(&str, usize); 2] = [("docs/security.md", 25), ("docs/internals/keys.md", 14)];
 
 /// Returns the names of all tests in Rust, and the texts of all claims of the booted system.
 fn known(files: &[(String, String)]) -> BTreeSet<&str> {
@@ -52,21 +52,29 @@ fn promises(page: &str) -> Vec<(usize, &str)> {
 
 /// Returns one fault for each promise without a test, and for each test that does not exist.
 pub(super) fn faults(files: &[(String, String)]) -> Vec<String> {
-    let page = files.iter().find(|(path, _)| path == PAGE).map_or("", |(_, text)| text);
-    let (known, promises) = (known(files), promises(page));
-    let mut faults = Vec::new();
-    if promises.len() < PROMISES_MIN {
-        faults.push(format!("{PAGE}: has {} promises with tests", promises.len()));
+    let known = known(files);
+    PAGES.into_iter().flat_map(|page| of_page(page, &known, files)).collect()
+}
+
+fn of_page(
+    (path, promises_min): (&str, usize),
+    known: &BTreeSet<&str>,
+    files: &[(String, String)],
+) -> Vec<String> {
+    let page = files.iter().find(|(of, _)| of == path).map_or("", |(_, text)| text);
+    let (promises, mut faults) = (promises(page), Vec::new());
+    if promises.len() < promises_min {
+        faults.push(format!("{path}: has {} promises with tests", promises.len()));
     }
     for (number, cell) in promises {
         let tests = named(cell);
         if tests.is_empty() {
-            faults.push(format!("{PAGE}:{number}: names no test: nothing holds this promise"));
+            faults.push(format!("{path}:{number}: names no test: nothing holds this promise"));
         }
         let missing = tests.into_iter().filter(|name| !known.contains(name));
         faults.extend(
             missing.map(|name| {
-                format!("{PAGE}:{number}: names the test `{name}`, which does not exist")
+                format!("{path}:{number}: names the test `{name}`, which does not exist")
             }),
         );
     }
@@ -78,7 +86,7 @@ fn promise_without_a_test_or_with_one_that_is_gone_is_a_fault() {
     let page = "| promise | test |\n|---|---|\n| a | `is_there` |\n| b | \"it holds\" |\n| c | |\n\
                 | d | `is_gone`, \"is gone too\" |\n\n| e | f |\n|---|---|\n| g | `no_test` |\n";
     let files = [
-        (PAGE, page),
+        (PAGES[0].0, page),
         ("tests/a.rs", "#[test]\nfn is_there() {}\nfn is_gone() {}"),
         ("tests/system/claims/a.sh", "claim \"it holds\" holds"),
     ];

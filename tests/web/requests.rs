@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
@@ -94,6 +95,45 @@ fn visitor_without_a_token_is_sent_to_the_sign_in() {
         &format!("token={}&next=//evil.example", site.token(READER)),
     );
     assert_eq!(answer.header("location"), Some("/"));
+}
+
+/// Opens the changes of a page, and reads the first.
+fn opened_events(site: &Served, headers: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(site.address()).expect("connecting");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    let address = site.address();
+    write!(
+        stream,
+        "GET /events?page=/ HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n"
+    )
+    .expect("sending");
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains("data: {") {
+        let mut part = [0; 4096];
+        let read = stream.read(&mut part).expect("the first change");
+        assert!(read > 0, "{}", String::from_utf8_lossy(&text));
+        text.extend_from_slice(&part[..read]);
+    }
+    stream
+}
+
+#[test]
+fn changes_of_a_page_end_with_the_token_or_the_session_of_their_reader() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let session = signed_in(&site, READER);
+    let bearer = format!("Authorization: Bearer {}\r\n", site.token(BOUND));
+    let left = signed_in(&site, OPERATOR);
+    let mut streams = [&session, &bearer, &left].map(|headers| opened_events(&site, headers));
+    for name in [READER[0], BOUND[0]] {
+        site.hero.run(&["token", "revoke", name]).code(0);
+    }
+    let form = send(&site, "GET", "/jobs", &left, "").forgery();
+    let headers = format!("{left}{}", own_origin(&site));
+    assert_eq!(send(&site, "POST", "/logout", &headers, &format!("csrf={form}")).status, 303);
+    for stream in &mut streams {
+        stream.read_to_end(&mut Vec::new()).expect("it ends");
+    }
 }
 
 #[test]

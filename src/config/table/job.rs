@@ -108,6 +108,14 @@ key_table! {
     /// If its disk is full or hangs, jobs run on: a warning and the job's log say that the file lacks lines.
     log_dir: Folder;
 
+    /// The size at which such a file gets no further lines. Rotate the files before, as `logrotate` does.
+    /// ---
+    /// Jobs run on without: a warning and the job's log say that the file lacks lines.
+    log_file_size_max: Size(1, TIB);
+
+    /// The most files and folders in that folder. With as many no new file is made; jobs run on without.
+    log_files_max: Number(1, 1_000_000);
+
     /// Copies the lines of a job's log to the daemon's own log.
     log_to_journal: Flag;
 

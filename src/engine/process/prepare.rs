@@ -25,6 +25,7 @@ pub(super) use prepared::Prepared;
 pub use programs::{SYSTEM_PATH, find_in, find_program};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
 pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
+pub use scratch::folders_left;
 pub(crate) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
 pub use shebang::runs_with;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::bounds::InvalidJob;
 use super::record::Job;
-use super::spec::SETTINGS;
+use super::spec::{SETTINGS, Setting};
 
 impl Job {
     /// Returns a new job with the settings of this one except the fields `without`, and with these
@@ -22,9 +22,7 @@ impl Job {
             Some((setting.field.to_owned(), Value::String(setting.text(&self.spec)?)))
         });
         let mut members: Map<String, Value> = members.collect();
-        for (name, value) in changes {
-            members.insert(name.clone(), value.clone());
-        }
+        members.extend(Setting::by_fields(changes)?);
         Self::from_json(&members)
     }
 }
@@ -51,6 +49,12 @@ mod tests {
         expected.timeout = None;
         expected.env_vars = [("B".to_owned(), "c".to_owned())].into();
         assert_eq!(copy.spec, expected);
+        // By the words of the command line.
+        let changes = json!({ "env": null, "context": "c", "retries": 1 });
+        let copy = job.copy_with(changes.as_object().expect("an object"), &[]).expect("legal");
+        assert_eq!((copy.spec.env_vars.len(), copy.spec.context_id.as_str()), (0, "c"));
+        let both = json!({ "env": { "A": "1" }, "env_vars": null });
+        assert!(job.copy_with(both.as_object().expect("an object"), &[]).is_err());
         for wrong in [json!({ "scrip": "1" }), json!({ "retries": "x" }), json!({ "script": null })]
         {
             let wrong = wrong.as_object().expect("an object");

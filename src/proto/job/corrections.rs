@@ -43,9 +43,8 @@ impl Job {
     /// # Errors
     /// [`InvalidJob`] names the first member that is unknown, not legal, or that no correction may change.
     pub fn corrected(&self, changes: &Map<String, Value>) -> Result<Self, InvalidJob> {
-        let mut named = Map::new();
-        for (name, value) in changes {
-            let field = Setting::named(name).map_or(name.as_str(), |setting| setting.field);
+        let named = Setting::by_fields(changes)?;
+        for field in named.keys().map(String::as_str) {
             if FIXED.contains(&field) {
                 let why = "stays as it was submitted; hero job clone submits a copy with another";
                 return Err(InvalidJob::new(field, why));
@@ -55,7 +54,6 @@ impl Job {
                     "follows from the published script; hero job clone submits a copy with another";
                 return Err(InvalidJob::new(field, why));
             }
-            named.insert(field.to_owned(), value.clone());
         }
         self.check_signature(&named)?;
         // With another text it is no longer a job of the published script.

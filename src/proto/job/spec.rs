@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use super::arguments::Params;
 use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
@@ -131,6 +132,23 @@ impl Setting {
     pub fn named(name: &str) -> Option<&'static Self> {
         let of_word = || SETTINGS.iter().find(|setting| setting.word == name);
         Self::of_field(name).or_else(of_word)
+    }
+
+    /// Returns members by the names of the hash: they may be named by the words of the command line.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if a setting has both names.
+    pub fn by_fields(given: &Map<String, Value>) -> Result<Map<String, Value>, InvalidJob> {
+        let mut members = Map::new();
+        for (name, value) in given {
+            let field = Self::named(name).map_or(name.as_str(), |setting| setting.field);
+            if field != name && given.contains_key(field) {
+                let why = format!("is `{name}` by another name: give one of both");
+                return Err(InvalidJob::new(field, why));
+            }
+            members.insert(field.to_owned(), value.clone());
+        }
+        Ok(members)
     }
 
     /// Returns the reason why an entrance does not take it; `None` if it does.

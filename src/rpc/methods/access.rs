@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::super::caller::{Bounds, Scope};
@@ -18,6 +19,9 @@ use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::store::JobSummary;
+
+/// A job that was checked before its change: its id, and its time of creation if that was read.
+pub(super) type CheckedJob = (JobId, Option<Timestamp>);
 
 impl CallContext {
     /// Returns whether the caller may change jobs of others.
@@ -182,22 +186,27 @@ impl CallContext {
         Ok(self.client.resolve_script(job).await?)
     }
 
-    /// Refuses a correction of a job that the caller may not change, or whose new settings it may not use.
+    /// Refuses a correction of a job that the caller may not change, or whose new settings it may not use. Returns the job,
+    /// if it was looked at: [`Client::pinned`] must follow, since a later job with its id was not.
+    ///
+    /// [`Client::pinned`]: crate::client::Client::pinned
     pub(super) async fn may_correct(
         &self,
         id: &JobId,
         changes: &Map<String, Value>,
         doing: &str,
-    ) -> Result<(), RpcError> {
+    ) -> Result<CheckedJob, RpcError> {
         self.may_change(id, doing).await?;
         if changes.is_empty() {
-            return Ok(());
+            return Ok((id.clone(), None));
         }
-        let job = self.client.corrected_job(id, changes).await?;
-        self.keeps_variables_masked(&self.visible(id).await?, &job)?;
+        let before = self.visible(id).await?;
+        let job = self.client.corrected_job(&before, changes).await?;
+        self.keeps_variables_masked(&before, &job)?;
         self.stays_within(&job)?;
         self.reaches_nothing_beyond(&job)?;
-        self.has_type(&job)
+        self.has_type(&job)?;
+        Ok((before.id, before.created_at))
     }
 
     /// Returns whether a job would give variables of a published script, which the caller may not read, to another script.

@@ -319,15 +319,16 @@ struct ResumeGraph {
 async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, RpcError> {
     let ResumeGraph { id, from, mut changes } = given;
     let id = own(&context, id, "retry").await?;
+    let mut checked = Vec::new();
     if !changes.is_empty() {
         let jobs = context.client.steps_named(&id, changes.keys()).await?;
         for (job, changes) in jobs.iter().zip(changes.values_mut()) {
             context.keep_groups(changes);
-            context.may_correct(job, changes, "retry").await?;
+            checked.push(context.may_correct(job, changes, "retry").await?);
         }
     }
     let how = GraphRetry { from, changes };
-    Ok(context.client.retry_graph(&id, &how).await?)
+    Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
 }
 
 async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {

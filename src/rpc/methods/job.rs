@@ -16,7 +16,7 @@ use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{SubmittedId, awaited_or_same, has_key, stored_or_same};
 use super::{job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
-use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
+use crate::proto::job::{Job, JobFiles, JobId, JobOutput, Setting};
 
 methods! {
     /// Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
@@ -157,7 +157,7 @@ async fn ended(
 ) -> Result<JobDocument, RpcError> {
     match context.after_end(job, submitter, patience).await? {
         (after, Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. })) => {
-            Ok(JobDocument::new(context, &after))
+            JobDocument::of(context, after.to_json()).await
         }
         (_, Err(error)) => Err(RpcError::from(error).with("id", job.id.as_str())),
     }
@@ -166,7 +166,7 @@ async fn ended(
 async fn get(context: CallContext, given: OneJob) -> Result<JobDocument, RpcError> {
     let seen = context.seen(given.id).await?;
     let document = context.client.job_document(&seen.id).await;
-    Ok(JobDocument::of(&context, context.still(&seen, document).await?))
+    JobDocument::of(&context, context.still(&seen, document).await?).await
 }
 
 /// A job to wait for.
@@ -236,7 +236,7 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     let id = context.job_named(given.id.0).await?;
     let seen = context.visible(&id).await?;
     let is_own = seen.spec.caller_id == context.caller.name;
-    let mut changes = given.changes;
+    let mut changes = Setting::by_fields(&given.changes)?;
     if !is_own && !context.operates() {
         // The copy is one of the caller's; it may not read the variables of others.
         changes.entry("caller_id").or_insert(Value::Null);

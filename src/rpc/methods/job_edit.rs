@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
+use super::access::CheckedJob;
 use super::changed_job::JobChange;
 use super::params::Spelled;
 use crate::client::JobValues;
@@ -71,22 +72,23 @@ pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<JobChan
     let id = context.job_named(id.0).await?;
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
-    may_edit(&context, &id, &edit).await?;
-    Ok(JobChange::new(&id, context.client.edit_job(&id, &edit).await?.as_str()))
+    let client = context.client.pinned([may_edit(&context, &id, &edit).await?]);
+    Ok(JobChange::new(&id, client.edit_job(&id, &edit).await?.as_str()))
 }
 
-/// Refuses an edit of a job that the caller may not change, or that takes it beyond the caller's bounds.
+/// Refuses an edit of a job that the caller may not change, or that takes it beyond the caller's bounds. Returns the job as
+/// [`CallContext::may_correct`] does.
 pub(super) async fn may_edit(
     context: &CallContext,
     id: &JobId,
     values: &JobValues,
-) -> Result<(), RpcError> {
-    context.may_correct(id, &values.changes, "edit").await?;
-    if let Some(group) = &values.place.group {
-        let mut job = context.visible(id).await?;
-        job.spec.group.clone_from(group);
-        job.spec.instance = None;
-        context.stays_within(&job)?;
-    }
-    Ok(())
+) -> Result<CheckedJob, RpcError> {
+    let checked = context.may_correct(id, &values.changes, "edit").await?;
+    let Some(group) = &values.place.group else { return Ok(checked) };
+    let mut job = context.visible(id).await?;
+    job.spec.group.clone_from(group);
+    job.spec.instance = None;
+    context.stays_within(&job)?;
+    // The first check counts: a later job did not have it.
+    Ok((checked.0, checked.1.or(job.created_at)))
 }

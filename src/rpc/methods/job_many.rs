@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
+use super::access::CheckedJob;
 use super::job_edit::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
@@ -170,6 +172,7 @@ async fn change_named(
         let found = context.client.job_summaries(ids).await?.into_iter();
         jobs = Some(found.filter(|job| context.finds(job)).map(ListedJob).collect());
     } else {
+        let ids = ids.into_iter().map(|id| (id, None));
         change_each(context, (change, only_dead), ids, &mut changed).await?;
     }
     Ok(ManyChangedDocument { jobs, ..document(changed) })
@@ -202,8 +205,9 @@ async fn change_found(
             break;
         }
         // What a filter finds are dead letters, if only these are wanted.
-        let ids = found.items.into_iter().map(|job| job.id).collect();
-        change_each(context, (change, false), ids, &mut changed).await?;
+        let found = found.items.into_iter();
+        let found = found.map(|job| (job.id.clone(), job.time("created_at")));
+        change_each(context, (change, false), found, &mut changed).await?;
         if query.cursor.is_none() || reached >= most || left(began).is_zero() {
             break;
         }
@@ -219,21 +223,24 @@ async fn change_found(
     Ok(ManyChangedDocument { jobs, ..counted })
 }
 
-/// Changes each job that the caller may change.
+/// Changes each job that the caller may change, and that was found or checked: not a later one with its id.
 async fn change_each(
     context: &CallContext,
     (change, only_dead): (&JobChange, bool),
-    ids: Vec<JobId>,
+    jobs: impl IntoIterator<Item = CheckedJob>,
     changed: &mut ManyChanged,
 ) -> Result<(), RpcError> {
-    let mut may = Vec::new();
-    for id in ids {
+    let (mut may, mut pinned) = (Vec::new(), Vec::new());
+    for (id, found) in jobs {
         match may_change(context, &id, change, only_dead).await {
-            Ok(()) => may.push(id),
+            Ok(checked) => {
+                pinned.push((id.clone(), found.or(checked)));
+                may.push(id);
+            }
             Err(error) => changed.leave(&id, error.message),
         }
     }
-    Ok(context.client.change_many(&may, change, changed).await?)
+    Ok(context.client.pinned(pinned).change_many(&may, change, changed).await?)
 }
 
 fn document(changed: ManyChanged) -> ManyChangedDocument {
@@ -268,24 +275,27 @@ async fn named(
     named
 }
 
+/// Refuses a change that the caller may not make. Returns the time of creation of the job, if it was looked at.
 async fn may_change(
     context: &CallContext,
     id: &JobId,
     change: &JobChange,
     only_dead: bool,
-) -> Result<(), RpcError> {
+) -> Result<Option<Timestamp>, RpcError> {
     context.may_name(id).await?;
-    if only_dead {
-        context.client.dead_letter(id).await?;
-    }
-    match change {
-        JobChange::Edit(edit) => may_edit(context, id, edit).await,
+    let dead = if only_dead { context.client.dead_letter(id).await?.created_at } else { None };
+    let (_, checked) = match change {
+        JobChange::Edit(edit) => may_edit(context, id, edit).await?,
         JobChange::Retry { with_dependents, changes } => {
             if *with_dependents {
                 context.may_retry_dependents()?;
             }
-            context.may_correct(id, changes, change.word()).await
+            context.may_correct(id, changes, change.word()).await?
         }
-        _ => context.may_change(id, change.word()).await,
-    }
+        _ => {
+            context.may_change(id, change.word()).await?;
+            (id.clone(), None)
+        }
+    };
+    Ok(dead.or(checked))
 }

@@ -55,12 +55,12 @@ async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcErro
     let RetryOne { id, with_dependents, mut changes } = given;
     let id = context.job_named(id.0).await?;
     context.keep_groups(&mut changes);
-    context.may_correct(&id, &changes, "retry").await?;
+    let checked = context.may_correct(&id, &changes, "retry").await?;
     if with_dependents {
         context.may_retry_dependents()?;
     }
     let retry = JobChange::Retry { with_dependents, changes };
-    let jobs = context.client.change_job(&id, &retry).await?.into_iter();
+    let jobs = context.client.pinned([checked]).change_job(&id, &retry).await?.into_iter();
     let jobs = jobs.map(|(id, told)| {
         let (result, problem) = match told {
             Ok(status) => (Some(status), None),

@@ -11,7 +11,7 @@ use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use crate::client::job_of_members;
 use crate::proto::job::{
-    FieldKind, InvalidJob, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
+    FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
 };
 use crate::store::JobSummary;
 
@@ -36,8 +36,7 @@ const MASKED: &str = "***";
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
     pub(super) async fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
-        let members = by_fields(&self.0)?;
-        let mut job = job_of_members(members.into_owned())?;
+        let mut job = job_of_members(self.0.clone())?;
         context.resolve(&mut job).await?;
         context.adopt(&mut job)?;
         Ok(job)
@@ -55,19 +54,18 @@ impl JobSettings {
 }
 
 impl JobDocument {
-    /// Returns the job as the caller may see it: environment variables of others, and of published scripts, are masked.
-    pub(super) fn new(context: &CallContext, job: &Job) -> Self {
-        Self::of(context, job.to_json())
-    }
-
-    /// Returns a document of a job as the caller may see it.
-    pub(super) fn of(context: &CallContext, mut document: Value) -> Self {
+    /// Returns a document of a job as the caller may see it: environment variables of others, and of published scripts, are
+    /// masked, and dependents that the caller may not see are left out, with the number of the further ones.
+    pub(super) async fn of(context: &CallContext, mut document: Value) -> Result<Self, RpcError> {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         let is_published = !document["uses"].is_null();
         if (!is_own || is_published) && !context.operates() {
             mask(&mut document);
         }
-        Self(document)
+        if context.is_bound() || !context.reads() {
+            hide_dependents(context, &mut document).await?;
+        }
+        Ok(Self(document))
     }
 
     /// Returns whether a job can have a field.
@@ -75,6 +73,21 @@ impl JobDocument {
         static FIELDS: OnceLock<Map<String, Value>> = OnceLock::new();
         FIELDS.get_or_init(|| fields(&mut SchemaGenerator::default())).contains_key(name)
     }
+}
+
+/// Leaves those dependents in a document that the caller finds.
+async fn hide_dependents(context: &CallContext, document: &mut Value) -> Result<(), RpcError> {
+    let Some(members) = document.as_object_mut() else { return Ok(()) };
+    members.remove("dependents_more");
+    let Some(all) = members.remove("dependents") else { return Ok(()) };
+    let ids = all.as_array().into_iter().flatten().filter_map(|id| id.as_str()?.parse().ok());
+    let mut found = context.client.job_summaries(ids.collect()).await?;
+    found.retain(|job| context.finds(job));
+    if !found.is_empty() {
+        let ids = found.into_iter().map(|job| json!(job.id)).collect();
+        members.insert("dependents".to_owned(), Value::Array(ids));
+    }
+    Ok(())
 }
 
 /// Masks the values of a job, or of its settings, that only some may see.
@@ -88,21 +101,6 @@ pub(super) fn mask(document: &mut Value) {
 /// The names that settings have elsewhere, in files and lists, each with the field of the hash.
 const OTHER_NAMES: [(&str, &str); 3] =
     [("caller", "caller_id"), ("context", "context_id"), ("after", "prerequisites")];
-
-/// Returns settings by the names of their fields.
-fn by_fields(given: &Map<String, Value>) -> Result<Cow<'_, Map<String, Value>>, RpcError> {
-    let mut members = Cow::Borrowed(given);
-    for (other, field) in OTHER_NAMES {
-        let Some(value) = given.get(other) else { continue };
-        if given.contains_key(field) {
-            let why = format!("is `{other}` by another name: give one of both");
-            return Err(InvalidJob::new(field, why).into());
-        }
-        members.to_mut().remove(other);
-        members.to_mut().insert(field.to_owned(), value.clone());
-    }
-    Ok(members)
-}
 
 /// The words that a setting may have, where they are few.
 fn words_of(name: &str) -> Option<&'static [&'static str]> {
@@ -259,15 +257,10 @@ mod tests {
 
     #[test]
     fn setting_has_one_of_its_names() {
-        let given = json!({ "script": "1", "caller": "ann", "after": ["a"] });
-        let read = by_fields(given.as_object().expect("an object")).expect("legal");
-        assert_eq!(
-            *read,
-            *json!({ "script": "1", "caller_id": "ann", "prerequisites": ["a"] })
-                .as_object()
-                .expect("one")
-        );
-        let both = json!({ "caller": "ann", "caller_id": "bob" });
-        assert!(by_fields(both.as_object().expect("an object")).is_err());
+        for (other, field) in OTHER_NAMES {
+            assert_eq!(Setting::named(other).map(|setting| setting.field), Some(field));
+        }
+        let given = json!({ "script": "1", "caller": "ann", "caller_id": "bob" });
+        assert!(job_of_members(given.as_object().expect("an object").clone()).is_err());
     }
 }

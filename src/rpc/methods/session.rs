@@ -257,7 +257,8 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, 
             .with("id", id.as_str()));
     }
     context.has_type(&job)?;
-    let answer = match context.client.call_session(&id, given.script, timeout).await {
+    let client = context.client.pinned([(id.clone(), job.created_at)]);
+    let answer = match client.call_session(&id, given.script, timeout).await {
         Ok(answer) => answer,
         Err(error) => {
             // The error tells how the job of this id has ended.

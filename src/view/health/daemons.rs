@@ -127,6 +127,27 @@ pub(super) fn oom_kills(snapshot: &Snapshot, found: &mut Found) {
     );
 }
 
+/// Folders of jobs that actors could not remove: they fill the disk or the memory that they are in.
+pub(super) fn folders_left(moment: &Moment, found: &mut Found) {
+    let of_process = |of: &&PresenceOf| of.presence.folders_left > 0;
+    // Actors of one process count the same folders.
+    let mut processes: Vec<&PresenceOf> = moment.actors.iter().filter(of_process).collect();
+    processes.sort_by_key(|of| (&of.presence.hostname, of.presence.pid));
+    processes.dedup_by_key(|of| (&of.presence.hostname, of.presence.pid));
+    let Some(PresenceOf { actor, presence }) = processes.first() else { return };
+    let number: u64 = processes.iter().map(|of| of.presence.folders_left).sum();
+    found.add(
+        (ProblemKind::FoldersLeft, Severity::Warning),
+        Subject::Actors(Some(actor.script_type.clone())),
+        format!(
+            "{} of jobs could not be removed, by actor {actor} on {} among others; each minute they are tried again",
+            counted(number, "folder", "folders"),
+            presence.hostname
+        ),
+        "the log of the actor names each folder and the reason, `cannot remove`: remove it, or what keeps it",
+    );
+}
+
 /// Actors that claim no jobs. If others of their type do, that is worth a note.
 pub(super) fn holding(snapshot: &Snapshot, found: &mut Found) {
     for (script_type, of) in &snapshot.actor_counts {

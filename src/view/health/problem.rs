@@ -148,6 +148,8 @@ kinds! {
     ActorsHold = "actors_hold",
     /// An actor was killed for lack of memory.
     ActorOomKilled = "actor_oom_killed",
+    /// Actors cannot remove folders of jobs.
+    FoldersLeft = "folders_left",
     /// A broker of RabbitMQ does not renew its presence.
     BrokerGone = "broker_gone",
     /// A broker has no RabbitMQ, Redis or MariaDB.

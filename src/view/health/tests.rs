@@ -72,7 +72,7 @@ fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let cases: [(Change<'_>, Severity, &str); 31] = [
+    let cases: [(Change<'_>, Severity, &str); 32] = [
         (
             &|of| of.ids_without_hash = vec![("LIST".to_owned(), "a".to_owned())],
             Warning,
@@ -89,6 +89,22 @@ fn every_rule_has_its_severity_and_its_sentence() {
             },
             Warning,
             "actor osis:default:1 on one was killed as memory ran out, before 2026-01-31T12:30:00Z",
+        ),
+        (
+            &|of| {
+                // Of one process.
+                of.actors = ["osis-default-1", "osis-default-2"]
+                    .map(|unit| presence(unit, ActorState::Ready))
+                    .to_vec();
+                for of_unit in &mut of.actors {
+                    of_unit.presence.last_heartbeat = of.at.to_string();
+                    of_unit.presence.version = env!("CARGO_PKG_VERSION").to_owned();
+                    of_unit.presence.hostname = "one".to_owned();
+                    of_unit.presence.folders_left = 2;
+                }
+            },
+            Warning,
+            "2 folders of jobs could not be removed, by actor osis:default:1 on one among others; each minute they are tried again",
         ),
         (
             &|of| of.unserved = vec![("LIST".to_owned(), Some(3))],

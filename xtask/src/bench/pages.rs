@@ -126,6 +126,7 @@ fn presence(number: usize) -> Presence {
         holding: None,
         oom_kills: None,
         after_oom_kill: None,
+        folders_left: 0,
     }
 }
 

@@ -3,12 +3,14 @@
 //! The folder of the process is locked while the process lives. So a process knows at its start which
 //! folders belong to dead processes, and removes them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use nix::sys::stat::Mode;
 use nix::unistd::geteuid;
@@ -97,9 +99,77 @@ impl Drop for Scratch {
         // The job may have taken the permissions of the folders above away.
         let removed = self.of_process.repair().and_then(|()| tree::remove(&self.path));
         if let Err(error) = removed {
-            warn!("cannot remove the job's folder {}: {error}", self.path.display());
+            warn!("cannot remove the job's folder {}: {error}; trying again", self.path.display());
+            left().note(self.path.clone());
         }
     }
+}
+
+/// Folders of jobs that could not be removed yet.
+struct LeftFolders {
+    paths: BTreeSet<PathBuf>,
+    tried: Option<Instant>,
+}
+
+fn left() -> MutexGuard<'static, LeftFolders> {
+    static LEFT: Mutex<LeftFolders> =
+        Mutex::new(LeftFolders { paths: BTreeSet::new(), tried: None });
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LeftFolders {
+    /// The folders that are tried again; the next daemon removes the others.
+    const COUNT_MAX: usize = 10_000;
+    const AGAIN: Duration = Duration::from_mins(1);
+
+    fn note(&mut self, path: PathBuf) {
+        if self.paths.len() < Self::COUNT_MAX {
+            self.paths.insert(path);
+        }
+    }
+
+    /// Returns the folders to try again now.
+    fn due(&mut self) -> Vec<PathBuf> {
+        let is_early = self.tried.is_some_and(|tried| tried.elapsed() < Self::AGAIN);
+        if is_early || self.paths.is_empty() {
+            return Vec::new();
+        }
+        self.tried = Some(Instant::now());
+        self.paths.iter().cloned().collect()
+    }
+}
+
+/// Removes folders that could not be removed before. Returns those that are gone.
+fn removed_now(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut gone = paths;
+    gone.retain(|path| {
+        // From above: the folder of all, of the process, and of the job.
+        for folder in [path.parent().and_then(Path::parent), path.parent()].into_iter().flatten() {
+            let _ = tree::repair(folder);
+        }
+        tree::remove(path).is_ok()
+    });
+    gone
+}
+
+/// Returns the number of folders of jobs that could not be removed. Each minute they are tried again, on a thread of its own.
+pub fn folders_left() -> u64 {
+    let (number, due) = {
+        let mut left = left();
+        (left.paths.len() as u64, left.due())
+    };
+    if !due.is_empty() {
+        let thread = std::thread::Builder::new().name("leftovers".to_owned());
+        let spawned = thread.spawn(move || {
+            let gone = removed_now(due);
+            let mut left = left();
+            left.paths.retain(|path| !gone.contains(path));
+        });
+        if let Err(error) = spawned {
+            warn!("cannot start the thread that removes folders of jobs: {error}");
+        }
+    }
+    number
 }
 
 /// The folder of this process, which holds its jobs' folders. Dropping it removes it.
@@ -200,7 +270,8 @@ fn remove_unlocked(parent: &Path) {
         let opened = match tree::open_path(&path, Mode::S_IRWXU) {
             Ok(opened) => File::from(opened),
             Err(error) => {
-                warn!("cannot remove {}: {error}", path.display());
+                warn!("cannot remove {}: {error}; trying again", path.display());
+                left().note(path);
                 continue;
             }
         };
@@ -209,7 +280,10 @@ fn remove_unlocked(parent: &Path) {
         }
         match tree::remove(&path) {
             Ok(()) => info!("removed {}, which a dead process left", path.display()),
-            Err(error) => warn!("cannot remove {}: {error}", path.display()),
+            Err(error) => {
+                warn!("cannot remove {}: {error}; trying again", path.display());
+                left().note(path);
+            }
         }
     }
 }
@@ -267,6 +341,29 @@ mod tests {
         std::fs::remove_dir(job).expect("removed");
         drop(lives);
         assert_eq!(std::fs::read_dir(parent.path()).expect("listed").count(), 3);
+    }
+
+    #[test]
+    fn folder_that_could_not_be_removed_is_counted_and_tried_again() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let of_process = parent.path().join(format!("{OF_PROCESS}one"));
+        let path = of_process.join("job-1");
+        std::fs::create_dir(&of_process).expect("a folder");
+        let mut left = LeftFolders { paths: BTreeSet::new(), tried: None };
+        assert!(left.due().is_empty());
+        left.note(path.clone());
+        // No folder: that cannot be removed as one.
+        std::fs::write(&path, "").expect("a file");
+        assert_eq!(left.due(), [path.clone()]);
+        assert!(left.due().is_empty(), "not at once");
+        assert_eq!(removed_now(vec![path.clone()]), [] as [&Path; 0]);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir_all(path.join("a/b")).expect("folders");
+        for folder in [path.join("a"), path.clone(), of_process.clone()] {
+            std::fs::set_permissions(&folder, PermissionsExt::from_mode(0)).expect("a mode");
+        }
+        assert_eq!(removed_now(vec![path.clone()]), [path.clone()]);
+        assert!(!path.exists() && of_process.exists());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 -- The one comparison of the rights of a caller with a job: the job that has the id at this time.
--- needs: names job
+-- needs: time names job
 
 local rights_of, allows
 do
@@ -19,12 +19,15 @@ do
   end
 
   -- Tells if rights, as `JobRights` writes them, allow to `see` or to `change` the job that has an id now. There is none
-  -- that they allow if no job has the id.
+  -- that they allow if no job has the id, or a later one than the job that was checked before.
   function allows(rights, verb, id)
     if rights == '' then return true end
     local of = rights_of(rights)
-    local f = read(id, 'caller_id', 'script_type', 'group', 'instance', 'context_id', 'graph_id')
+    local f = read(id, 'caller_id', 'script_type', 'group', 'instance', 'context_id', 'graph_id', 'created_at')
     if of.graph and f[6] ~= of.graph then return false end
+    local created = of.pinned and of.pinned.id == id and microseconds(f[7]) or 0
+    -- Foreign programs may write other times, or none.
+    if created ~= 0 and created ~= of.pinned.created then return false end
     local caller = of.caller
     if not caller then return true end
     local bounds, is_own = caller.bounds, f[1] == caller.name
