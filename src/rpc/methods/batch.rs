@@ -56,8 +56,7 @@ struct SubmittedBatch {
     id: Option<String>,
     /// The same, by its older name.
     batch_id: Option<String>,
-    /// The ids of the accepted jobs, and of those that were submitted before with the same id and content, in the order
-    /// of the batch.
+    /// The ids of the accepted jobs, repeated ones among them, in the order of the batch.
     ids: Vec<String>,
     /// The rejected jobs.
     refused: Vec<Refused>,
