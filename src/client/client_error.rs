@@ -192,7 +192,9 @@ pub enum ClientError {
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
     /// Another graph or batch has the id.
-    #[error("the id {0} belongs to another graph or batch; leave it out to get a new one")]
+    #[error(
+        "the id {0} belongs to another graph or batch, or to this one as it was submitted before: hero graph show {0}"
+    )]
     GraphTaken(JobId),
     /// The name belongs to no job of the graph, or to a job that would not run.
     #[error("cannot retry graph {graph}: `{step}` {why}")]

@@ -2,7 +2,7 @@
 //! that is there.
 
 use super::{AwaitedJob, Client, ClientError};
-use crate::proto::job::{Job, JobFiles, JobId};
+use crate::proto::job::{INPUT_FILES, Job, JobFiles, JobId};
 
 /// Returns true if a job is the one that another submission of the same id made.
 pub fn is_repeated(known: &Job, given: Job) -> bool {
@@ -51,6 +51,14 @@ impl Client {
         self.or_same(given, files, stored, |awaited| &awaited.id).await
     }
 
+    /// Returns the job that has the id if it was submitted before with this content. A job with files is never the same.
+    pub async fn same_job(&self, id: &JobId, given: &Job) -> Option<Job> {
+        if given.extra.contains_key(INPUT_FILES) {
+            return None;
+        }
+        self.get_job(id).await.ok().filter(|known| is_repeated(known, given.clone()))
+    }
+
     /// Returns what was stored, or the job of the same id and content, and whether it is new.
     async fn or_same<T: From<JobId>>(
         &self,
@@ -64,10 +72,10 @@ impl Client {
                 let is_new = *id_of(&stored) == given.id;
                 Ok((stored, is_new))
             }
-            Err(ClientError::IdTaken(id)) if files.is_empty() => match self.get_job(&id).await {
-                Ok(known) if is_repeated(&known, given) => Ok((id.into(), false)),
-                _ => Err(ClientError::IdTaken(id)),
-            },
+            Err(ClientError::IdTaken(id)) if files.is_empty() => {
+                let is_same = self.same_job(&id, &given).await.is_some();
+                if is_same { Ok((id.into(), false)) } else { Err(ClientError::IdTaken(id)) }
+            }
             Err(error) => Err(error),
         }
     }

@@ -1,7 +1,10 @@
 //! The recording of how attempts ended, of many in one call.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::Duration;
+
+use tracing::warn;
 
 use super::attempts::kept;
 use super::portions::{JOB_WORK, portions};
@@ -109,29 +112,48 @@ impl Store {
         let mut recorded = vec![None; endings.len()];
         let all = endings.iter().enumerate().map(|(place, ending)| {
             let is_apart = ending.output().is_some_and(|output| self.is_apart(&ending.id, output));
-            UnsentEnd::new(place, ending, is_apart)
+            UnsentEnd::new(place, Cow::Borrowed(ending), is_apart)
         });
         let mut left: Vec<UnsentEnd<'_>> = all.collect();
         let mut stagings = 0;
         while !left.is_empty() {
-            let mut unstaged = Vec::new();
+            let (mut unstaged, mut oversized) = (Vec::new(), Vec::new());
             for portion in portions(&left, UnsentEnd::work) {
-                let answers = self.finish_portion(boot, &retention, portion).await?;
+                let answers = match self.finish_portion(boot, &retention, portion).await {
+                    // No portion of several ends is so large.
+                    Err(error @ StoreError::Oversized { .. }) => {
+                        oversized.extend(portion.iter().map(|end| (end.place, error.clone())));
+                        continue;
+                    }
+                    answers => answers?,
+                };
                 for (end, answer) in portion.iter().zip(answers) {
                     match answer {
                         AnswerToEnd::Known(answer) => recorded[end.place] = Some(answer),
-                        AnswerToEnd::Stage(reply) => unstaged.push((end.place, end.ending, reply)),
+                        AnswerToEnd::Stage(reply) => unstaged.push((end.place, reply)),
                     }
                 }
             }
             left.clear();
             stagings += 1;
-            for (place, ending, reply) in unstaged {
+            for (place, reply) in unstaged {
+                let ending = &endings[place];
                 // An output that expires before its end is recorded, and again, goes through the script.
-                let is_apart =
-                    stagings < STAGINGS_MAX && self.stage_output(boot, ending, reply).await?;
-                left.push(UnsentEnd::new(place, ending, is_apart));
+                let staged = if stagings < STAGINGS_MAX {
+                    self.stage_output(boot, ending, reply).await
+                } else {
+                    Ok(false)
+                };
+                match staged {
+                    Err(error @ StoreError::Oversized { .. }) => oversized.push((place, error)),
+                    is_apart => left.push(UnsentEnd::new(place, Cow::Borrowed(ending), is_apart?)),
+                }
             }
+            let stripped = |(place, error): (usize, StoreError)| {
+                warn!(job_id = %endings[place].id, "job {} ends in error: {error}", endings[place].id);
+                UnsentEnd::new(place, Cow::Owned(endings[place].without_output(&error)), false)
+            };
+            left.extend(oversized.into_iter().map(stripped));
         }
         let recorded: Option<Vec<Recorded>> = recorded.into_iter().collect();
         recorded.ok_or_else(|| StoreError::unexpected(DOING))
@@ -252,20 +274,40 @@ impl AttemptEnd {
             _ => None,
         }
     }
+
+    /// The end of the attempt without the output that Redis does not take.
+    fn without_output(&self, error: &StoreError) -> Self {
+        let exit_code = match &self.verdict {
+            Verdict::Finished { exit_code, .. }
+            | Verdict::Error { exit_code, .. }
+            | Verdict::Retry { exit_code, .. }
+            | Verdict::Postpone { exit_code, .. }
+            | Verdict::Wait { exit_code, .. } => *exit_code,
+        };
+        let error = format!("the output is lost: {error}");
+        Self {
+            id: self.id.clone(),
+            claimed_at: self.claimed_at,
+            script_type: self.script_type.clone(),
+            verdict: Verdict::Error { error, exit_code, dead: false },
+            used: self.used.clone(),
+            counts: self.counts.clone(),
+        }
+    }
 }
 
 /// The end of an attempt with its reply as JSON, if the output is long or not UTF-8, else with ''.
 struct UnsentEnd<'a> {
     /// Its place among the ends.
     place: usize,
-    ending: &'a AttemptEnd,
+    ending: Cow<'a, AttemptEnd>,
     reply: String,
     /// True if its output has a key of its own.
     is_apart: bool,
 }
 
 impl<'a> UnsentEnd<'a> {
-    fn new(place: usize, ending: &'a AttemptEnd, is_apart: bool) -> Self {
+    fn new(place: usize, ending: Cow<'a, AttemptEnd>, is_apart: bool) -> Self {
         let reply = match ending.output().filter(|_| !is_apart) {
             Some(output)
                 if matches!(output, JobOutput::Bytes(_))

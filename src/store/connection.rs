@@ -11,18 +11,24 @@ use tokio::sync::Mutex;
 use tokio::time::error::Elapsed;
 
 use super::backoff::{Backoff, millis};
-use super::redis_address::RESPONSE_TIMEOUT;
+use super::oversized_calls::{BOUND_MIN_BYTES, MeasuredConnection, OversizedCalls};
 use super::server::{Connected, Server};
-use super::store_error::{CONNECTING, StoreError, has_not_run, is_connection_useless};
+use super::store_error::{
+    CONNECTING, StoreError, has_not_run, is_connection_useless, is_oversized,
+};
+use super::redis_address::RESPONSE_TIMEOUT;
 
 /// The time that a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A Redis that answers within this time after a lost connection was not away.
+const SERVES_SOON: Duration = Duration::from_secs(1);
 
 /// The connection for all commands that do not block. Clones share it.
 #[derive(Clone)]
 pub(super) struct SharedConnection {
     pub(super) server: Server,
     current: Arc<Mutex<Current>>,
+    oversized: OversizedCalls,
 }
 
 #[derive(Default)]
@@ -34,7 +40,7 @@ struct Current {
 
 impl SharedConnection {
     pub(super) fn new(server: Server) -> Self {
-        Self { server, current: Arc::default() }
+        Self { server, current: Arc::default(), oversized: OversizedCalls::default() }
     }
 
     async fn get(&self) -> Result<(MultiplexedConnection, u64), StoreError> {
@@ -128,24 +134,45 @@ impl SharedConnection {
     async fn patiently<T, A>(
         &self,
         doing: &'static str,
-        ask: impl Fn(MultiplexedConnection) -> A,
+        ask: impl Fn(MeasuredConnection) -> A,
     ) -> Result<T, StoreError>
     where
         A: Future<Output = Result<T, RedisError>>,
     {
         let until = self.server.way().cluster().map(|_| Instant::now() + SLOT_TIMEOUT);
-        let mut backoff = Backoff::default();
+        let (mut backoff, closed_at_bytes) = (Backoff::default(), Arc::default());
         loop {
             let (connection, generation) = self.get().await?;
-            let result = ask(connection).await;
+            let result = ask(MeasuredConnection::new(connection, &closed_at_bytes)).await;
             self.drop_useless(generation, &result).await;
             let has_not_run = result.as_ref().is_err_and(has_not_run);
             if !has_not_run || until.is_none_or(|until| Instant::now() >= until) {
-                let address = self.server.address();
-                return result.map_err(|error| StoreError::new(&address, doing, &error));
+                let error = match result {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => error,
+                };
+                return Err(match closed_at_bytes.load(Ordering::Relaxed) {
+                    bytes @ BOUND_MIN_BYTES.. => self.closed_at(doing, &error, bytes).await,
+                    _ => StoreError::new(&self.server.address(), doing, &error),
+                });
             }
             tokio::time::sleep(backoff.failed()).await;
         }
+    }
+
+    /// Returns the error of a large call at which Redis closed the connection: the call may be too large for it.
+    async fn closed_at(&self, doing: &'static str, error: &RedisError, bytes: usize) -> StoreError {
+        let address = self.server.address();
+        let serves = tokio::time::timeout(SERVES_SOON, async {
+            let (mut connection, _) = self.get().await.ok()?;
+            redis::cmd("PING").query_async::<Value>(&mut connection).await.ok()
+        });
+        let serves = serves.await.ok().flatten().is_some();
+        if is_oversized(error) || serves && self.oversized.note(doing, bytes, Instant::now()) {
+            return StoreError::oversized(&address, doing, bytes);
+        }
+        let said = StoreError::new(&address, doing, error);
+        if serves { said.of_large_call(bytes) } else { said }
     }
 
     async fn drop_useless<T>(&self, generation: u64, result: &Result<T, RedisError>) {
@@ -163,7 +190,7 @@ impl SharedConnection {
 async fn probed<T: FromRedisValue>(
     pipeline: &redis::Pipeline,
     probe: &str,
-    connection: &mut MultiplexedConnection,
+    connection: &mut MeasuredConnection,
 ) -> Result<T, RedisError> {
     let mut pipeline = pipeline.clone();
     pipeline.cmd("EXISTS").arg(probe);

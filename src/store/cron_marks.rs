@@ -151,6 +151,7 @@ impl Store {
         let mut script = self.scripts.cron_missed.prepare_invoke();
         script.arg(name.as_str()).arg(last.as_microsecond());
         script.arg(missed.latest.as_microsecond()).arg(missed.number);
+        script.arg(if missed.is_exact { "" } else { " or more" });
         let noted: u8 = self.invoke("noting missed firings of a periodic job", &script).await?;
         Ok(noted == 1)
     }

@@ -54,6 +54,7 @@ mod objects;
 mod older;
 mod outage;
 mod outputs;
+mod oversized_calls;
 mod portions;
 mod presence;
 mod problem_marks;

@@ -2,6 +2,8 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use crate::proto::units::readable_size;
+
 /// The reason why an operation on the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -34,6 +36,18 @@ pub enum StoreError {
         /// The message of Redis.
         reason: String,
     },
+    /// Redis closes the connection at a call of this size, and serves others.
+    #[error(
+        "{doing}: redis at {address} takes no call of {}: {BOUNDS}; raise that, or make it smaller", shown_bytes(*bytes)
+    )]
+    Oversized {
+        /// The address.
+        address: String,
+        /// The operation.
+        doing: &'static str,
+        /// The size of the call.
+        bytes: usize,
+    },
     /// Redis returned another error, or an unexpected answer.
     #[error("{doing}: {reason}")]
     Failed {
@@ -43,6 +57,10 @@ pub enum StoreError {
         reason: String,
     },
 }
+
+/// The settings of Redis that bound a call.
+const BOUNDS: &str =
+    "it is larger than proto-max-bulk-len or client-query-buffer-limit of redis allows";
 
 /// The operation before any command is sent.
 pub(super) const CONNECTING: &str = "connecting";
@@ -170,6 +188,21 @@ impl StoreError {
         Self::NotServing { address: address.to_owned(), reason: reason.to_owned() }
     }
 
+    /// The error of a call that is larger than Redis takes.
+    pub(super) fn oversized(address: &str, doing: &'static str, bytes: usize) -> Self {
+        Self::Oversized { address: address.to_owned(), doing, bytes }
+    }
+
+    /// Adds that the call may be too large: Redis closed the connection at it, and serves others.
+    pub(super) fn of_large_call(self, bytes: usize) -> Self {
+        let Self::Unreachable { address, reason, sent } = self else { return self };
+        let size = shown_bytes(bytes);
+        let reason = format!(
+            "{reason}; it closed the connection at a call of {size} and serves others: perhaps {BOUNDS}"
+        );
+        Self::Unreachable { address, reason, sent }
+    }
+
     pub(super) fn unexpected(doing: &'static str) -> Self {
         Self::Failed { doing, reason: "unexpected answer of redis".to_owned() }
     }
@@ -214,12 +247,27 @@ pub(super) fn is_connection_useless(error: &RedisError) -> bool {
             ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown
         )
     );
-    elsewhere || has_not_run(error) || is_connection_lost(error) || is_without_login(error)
+    elsewhere
+        || is_oversized(error)
+        || has_not_run(error)
+        || is_connection_lost(error)
+        || is_without_login(error)
 }
 
 /// Returns true if Redis wants a login that the connection has not made: it began before Redis wanted one.
 fn is_without_login(error: &RedisError) -> bool {
     error.code() == Some("NOAUTH") || describe(error).contains("Protocol error: unauthenticated")
+}
+
+/// Returns true if Redis refused a call as too large; then it closes the connection. Mostly it closes the connection
+/// before its answer can be read.
+pub(super) fn is_oversized(error: &RedisError) -> bool {
+    describe(error).contains("Protocol error: invalid bulk length")
+}
+
+/// Returns true if the connection was closed, and not merely silent.
+pub(super) fn has_closed_connection(error: &RedisError) -> bool {
+    is_connection_lost(error) && !error.is_timeout()
 }
 
 /// Returns true if a node of a cluster refused a call before it began: the slot is elsewhere, is being
@@ -294,6 +342,10 @@ fn tls_hint(text: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+fn shown_bytes(bytes: usize) -> String {
+    readable_size(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -65,7 +65,8 @@ async fn note_lateness(
         && round.store.note_cron_missed(name, mark.due, missed).await?
     {
         let number = counted(missed.number as u64, "firing", "firings");
-        warn!(cron = %name, "the periodic job {name} missed {number}, the latest due {}, as no supervisor ran", missed.latest);
+        let more = if missed.is_exact { "" } else { " or more" };
+        warn!(cron = %name, "the periodic job {name} missed {number}{more}, the latest due {}, as no supervisor ran", missed.latest);
     }
     match schedule.overdue(mark.from, mark.took) {
         Some(overdue) if mark.overdue != Some(overdue.at) => {

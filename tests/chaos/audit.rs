@@ -88,7 +88,9 @@ fn account(storm: &Storm) -> Account {
         let uncharged = usize::from(crashes.is_some());
         let crashes = crashes.unwrap_or(0);
         account.crashes += crashes;
+        let is_stopped = storm.stopped.contains(id);
         match status.as_deref() {
+            Some("finished" | "error") if is_stopped => {}
             Some("finished") if expected.finishes => {}
             Some("error") if !expected.finishes => {}
             Some("finished" | "error") => account.wrong_end.push(id.clone()),
@@ -98,7 +100,7 @@ fn account(storm: &Storm) -> Account {
             let ran = ran.get(id.as_str()).copied().unwrap_or(0);
             let planned = 1 + expected.retries;
             account.reruns += ran.saturating_sub(planned);
-            if ran == 0 {
+            if ran == 0 && !is_stopped {
                 account.never_ran.push(id.clone());
             }
             if ran > planned + crashes + uncharged {

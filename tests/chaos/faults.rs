@@ -29,10 +29,12 @@ pub(crate) enum Fault {
     FlushScripts,
     /// The clock of Redis is set, forward or back, by more than the lease.
     SetClock,
+    /// A job is told to stop.
+    StopJob,
 }
 
 /// Each fault, how often it strikes among a hundred, and its name in the table.
-pub(crate) const FAULTS: [(Fault, u8, &str); 15] = [
+pub(crate) const FAULTS: [(Fault, u8, &str); 16] = [
     (Fault::KillActor, 42, "kill -9 an actor"),
     (Fault::KillActorForLong, 3, "kill -9 an actor, away past its lease"),
     (Fault::KillSupervisor, 15, "kill -9 a supervisor"),
@@ -48,6 +50,7 @@ pub(crate) const FAULTS: [(Fault, u8, &str); 15] = [
     (Fault::DropClients, 2, "CLIENT KILL every connection"),
     (Fault::FlushScripts, 1, "SCRIPT FLUSH"),
     (Fault::SetClock, 4, "set the clock of redis, forward or back"),
+    (Fault::StopJob, 12, "stop a job"),
 ];
 
 impl Fault {

@@ -6,13 +6,14 @@
 
 #![expect(clippy::print_stderr, reason = "a storm that fails must have named its seed")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use hero::client::JobBuilder;
-use hero::store::Store;
+use hero::proto::job::JobId;
+use hero::store::{StopOutcome, Store};
 
 use super::LONGEST_S;
 use super::audit;
@@ -84,6 +85,8 @@ pub(crate) struct Storm {
     pub(crate) observer: Observer,
     pub(crate) effects: PathBuf,
     pub(crate) expected: BTreeMap<String, Expected>,
+    /// The jobs that were told to stop; some ended before.
+    pub(crate) stopped: BTreeSet<String>,
     pub(crate) struck: BTreeMap<Fault, usize>,
     pub(crate) back_to_work: Vec<Duration>,
     pub(crate) began: Instant,
@@ -146,6 +149,7 @@ impl Storm {
                 .build()
                 .expect("a runtime"),
             expected: BTreeMap::new(),
+            stopped: BTreeSet::new(),
             struck: BTreeMap::new(),
             back_to_work: Vec::new(),
             began: Instant::now(),
@@ -311,6 +315,7 @@ impl Storm {
                 pipeline.cmd("CLIENT").arg(&["KILL", "TYPE", "normal", "SKIPME", "yes"]);
                 self.observer.ask::<redis::Value>(&pipeline);
             }
+            Fault::StopJob => self.stop_job(),
             Fault::SetClock => {
                 if self.sets_clock {
                     self.world.redis.set_clock(self.rng.i64(0..=CLOCK_AHEAD_MAX_S));
@@ -324,6 +329,18 @@ impl Storm {
         }
         let lasting = matches!(fault, Fault::Delay | Fault::Hold | Fault::Swallow | Fault::Refuse);
         lasting.then_some(Heal::Mend(place))
+    }
+
+    /// Stops a job that others do not wait for.
+    fn stop_job(&mut self) {
+        let open = self.observer.open.iter().filter(|id| id.starts_with('c'));
+        let Some(id) = self.rng.choice(open.cloned().collect::<Vec<String>>()) else { return };
+        let job: JobId = id.parse().expect("legal");
+        // It may not be there yet.
+        let stopped = self.runtime.block_on(self.calm.stop(&job, RETENTION, None));
+        if stopped.is_ok_and(|outcome| outcome != StopOutcome::Missing) {
+            self.stopped.insert(id);
+        }
     }
 
     /// Ends the faults whose time is over.

@@ -90,6 +90,27 @@ fn submission_that_is_repeated_with_its_id_and_content_answers_with_the_job() {
     assert_eq!(redis.field(&keys::job("pay"), "attempt").as_deref(), Some("1"));
     let other = ["submit", "-t", "osis", "--id", "pay", "-e", "6 * 8"];
     hero.run(&other).code(65).says("job id pay is taken");
+    let line = |id: &str| format!(r#"{{"id":"{id}","script_type":"osis","script":"6 * 7"}}"#);
+    for (more, ids) in [(&[][..], ["a", "b"]), (&["--all-or-none"], ["c", "d"])] {
+        let submit = |printed: &str, ids: &[&str]| {
+            let lines: Vec<String> = ids.iter().map(|id| line(id)).collect();
+            let words = [&["submit", "--batch", "-", printed], more].concat();
+            hero.run_with_input(&words, &lines.join("\n"))
+        };
+        let told = format!("{}\n{}\n", ids[0], ids[1]);
+        submit("--ids", &ids).code(0).stdout(&told);
+        submit("--ids", &ids).code(0).stdout(&told).says("2 jobs were submitted before");
+        let again = submit("--json", &ids).code(0).stdout;
+        let again: serde_json::Value = serde_json::from_str(&again).expect("one document");
+        assert_eq!(again, serde_json::json!({ "batch_id": null, "ids": ids, "refused": [] }));
+        let with_new = submit("--ids", &[ids[0], &format!("{}-new", ids[0])]);
+        if more.is_empty() {
+            with_new.code(0).stdout("a\na-new\n").says("1 job was submitted before");
+        } else {
+            with_new.code(65).says("job id c is taken");
+        }
+    }
+    assert_eq!(redis.all("GRAPH").len(), 3);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobEnd, JobId, JobStatus};
 use hero::proto::queue::Queue;
 use hero::store::{
-    Appearance, AttemptEnd, Claim, ClaimLimits, DeleteOutcome, PresenceOf, Recorded, RetryOutcome,
-    StopOutcome, Submitted, Verdict,
+    Appearance, AttemptEnd, Claim, ClaimLimits, DeleteOutcome, EditOutcome, JobEdit, PresenceOf,
+    Recorded, RetryOutcome, StopOutcome, Submitted, Verdict,
 };
 use jiff::Timestamp;
 
@@ -75,7 +75,8 @@ impl Walk {
             48..56 => self.finish().await,
             56..58 => self.tell().await,
             58..61 => self.requeue().await,
-            61..65 => self.stop().await,
+            61..64 => self.stop().await,
+            64 => self.correct().await,
             65..69 => self.retry().await,
             69..72 => self.delete().await,
             72..75 => self.pop(),
@@ -362,6 +363,24 @@ impl Walk {
         };
         assert_eq!(answer, expected, "stop {id}");
         format!("stop {id}: {answer:?}")
+    }
+
+    /// Gives a job a new timeout. One that has started keeps the one that it runs with.
+    async fn correct(&mut self) -> String {
+        let Some(id) = self.any_job(|_| true) else { return "correct nothing".to_owned() };
+        let (status, before) = (self.model.jobs[&id].status, self.world.field(&id, "timeout"));
+        let timeout = Some(self.rng.u32(1..1000).to_string());
+        let edit =
+            JobEdit { corrections: vec![("timeout", timeout.clone())], ..JobEdit::default() };
+        let answer = self.world.store.edit(&legal(&id), &edit).await.expect("redis answers");
+        let has_started = status.is_terminal() || status == JobStatus::Started;
+        let expected = if has_started {
+            (EditOutcome::Refused(status), before)
+        } else {
+            (EditOutcome::Edited(status), timeout)
+        };
+        assert_eq!((answer, self.world.field(&id, "timeout")), expected, "correct {id}");
+        format!("correct {id} in {status}")
     }
 
     async fn retry(&mut self) -> String {

@@ -1,4 +1,4 @@
-//! A Redis that bounds the size of answers: no job stops its actor.
+//! A Redis that bounds the size of calls and answers: no job stops its actor.
 
 use crate::support::{Hero, Redis, keys, wait_until};
 
@@ -48,4 +48,52 @@ fn job_whose_claims_cut_the_connection_is_postponed_and_others_run() {
     let shown = hero.run(&["job", "show", "large"]).code(0).stdout;
     assert!(shown.contains("client-output-buffer-limit"), "{}", &shown[..1000]);
     assert_eq!((field("crashes"), field("attempt")), (String::new(), "0".to_owned()));
+}
+
+/// The settings of Redis that bound a call, each with its smallest value.
+const CALL_BOUNDS: [&str; 2] = ["proto-max-bulk-len", "client-query-buffer-limit"];
+
+#[test]
+fn output_larger_than_a_call_of_redis_ends_its_job_alone_in_an_error_that_names_the_bound() {
+    for bound in CALL_BOUNDS {
+        for inline in ["16MiB", "64KiB"] {
+            let redis = Redis::start();
+            let hero = hero(&redis, inline);
+            redis.ask_with::<String, _>(&format!("CONFIG SET {bound}"), &["1mb"]);
+            let script = "let text = \"0123456789abcdef\"; for i in 0..17 { text += text; } text";
+            for (id, script) in [("a", "1"), ("large", script), ("b", "2")] {
+                hero.run(&["submit", "-t", "osis", "--id", id, "-e", script]).code(0);
+            }
+            let actor = hero.actor("osis-default-1").start();
+            let told = hero.run(&["job", "wait", "large"]).code(1).stderr;
+            assert!(told.contains(bound) && told.contains(" MiB"), "{told}");
+            for (id, output) in [("a", "1\n"), ("b", "2\n")] {
+                hero.run(&["job", "wait", id]).code(0).stdout(output);
+            }
+            hero.run(&["exec", "-t", "osis", "-e", "3"]).code(0).stdout("3\n");
+            let field = |name: &str| redis.field(&keys::job("large"), name);
+            assert_eq!((field("attempt"), field("crashes")), (Some("1".to_owned()), None));
+            assert!(
+                actor.err().contains("large") && actor.err().contains(bound),
+                "{}",
+                actor.err()
+            );
+        }
+    }
+}
+
+#[test]
+fn submission_larger_than_a_call_of_redis_names_the_bound() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.script_size_max", "\"4MiB\"");
+    let file = redis.folder().join("large.rhai");
+    std::fs::write(&file, format!("// {}\n1", "x".repeat(2 << 20))).expect("a file");
+    let file = file.display().to_string();
+    for bound in CALL_BOUNDS {
+        redis.ask_with::<String, _>(&format!("CONFIG SET {bound}"), &["1mb"]);
+        let told = hero.run(&["submit", "-t", "osis", &file]).code(69).stderr;
+        assert!(told.contains(bound) && told.contains("2.0 MiB"), "{told}");
+        redis.ask_with::<String, _>(&format!("CONFIG SET {bound}"), &["512mb"]);
+    }
+    assert!(redis.all("JOB").is_empty());
 }

@@ -213,6 +213,28 @@ fn batch_is_submitted_in_parts_or_as_a_whole() {
     let refused = whole(json!([job("d", &[]), job("a", &[])]));
     assert_eq!((&refused["ids"], &refused["refused"][0]["line"]), (&json!([]), &json!(2)));
     assert_eq!(api.fails(&admin(), "job.get", json!(["d"])).0, code::NOT_FOUND);
+    for method in ["batch.submit", "graph.submit"] {
+        assert_eq!(api.fails(&admin(), method, json!({ "jobs": [] })).0, code::INVALID_PARAMS);
+    }
+}
+
+#[test]
+fn batch_that_is_repeated_with_ids_and_content_answers_with_its_jobs() {
+    let api = Api::start(&[]);
+    let job = |id: &str, script: &str| json!({ "id": id, "script": script, "script_type": "osis" });
+    for (all_or_none, [first, second]) in [(false, ["a", "b"]), (true, ["c", "d"])] {
+        let submit = |jobs: Value| {
+            api.call("batch.submit", json!({ "jobs": jobs, "all_or_none": all_or_none }))
+        };
+        let both = json!([job(first, "1"), job(second, "1")]);
+        let batch = submit(both.clone())["id"].clone();
+        let again = submit(both);
+        assert_eq!((&again["ids"], &again["refused"]), (&json!([first, second]), &json!([])));
+        assert_eq!(again["id"], Value::Null, "it has no job");
+        let other = submit(json!([job(first, "2")]));
+        assert_eq!((&other["ids"], &other["refused"][0]["line"]), (&json!([]), &json!(1)));
+        assert_eq!(api.call("graph.get", json!([batch]))["graph"]["jobs"], 2);
+    }
 }
 
 #[test]

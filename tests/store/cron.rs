@@ -334,7 +334,7 @@ async fn missed_firings_are_counted_by_one_supervisor() {
     let job = job("a");
     let fired = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
     fired.await.expect("firing");
-    let missed = MissedFirings { latest: second(4), number: 3 };
+    let missed = MissedFirings { latest: second(4), number: 3, is_exact: true };
     let note = async || world.store.note_cron_missed(&name, second(1), missed).await;
     assert!(note().await.expect("noting"));
     assert!(!note().await.expect("noting"), "another supervisor noted them");
@@ -343,4 +343,8 @@ async fn missed_firings_are_counted_by_one_supervisor() {
     let (firing, _) = &firings[0];
     assert_eq!((firing.did, firings.len()), (FiringOutcome::Missed, 2));
     assert_eq!(firing.why.as_deref(), Some("3 firings: no supervisor ran"));
+    let many = MissedFirings { latest: second(9), number: 5, is_exact: false };
+    assert!(world.store.note_cron_missed(&name, second(4), many).await.expect("noting"));
+    let firings = world.store.firings(&name, FIRINGS_MAX).await.expect("looking");
+    assert_eq!(firings[0].0.why.as_deref(), Some("5 firings or more: no supervisor ran"));
 }

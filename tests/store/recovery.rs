@@ -63,6 +63,34 @@ async fn death_for_lack_of_memory_is_named_and_charged_to_no_job_that_is_a_proce
 }
 
 #[tokio::test]
+async fn job_whose_actors_are_killed_for_lack_of_memory_again_and_again_ends() {
+    for own_attempts in [false, true] {
+        let world = World::new();
+        world.accepts(&["a"].map(job)).await;
+        if own_attempts {
+            world.redis.set_job("a", "attempts none");
+        }
+        let mut deaths = 0_u32;
+        while world.status("a") != JobStatus::Error {
+            let dead = Life::of("osis-default-1");
+            world.claim(&dead, 1).await;
+            let recovering =
+                world.store.recover_gone(&dead.boot, BootDeath::Memory, CRASH_LIMIT, RETENTION);
+            recovering.await.expect("recovering");
+            deaths += 1;
+            let charged = if own_attempts { deaths } else { deaths.saturating_sub(2) };
+            let crashes =
+                world.field("a", "crashes").map_or(0_u32, |text| text.parse().expect("legal"));
+            assert_eq!(crashes, charged);
+            assert!(deaths <= CRASH_LIMIT + 2);
+            world.check();
+        }
+        let error = world.field("a", "error").expect("an error");
+        assert!(error.contains("the last as memory ran out"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn the_jobs_of_a_dead_boot_go_back_in_front_in_order_with_a_crash_and_no_attempt() {
     let (world, dead) = (World::new(), Life::of("osis-default-1"));
     let jobs: Vec<_> = ["a", "b", "c", "d"].map(job).into();

@@ -1,6 +1,6 @@
 //! `hero queue list`: one row per target, with the jobs that wait by priority.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -87,9 +87,11 @@ impl TargetRow<'_> {
 
 fn table(queues: &[QueueState]) -> TextTable {
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
+    let mut places: HashMap<&Target, usize> = HashMap::new();
     for state in queues {
         let target = &state.queue.target;
-        match rows.iter_mut().find(|row| row.target == target) {
+        let place = *places.entry(target).or_insert(rows.len());
+        match rows.get_mut(place) {
             Some(row) => row.queues.push(state),
             None => rows.push(TargetRow { target, queues: vec![state] }),
         }

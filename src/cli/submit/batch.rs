@@ -41,6 +41,8 @@ struct Tally {
     ids: Vec<Value>,
     /// The number of accepted jobs.
     accepted: u64,
+    /// The number of those that were submitted before with the same id and content.
+    repeated: u64,
     /// The number of jobs that belong to the batch.
     members: u64,
     /// True once the batch is stored as an object.
@@ -70,7 +72,7 @@ pub(super) async fn run(
         submit_atomic_batch(client, &mut batch, &mut lines, &mut tally).await?;
     } else {
         while submit_some(client, &mut batch, &mut lines, &mut tally).await? {}
-        if tally.is_stored && tally.accepted == 0 {
+        if tally.is_stored && tally.accepted == tally.repeated {
             client.drop_empty_batch(&batch.id).await?;
             tally.is_stored = false;
         }
@@ -105,12 +107,22 @@ async fn submit_some(
     }
     let (jobs, numbers, without) = with_files(client, batch, lines, read).await?;
     refused.extend(without.into_iter().map(|(number, error)| (number, Err(error))));
-    let submitted = submit_of(client, batch, &jobs, tally).await.map_err(|error| {
+    let mut submitted = submit_of(client, batch, &jobs, tally).await.map_err(|error| {
         let first = numbers.first().copied().unwrap_or_default();
         let message =
             format!("{}: submitting the jobs from line {first} on: {error}", lines.path.display());
         Error::new(error.exit(), message)
     })?;
+    for (job, result) in jobs.iter().zip(&mut submitted) {
+        if let Err(ClientError::IdTaken(id)) = result
+            && let Some(known) = client.same_job(id, job).await
+            // Not by an earlier line.
+            && known.graph_id.as_ref() != Some(&batch.id)
+        {
+            *result = Ok(id.clone());
+            tally.repeated += 1;
+        }
+    }
     let is_other = |(job, result): &(&Job, &Result<JobId, ClientError>)| {
         job.extra.contains_key(INPUT_FILES) && !result.as_ref().is_ok_and(|id| *id == job.id)
     };
@@ -243,11 +255,28 @@ async fn submit_atomic_batch(
             output::accepted(&tally.unwritten)
         }
         Err(ClientError::Refused { place, error, .. }) => {
+            if matches!(*error, ClientError::IdTaken(_)) && are_same(client, &jobs).await {
+                tally.repeated = jobs.len() as u64;
+                for (number, job) in numbers.into_iter().zip(jobs) {
+                    tally.add(lines.path, number, Ok(job.id));
+                }
+                return output::accepted(&tally.unwritten);
+            }
             tally.refuse(lines.path, numbers.get(place).copied().unwrap_or_default(), &error);
             Ok(())
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns whether all jobs were submitted before, as they are.
+async fn are_same(client: &Client, jobs: &[Job]) -> bool {
+    for job in jobs {
+        if client.same_job(&job.id, job).await.is_none() {
+            return false;
+        }
+    }
+    true
 }
 
 impl Tally {
@@ -278,6 +307,10 @@ impl Tally {
                 output::accepted(&format!("{id}\n"))?;
             }
             output::note(&format!("batch {id}: hero graph wait {id}"));
+        }
+        if self.repeated > 0 {
+            let number = counted(self.repeated, "job was", "jobs were");
+            output::note(&format!("hero: {number} submitted before with the same content"));
         }
         if self.members > Store::BATCH_JOBS_MAX {
             let most = Store::BATCH_JOBS_MAX;

@@ -16,6 +16,8 @@ pub struct MissedFirings {
     pub latest: Timestamp,
     /// Their number, at most 10 000.
     pub number: usize,
+    /// False if there are more of them, which are not counted.
+    pub is_exact: bool,
 }
 
 /// The time from which a periodic job is overdue.
@@ -44,8 +46,9 @@ impl Schedule {
         };
         let mut found = self.latest(last, until, MISSED_COUNTED_MAX + caught_up);
         found.truncate(found.len().saturating_sub(caught_up));
-        let latest = *found.last()?;
-        Some(MissedFirings { latest, number: found.len() })
+        let (latest, number) = (*found.last()?, found.len());
+        let is_exact = number < MISSED_COUNTED_MAX || found[0] <= self.next_after(last)?;
+        Some(MissedFirings { latest, number, is_exact })
     }
 
     /// Returns the time from which a periodic job is overdue that succeeded last at `from`, or counts from then on,
@@ -61,6 +64,7 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
     use jiff::tz::TimeZone;
 
     use super::*;
@@ -87,7 +91,13 @@ mod tests {
         let soon = at("2026-01-01T01:00:30Z");
         assert_eq!(hourly.missed(last, soon, CatchUp::Skip), None, "it still fires");
         let missed = schedule("* * * * * *").missed(Timestamp::UNIX_EPOCH, now, CatchUp::All);
-        assert_eq!(missed.expect("many").number, MISSED_COUNTED_MAX, "bounded");
+        let missed = missed.expect("many");
+        assert_eq!((missed.number, missed.is_exact), (MISSED_COUNTED_MAX, false), "bounded");
+        for (seconds, is_exact) in [(10_000, true), (10_001, false)] {
+            let last = now - SignedDuration::from_secs(seconds) - MISSED_AFTER;
+            let missed = schedule("* * * * * *").missed(last, now, CatchUp::Skip).expect("many");
+            assert_eq!((missed.number, missed.is_exact), (MISSED_COUNTED_MAX, is_exact));
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `batch.submit`: many jobs at once.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,7 @@ use super::super::rpc_error::{RpcError, code};
 use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
 use super::params::Spelled;
-use super::repeats::has_key;
+use super::repeats::stored_or_same;
 use crate::client::{ClientError, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
@@ -50,11 +52,11 @@ struct Batch {
 /// The jobs of a batch that were accepted, and the others.
 #[derive(Serialize, JsonSchema)]
 struct SubmittedBatch {
-    /// The id of the batch, for the methods of graphs; null if no job was accepted.
+    /// The id of the batch, for the methods of graphs; null if it has no job.
     id: Option<String>,
     /// The same, by its older name.
     batch_id: Option<String>,
-    /// The ids of the accepted jobs, in the order of the batch.
+    /// The ids of the accepted jobs, repeated ones among them, in the order of the batch.
     ids: Vec<String>,
     /// The rejected jobs.
     refused: Vec<Refused>,
@@ -94,25 +96,38 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         notify: notifications(&given.notify)?,
         ..NewBatch::with_id(given.id.map(|Spelled(id)| id))
     };
-    let mut ids = Vec::new();
+    let (mut ids, mut is_stored) = (Vec::new(), false);
     if !given.all_or_none {
         let results = match jobs.as_slice() {
             [] => Vec::new(),
             jobs => context.client.submit_all_of(&mut batch, jobs, true).await?,
         };
+        let mut before = HashSet::new();
         for ((place, result), job) in places.into_iter().zip(results).zip(&jobs) {
-            match context.told(has_key(job), result).await {
-                Ok(id) => ids.push(id.to_string()),
+            let is_second = !before.insert(&job.id);
+            match stored_or_same(&context, job.clone(), is_second, result).await {
+                Ok(stored) => {
+                    is_stored |= stored.is_new || stored.id != job.id;
+                    ids.push(stored.id.to_string());
+                }
                 Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
             }
         }
         refused.sort_by_key(|refused| refused.line);
-        if !ids.is_empty() {
+        if is_stored {
             context.client.close_batch(&batch).await?;
         }
     } else if refused.is_empty() {
         match context.client.submit_all_or_none_of(&mut batch, &jobs).await {
-            Ok(all) => ids.extend(all.iter().map(ToString::to_string)),
+            Ok(all) => {
+                is_stored = true;
+                ids.extend(all.iter().map(ToString::to_string));
+            }
+            Err(ClientError::Refused { error, .. })
+                if matches!(*error, ClientError::IdTaken(_)) && are_same(&context, &jobs).await =>
+            {
+                ids.extend(jobs.iter().map(|job| job.id.to_string()));
+            }
             Err(ClientError::Refused { place, error, .. }) => {
                 let error = context.told_error(*error).await.message;
                 refused.push(Refused { line: place + 1, error });
@@ -120,11 +135,22 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
             Err(error) => return Err(error.into()),
         }
     }
-    if ids.is_empty() && !given.all_or_none && !jobs.is_empty() {
+    if !is_stored && !given.all_or_none && !jobs.is_empty() {
         context.client.drop_empty_batch(&batch.id).await?;
     }
-    let batch_id = (!ids.is_empty()).then(|| batch.id.to_string());
+    let batch_id = is_stored.then(|| batch.id.to_string());
     Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused })
+}
+
+/// Returns whether all jobs were submitted before, as they are.
+async fn are_same(context: &CallContext, jobs: &[Job]) -> bool {
+    for job in jobs {
+        let taken = Err(ClientError::IdTaken(job.id.clone()));
+        if stored_or_same(context, job.clone(), false, taken).await.is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 async fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {

@@ -94,6 +94,10 @@ async fn submit(context: CallContext, given: GraphResult) -> Result<SubmittedGra
         let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));
     }
+    if given.jobs.is_empty() {
+        let message = "the graph has no job: give at least one in `jobs`";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
+    }
     let mut graph = Graph::new();
     if let Some(Spelled(id)) = given.id {
         graph.set_id(id);

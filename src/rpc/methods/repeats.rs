@@ -12,7 +12,7 @@ use crate::proto::job::{Job, JobId};
 /// The job of a submission.
 pub(super) struct StoredJob {
     pub(super) id: JobId,
-    is_new: bool,
+    pub(super) is_new: bool,
 }
 
 /// The id of a submitted job.
@@ -32,15 +32,16 @@ impl From<StoredJob> for SubmittedId {
 }
 
 /// Returns a submitted job, or the job of its id if that has the same content and the caller may
-/// see it. `has_files` is set if files were given, which are not compared.
+/// see it. `is_other` is set if it cannot be the same: files were given, which are not compared, or an earlier job of the
+/// same submission has the id.
 pub(super) async fn stored_or_same(
     context: &CallContext,
     given: Job,
-    has_files: bool,
+    is_other: bool,
     stored: Result<JobId, ClientError>,
 ) -> Result<StoredJob, RpcError> {
     let id = match stored {
-        Err(ClientError::IdTaken(id)) if !has_files => id,
+        Err(ClientError::IdTaken(id)) if !is_other => id,
         other => {
             let id = context.told(has_key(&given), other).await?;
             return Ok(StoredJob { is_new: id == given.id, id });

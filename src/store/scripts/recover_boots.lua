@@ -2,13 +2,17 @@
 --
 -- ARGV: 1 a boot known to be dead, or '' for those whose lease has run out
 --       2 crash limit  3 retention  4 the longest pause between two looks at leases in ms, 0 for no check of the clock
---       5 '', 'memory' if it was killed for lack of memory through no fault of its jobs, or 'memory of scripts'
+--       5 '', 'memory' if it was killed for lack of memory through no fault of its jobs, which charges those where it is the
+--         third death in a row, or 'memory of scripts'
 -- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
 -- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending illegal dependents foreign_end limits
 
 local BOOTS_PER_STEP = 10
 local budget = 250
 local crash_limit, retention = tonumber(ARGV[2]), ARGV[3]
+local OUT_OF_MEMORY = 'was killed as memory ran out'
+-- A job that may be the cause of each of its actors' deaths must end.
+local UNCHARGED_IN_A_ROW = 2
 local at = now_us()
 local when = rfc3339(at)
 local put_back, given_up, ended = 0, 0, {}
@@ -27,10 +31,25 @@ local function give_up(id, script_type, f, text, is_dead)
   given_up = given_up + 1
 end
 
+-- Tells if the actors of so many attempts of a job in a row were killed for lack of memory before this one.
+local function ran_out_before(id)
+  local attempts = present(read(id, 'attempts')[1])
+  if not attempts then return false end
+  local is_json, list = pcall(cjson.decode, attempts)
+  -- Another program wrote it, and no attempt is added.
+  if not is_json or type(list) ~= 'table' or type(list[#list]) ~= 'table' then return true end
+  for place = #list, #list - UNCHARGED_IN_A_ROW + 1, -1 do
+    local last = list[place]
+    local text = type(last) == 'table' and last.error
+    if type(text) ~= 'string' or not string.find(text, OUT_OF_MEMORY, 1, true) then return false end
+  end
+  return true
+end
+
 -- A job that was claimed ahead may not have begun. The first time it is charged no crash; then it has the
 -- field `crashes`, and no such job is claimed ahead.
 local function recover(id, boot, is_ahead)
-  local died_of = ARGV[5] == '' and 'died' or 'was killed as memory ran out'
+  local died_of = ARGV[5] == '' and 'died' or OUT_OF_MEMORY
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
@@ -44,7 +63,7 @@ local function recover(id, boot, is_ahead)
   if f[1] ~= 'started' or f[2] ~= boot then return end
   local queue = queue_of(f[3], f[4], f[5], f[6])
   local has_begun = not is_ahead or f[8]
-  local is_charged = has_begun and ARGV[5] ~= 'memory'
+  local is_charged = has_begun and (ARGV[5] ~= 'memory' or ran_out_before(id))
   local crashes = (tonumber(f[8]) or 0) + (is_charged and 1 or 0)
   if is_charged or f[8] or is_ahead then redis.call('HSET', JOB .. id, 'crashes', crashes) end
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end

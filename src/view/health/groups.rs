@@ -1,5 +1,7 @@
 //! Joins the same problem of many queues into one.
 
+use std::collections::BTreeMap;
+
 use super::{Problem, ProblemKind, Severity, Subject};
 
 /// The maximum number of problems of one kind and severity that are told one by one.
@@ -9,24 +11,19 @@ const EXAMPLES: usize = 3;
 
 /// Joins problems of the same kind and severity if more than three queues have it. Keeps the order.
 pub(super) fn joined(problems: &[Problem]) -> Vec<Problem> {
-    let is_queue = |problem: &Problem| matches!(problem.subject, Subject::Queue(_));
-    let of = |kind: ProblemKind, severity: Severity| {
-        let same = problems.iter().filter(move |it| it.kind == kind && it.severity == severity);
-        same.filter(|it| is_queue(it)).collect::<Vec<&Problem>>()
-    };
-    let mut told: Vec<(ProblemKind, Severity)> = Vec::new();
-    let mut joined = Vec::new();
-    for problem in problems {
-        let key = (problem.kind, problem.severity);
-        let same = of(problem.kind, problem.severity);
-        if !is_queue(problem) || same.len() <= LISTED_MAX {
-            joined.push(problem.clone());
-        } else if !told.contains(&key) {
-            told.push(key);
-            joined.push(one_of_many(&same));
-        }
+    let key = |problem: &Problem| (problem.kind, problem.severity);
+    let is_queue = |problem: &&Problem| matches!(problem.subject, Subject::Queue(_));
+    let mut of_queues: BTreeMap<(ProblemKind, Severity), Vec<&Problem>> = BTreeMap::new();
+    for problem in problems.iter().filter(is_queue) {
+        of_queues.entry(key(problem)).or_default().push(problem);
     }
-    joined
+    let joined = problems.iter().filter_map(|problem| match of_queues.get(&key(problem)) {
+        Some(same) if is_queue(&problem) && same.len() > LISTED_MAX => {
+            std::ptr::eq(same[0], problem).then(|| one_of_many(same))
+        }
+        _ => Some(problem.clone()),
+    });
+    joined.collect()
 }
 
 fn one_of_many(same: &[&Problem]) -> Problem {

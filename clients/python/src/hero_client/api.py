@@ -1516,11 +1516,11 @@ StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from'
 class SubmittedBatch(TypedDict):
     """The jobs of a batch that were accepted, and the others."""
     id: Optional[str]
-    """The id of the batch, for the methods of graphs; null if no job was accepted."""
+    """The id of the batch, for the methods of graphs; null if it has no job."""
     batch_id: Optional[str]
     """The same, by its older name."""
     ids: List[str]
-    """The ids of the accepted jobs, in the order of the batch."""
+    """The ids of the accepted jobs, repeated ones among them, in the order of the batch."""
     refused: List[Refused]
     """The rejected jobs."""
 
