@@ -60,7 +60,8 @@ impl JobList {
             let (jobs, searched, complete) = (&found.items, found.searched, found.complete);
             json!({ "jobs": jobs, "next": next, "searched": searched, "complete": complete })
         };
-        global.list(document, table, self.filter.no_results().among(&found))?;
+        let none = self.filter.no_results().after(self.cursor.as_ref()).among(&found);
+        global.list(document, table, none)?;
         global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
