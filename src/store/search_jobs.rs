@@ -213,7 +213,7 @@ fn no_flag(value: &str) -> String {
 }
 
 impl Condition {
-    /// Returns the fields that it reads, beside those of [`SEEN_BY`].
+    /// Returns the fields that it reads, beside the ones in [`SEEN_BY`].
     fn fields(&self) -> Vec<&'static str> {
         match self {
             Self::Is("hostname", _) => vec!["hostname", "actor"],

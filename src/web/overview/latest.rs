@@ -60,7 +60,7 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
         section #running-now {
             (bar("Running now", &small, Some(("Show all", &all))))
             @if running.is_empty() {
-                // A visitor with bounds sees those of the latest that are within them.
+                // A visitor with bounds sees the part of the latest that is within them.
                 (empty(&html! {
                     @if now.jobs().is_some() { "No job runs." } @else { "None of your jobs is among the latest that run." }
                 }))
