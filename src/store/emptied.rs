@@ -1,5 +1,5 @@
 //! A Redis that lost all keys of the namespace while Hero ran: by FLUSHALL, or by a restart without its data. A
-//! supervisor notices it, as the presence is gone that it has just renewed.
+//! supervisor notices it, as both its presence and the mark of its heartbeats are gone.
 
 use std::time::Duration;
 

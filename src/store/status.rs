@@ -74,8 +74,8 @@ pub struct LastHour {
 }
 
 impl Store {
-    /// Renews the presence of a supervisor. Returns how many are live, and whether Redis still had the presence, or any
-    /// script type.
+    /// Renews the presence of a supervisor. Returns how many are live, and whether Redis still had the presence, or
+    /// the mark of a heartbeat.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -21,7 +21,7 @@ pub(super) struct LossWatch {
 }
 
 impl LossWatch {
-    /// Looks at a heartbeat. `is_known` is false if Redis had neither the presence nor a script type before it.
+    /// Looks at a heartbeat. `is_known` is false if Redis had neither the presence nor the mark of a heartbeat before it.
     pub(super) async fn watch(&mut self, store: &Store, is_known: bool) -> Result<(), StoreError> {
         let is_due = self.counted_at.is_none_or(|at| at.elapsed() >= COUNTED_EACH);
         if self.jobs > 0 && !is_known {

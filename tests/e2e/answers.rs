@@ -205,6 +205,8 @@ fn flushed_redis_is_reported_with_the_jobs_that_were_known() {
     let redis = Redis::start();
     let site = Served::on(&redis);
     let hero = &site.hero;
+    // It writes its presence again at once.
+    let _actor = hero.actor("osis-default-1").start();
     for _ in 0..3 {
         hero.run(&["submit", "-t", "osis", "-g", "nobody", "-e", "1"]).code(0);
     }

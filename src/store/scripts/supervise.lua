@@ -1,12 +1,15 @@
 -- Renews the presence of a supervisor, and the times that jobs of a script type have unless they say.
 --
 -- ARGV: 1 id of its start  2 presence JSON  3 presence TTL in s  then these times: setting and type, seconds
--- returns { how many supervisors are live, how many of its presence and the list of script types were there }
+-- returns { how many supervisors are live, 0 if Redis had neither its presence nor the mark of any heartbeat: it was
+-- emptied, or is new }
 -- needs: wrong_type time sweep
 
 local at, ttl_us = now_us(), tonumber(ARGV[3]) * 1000000
 despite_full_memory()
-local known = redis.call('EXISTS', SUPERVISOR .. ARGV[1], TYPES)
+-- A presence may expire; the mark may be lost alone.
+local known = redis.call('EXISTS', SUPERVISOR .. ARGV[1])
+if redis.pcall('HSETNX', MARKS, 'supervised', 1) ~= 1 then known = 1 end
 redis.call('SET', SUPERVISOR .. ARGV[1], ARGV[2], 'EX', ARGV[3])
 redis.call('ZADD', SUPERVISORS, integer(at), ARGV[1])
 redis.call('ZREMRANGEBYSCORE', SUPERVISORS, '-inf', integer(at - ttl_us))
