@@ -35,9 +35,10 @@ fn act(site: &Served, (face, verb): (&str, &str), name: &str, is_done: impl Fn()
         "page" => assert_eq!(post(site, verb, name), 303),
         _ => {
             let mut terminal = Terminal::start(&site.hero);
-            // The first row is the queue of urgent jobs.
+            terminal.shows("type:bash:prio:0");
             terminal.press(&format!("/{name}\r"));
-            terminal.shows(&format!("{name}:prio:2"));
+            terminal.shows(&format!("only rows with: {name} "));
+            // The first row is the queue of urgent jobs.
             terminal.press("jp");
             wait_until("the queues were changed", is_done);
             terminal.press("q");

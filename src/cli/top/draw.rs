@@ -293,7 +293,10 @@ fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
         (Pane::Queues, _) if screen.order != QueueOrder::Name => {
             format!("{} {rows}, by {}", pane.about().title, screen.order.word())
         }
-        _ => format!("{} {rows}", pane.about().title),
+        _ => {
+            let is_cut = screen.snapshot.as_ref().is_some_and(|of| of.is_cut(pane));
+            format!("{} {rows}{}", pane.about().title, if is_cut { "+" } else { "" })
+        }
     }
 }
 
