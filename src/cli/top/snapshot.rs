@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use super::panes::Pane;
 use crate::client::Client;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
 use crate::view::{HealthRules, LatestJobs, Moment, NamespaceHealth};
 
 /// The running jobs and the failures that are read, the newest of each.
-const JOBS_MAX: usize = 200;
+pub(super) const JOBS_MAX: usize = 200;
 
 /// The seconds over which rates are smoothed.
 const SMOOTHED_S: f64 = 5.0;
@@ -63,18 +62,6 @@ impl Snapshot {
             counted,
             moment,
         })
-    }
-}
-
-impl Snapshot {
-    /// Returns whether a list may lack jobs, as so many are read at most.
-    pub(super) fn is_cut(&self, pane: Pane) -> bool {
-        let read = match pane {
-            Pane::Running => self.latest.running.len(),
-            Pane::Failures => self.latest.failed.len(),
-            _ => 0,
-        };
-        read >= JOBS_MAX
     }
 }
 
@@ -167,15 +154,6 @@ pub(super) mod tests {
             rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
             counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },
         }
-    }
-
-    #[test]
-    fn list_that_is_full_may_lack_jobs() {
-        let mut now = snapshot();
-        assert!(!now.is_cut(Pane::Failures));
-        let failed = now.latest.failed[0].clone();
-        now.latest.failed = vec![failed; JOBS_MAX];
-        assert!(now.is_cut(Pane::Failures) && !now.is_cut(Pane::Running));
     }
 
     #[test]
