@@ -91,7 +91,7 @@ impl EventsCommand {
         if as_json {
             output::json(&json!({ "events": document }))?;
         } else if !has_events {
-            let none = NoResults::new("event")
+            let none = NoResults::new("recorded event")
                 .by("of job", self.job.as_ref())
                 .by("of type", self.script_type.as_ref())
                 .by("since", self.since.as_ref());

@@ -155,8 +155,8 @@ fn told(change: &GraphChange, done: &str, global: &Global) -> Result<ExitCode, E
 
 impl GraphList {
     async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let GraphPage { items, next } =
-            client.graphs(self.page.limit.into(), self.page.cursor).await?;
+        let after = self.page.cursor;
+        let GraphPage { items, next } = client.graphs(self.page.limit.into(), after).await?;
         let document = || {
             let graphs: Vec<GraphDocument> = items.iter().map(GraphDocument::from).collect();
             json!({ "graphs": graphs, "next": next })
@@ -164,7 +164,7 @@ impl GraphList {
         global.list(
             document,
             || list(&items, Timestamp::now()),
-            NoResults::new("graph or batch"),
+            NoResults::new("graph or batch").after(after.as_ref()),
         )?;
         let limit = self.page.limit;
         global.more(next.map(|next| format!("hero graph list --limit {limit} --cursor {next}")));
@@ -204,7 +204,8 @@ impl GraphShow {
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let graph = client.graph(&id).await?;
         let limit = usize::from(self.page.limit);
-        let jobs = client.jobs_of_graph(&id, outcome, self.page.cursor, limit).await?;
+        let after = self.page.cursor;
+        let jobs = client.jobs_of_graph(&id, outcome, after, limit).await?;
         let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
         let document = client.graph_document(&graph).await?;
         if global.json {
@@ -213,7 +214,8 @@ impl GraphShow {
         }
         let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
-        NoResults::new("job of it").by("is", outcome).report(global, jobs.is_empty());
+        let none = NoResults::new("job of it").by("is", outcome).after(after.as_ref());
+        none.report(global, jobs.is_empty());
         let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
         let page = format!("hero graph show {id}{outcome} --limit {limit}");
         global.more(next.map(|next| format!("{page} --cursor {next}")));

@@ -10,6 +10,8 @@ use crate::store::FoundJobs;
 pub(super) struct NoResults {
     /// The words of the filters.
     what: String,
+    /// True for a page after another, which may have had some.
+    is_further: bool,
     /// The end of a search that has not seen all: nobody knows that there is none.
     among: Option<String>,
 }
@@ -17,7 +19,7 @@ pub(super) struct NoResults {
 impl NoResults {
     /// Begins the sentence; `what` is such as `job is in error`.
     pub(super) fn new(what: &str) -> Self {
-        Self { what: what.to_owned(), among: None }
+        Self { what: what.to_owned(), is_further: false, among: None }
     }
 
     /// Adds words and the value of a filter, if it is given.
@@ -33,6 +35,12 @@ impl NoResults {
         self.by(words, text.map(|text| format!("`{text}`")))
     }
 
+    /// Begins after another page, if its end is given.
+    pub(super) fn after<T>(mut self, page: Option<&T>) -> Self {
+        self.is_further = page.is_some();
+        self
+    }
+
     /// Adds how far a search came, unless it has seen all.
     pub(super) fn among(mut self, found: &FoundJobs) -> Self {
         let searched = counted(found.searched as u64, "job", "jobs");
@@ -46,9 +54,10 @@ impl NoResults {
 
     /// Returns the sentence.
     pub(super) fn text(&self) -> String {
+        let (further, order) = if self.is_further { ("further ", "next") } else { ("", "latest") };
         match &self.among {
-            None => format!("no {}", self.what),
-            Some(among) => format!("found no {} among the latest {among}", self.what),
+            None => format!("no {further}{}", self.what),
+            Some(among) => format!("found no {further}{} among the {order} {among}", self.what),
         }
     }
 
@@ -85,7 +94,12 @@ mod tests {
         let text = NoResults::new("job").by("of caller", Some("ann")).among(&found).text();
         let start = "found no job of caller ann among the latest 340 jobs, back to 2026-01-01T";
         assert!(text.starts_with(start), "{text}");
+        let place = Some("1767225600000000.a");
+        let text = NoResults::new("job").after(place.as_ref()).among(&found).text();
+        assert!(text.starts_with("found no further job among the next 340 jobs"), "{text}");
         let all = FoundJobs { complete: true, ..FoundJobs::default() };
         assert_eq!(NoResults::new("job").among(&all).text(), "no job");
+        let after = NoResults::new("job").after(place.as_ref()).among(&all).text();
+        assert_eq!(after, "no further job", "the page before may have had some");
     }
 }

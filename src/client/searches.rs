@@ -16,6 +16,10 @@ use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
 pub struct ErrorGroupsDocument {
     /// The kinds, the most frequent first.
     pub groups: Vec<ErrorGroupDocument>,
+    /// The number of all kinds that were found: `groups` has the first of them.
+    pub kinds: usize,
+    /// The number of jobs of all kinds.
+    pub jobs: u64,
     /// The number of failed jobs that were searched, the latest.
     pub searched: usize,
     /// True if all failed jobs were searched that can match.
@@ -121,8 +125,9 @@ impl Client {
         };
         let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
         groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.kind.cmp(&b.kind)));
+        let (kinds, jobs) = (groups.len(), groups.iter().map(|group| group.jobs).sum());
         groups.truncate(most);
-        Ok(ErrorGroupsDocument { groups, searched, complete })
+        Ok(ErrorGroupsDocument { groups, kinds, jobs, searched, complete })
     }
 }
 

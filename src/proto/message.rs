@@ -305,7 +305,7 @@ pub struct SupervisorPresence {
     pub clock_step: Option<ClockStep>,
 }
 
-/// A step of Redis's clock against the monotonic clock of a supervisor's machine.
+/// A step of Redis's clock against the time since a supervisor's machine started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockStep {
     /// When it was noticed, by Redis's clock after it: RFC 3339, UTC.

@@ -115,7 +115,7 @@ impl AgentServer {
                 json!({ "tools": all, "ttlMs": KEPT_MS, "cacheScope": "private" })
             }
             "tools/call" => tools::call(self, params).await?,
-            "resources/list" => resources::list(self).await?,
+            "resources/list" => resources::list(self, &params).await?,
             "resources/templates/list" => resources::templates(),
             "resources/read" => resources::read(self, &params).await?,
             "prompts/list" => {

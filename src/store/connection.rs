@@ -12,11 +12,11 @@ use tokio::time::error::Elapsed;
 
 use super::backoff::{Backoff, millis};
 use super::oversized_calls::{BOUND_MIN_BYTES, MeasuredConnection, OversizedCalls};
+use super::redis_address::RESPONSE_TIMEOUT;
 use super::server::{Connected, Server};
 use super::store_error::{
     CONNECTING, StoreError, has_not_run, is_connection_useless, is_oversized,
 };
-use super::redis_address::RESPONSE_TIMEOUT;
 
 /// The time that a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);

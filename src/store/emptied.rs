@@ -1,5 +1,5 @@
 //! A Redis that lost all keys of the namespace while Hero ran: by FLUSHALL, or by a restart without its data. A
-//! supervisor notices it, as the presence is gone that it has just renewed.
+//! supervisor notices it, as its presence is gone and the mark of the data is another one.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Pages of jobs. A page costs the page, however many jobs there are: nothing scans.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -189,10 +190,18 @@ impl Store {
         &self,
         ids: Vec<JobId>,
     ) -> Result<Vec<Option<JobSummary>>, StoreError> {
-        let names: Vec<&str> = JobField::listed_fields().map(|field| field.name).collect();
-        let fields = |id| ("HMGET", (self.keys.job(id), "status", &names));
+        self.summaries_with(ids, &LISTED).await
+    }
+
+    /// Does the same with these fields alone.
+    pub(super) async fn summaries_with(
+        &self,
+        ids: Vec<JobId>,
+        names: &[&'static str],
+    ) -> Result<Vec<Option<JobSummary>>, StoreError> {
+        let fields = |id| ("HMGET", (self.keys.job(id), "status", names));
         let hashes: Vec<Option<Vec<_>>> = self.link.each("listing jobs", &ids, fields).await?;
-        let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, &fields?);
+        let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, names, &fields?);
         Ok(ids.into_iter().zip(hashes).map(read_one).collect())
     }
 }
@@ -200,6 +209,10 @@ impl Store {
 pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
 }
+
+/// The fields of a job in a list, beside its id and state.
+pub(super) static LISTED: LazyLock<Vec<&str>> =
+    LazyLock::new(|| JobField::listed_fields().map(|field| field.name).collect());
 
 /// The longest field of a job in a list, in characters.
 const CHARS_MAX: usize = 200;
@@ -211,7 +224,7 @@ const TAGS_CHARS_MAX: usize = 2000;
 const ERROR_CHARS_MAX: usize = 8000;
 
 /// `None` for a job that has expired meanwhile, and for an invalid hash.
-fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
+fn summary(id: JobId, names: &[&'static str], fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
     let most = |name: &str| match name {
         "tags" => TAGS_CHARS_MAX,
         "error" => ERROR_CHARS_MAX,
@@ -222,11 +235,8 @@ fn summary(id: JobId, fields: &[Option<Vec<u8>>]) -> Option<JobSummary> {
     };
     let (status, rest) = fields.split_first()?;
     let status: String = cut(status, CHARS_MAX)?;
-    let fields = JobField::listed_fields()
-        .map(|field| field.name)
-        .zip(rest)
-        .filter_map(|(name, value)| Some((name, cut(value, most(name))?)))
-        .collect();
+    let fields = names.iter().copied().zip(rest);
+    let fields = fields.filter_map(|(name, value)| Some((name, cut(value, most(name))?))).collect();
     Some(JobSummary { id, status: status.parse().ok()?, fields })
 }
 

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cursor::Cursor;
+use super::listing::LISTED;
 use super::search_range::PlaceRange;
 use super::{GraphPage, JobSummary, ListQuery, Page, Shards, Store, StoreError};
 use crate::proto::graph::GraphInfo;
@@ -19,18 +20,19 @@ impl Shards {
     /// [`StoreError`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let jobs = self.placed_jobs(query, &PlaceRange::default()).await?;
+        let jobs = self.placed_jobs(query, &PlaceRange::default(), &LISTED).await?;
         let next =
             if jobs.len() == limit { jobs.last().map(|(place, _)| place.clone()) } else { None };
         let jobs = jobs.into_iter().filter_map(|(_, job)| job.map(JobSummary::shortened));
         Ok(Page { items: jobs.filter(|job| query.takes(job)).collect(), next })
     }
 
-    /// A page of jobs with their whole errors, each with the cursor after it; none for an expired job.
+    /// A page of jobs with these fields, each with the cursor after it; none for an expired job.
     pub(super) async fn placed_jobs(
         &self,
         query: &ListQuery,
         range: &PlaceRange,
+        names: &[&'static str],
     ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let places = self.each(|store| store.places(query, range)).await?;
@@ -40,7 +42,7 @@ impl Shards {
             found.truncate(limit);
         }
         let ids = found.iter().map(|(shard, place)| (*shard, place.id.clone())).collect();
-        let jobs = self.of_each(ids, Store::whole_summaries).await?;
+        let jobs = self.of_each(ids, |store, ids| store.summaries_with(ids, names)).await?;
         Ok(found.into_iter().map(|(_, place)| place).zip(jobs).collect())
     }
 

@@ -24,6 +24,8 @@ struct OutageState {
     is_logged: bool,
     /// Redis has refused the login in this outage.
     is_refused: bool,
+    /// Redis has said why it does not serve in this outage.
+    has_cause: bool,
     /// When an outage was last logged.
     logged_at: Option<Instant>,
 }
@@ -43,16 +45,21 @@ impl Outage {
         true
     }
 
-    /// The same of a call to Redis, with its error. A login that Redis refuses is logged at once, though the outage may
-    /// have begun with a lost connection.
+    /// The same of a call to Redis, with its error. The first cause that Redis itself names is logged at once, though the
+    /// outage may have begun with a lost connection.
     pub fn failed_by(&self, now: Instant, error: &StoreError) -> bool {
-        if error.is_login_refused() && !std::mem::replace(&mut self.lock().is_refused, true) {
-            self.failed(now);
-            let mut state = self.lock();
+        let is_refused = error.is_login_refused();
+        let names_cause = is_refused || matches!(error, StoreError::NotServing { .. });
+        let is_due = self.failed(now);
+        let mut state = self.lock();
+        state.is_refused |= is_refused;
+        let is_first = names_cause && !std::mem::replace(&mut state.has_cause, true);
+        // Redis may stop to serve many times in a row.
+        if is_due || is_first && (is_refused || state.is_logged) {
             (state.is_logged, state.logged_at) = (true, Some(now));
             return true;
         }
-        self.failed(now)
+        false
     }
 
     /// Returns whether Redis refuses the login.
@@ -80,7 +87,7 @@ impl Outage {
     /// Notes a call that shows that Redis serves. Returns how long the outage was, if it was logged.
     pub fn over(&self, now: Instant) -> Option<Duration> {
         let mut state = self.lock();
-        (state.since, state.is_refused) = (None, false);
+        (state.since, state.is_refused, state.has_cause) = (None, false, false);
         let began = state.began.take()?;
         std::mem::take(&mut state.is_logged).then(|| now.duration_since(began))
     }
@@ -99,6 +106,16 @@ impl Outage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cause_that_redis_names_after_a_lost_connection_is_logged_once() {
+        let (outage, begin) = (Outage::default(), Instant::now());
+        let (address, reason) = ("a".to_owned(), "broken pipe".to_owned());
+        let lost = StoreError::Unreachable { address, reason, sent: true };
+        let full = StoreError::too_many_clients("a");
+        let logged = [&lost, &lost, &full, &full, &lost].map(|of| outage.failed_by(begin, of));
+        assert_eq!(logged, [true, false, true, false, false]);
+    }
 
     #[test]
     fn outage_is_logged_once_and_a_following_one_not_at_once() {

@@ -10,14 +10,13 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::cursor::Cursor;
-use super::listing::{JobSummary, ListQuery};
+use super::listing::{JobSummary, LISTED, ListQuery};
 use super::{Shards, Store, StoreError};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
-use crate::proto::job::{AskedWait, JobField, JobId, JobStatus, StateFilter, Tags};
+use crate::proto::job::{JobField, JobId, JobStatus, StateFilter, Tags};
 use crate::proto::job_filter::{FilterRow, FilterTest, JobFilter, flag};
 use crate::proto::queue::Queue;
 use crate::proto::spoken_time::parse_past_time;
-use crate::proto::target::Target;
 use crate::proto::text::shown;
 
 /// A search for jobs by what no index has. A job is found if it meets every condition.
@@ -69,6 +68,10 @@ pub struct IllegalFilter {
 static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
     JobField::listed_fields().filter(|field| field.is_searched).map(|field| field.name).collect()
 });
+
+/// The fields by which callers of a search decide which jobs they see, beside its state.
+const SEEN_BY: [&str; 7] =
+    ["script_type", "group", "instance", "priority", "caller_id", "context_id", "actor"];
 
 /// The jobs that a search has found.
 #[derive(Debug, Clone, Default)]
@@ -168,6 +171,18 @@ impl JobSearch {
         self.conditions.iter().all(|condition| condition.is_met_by(job))
     }
 
+    /// Returns the fields that decide whether a job is found; all of a list without a condition, as then all are found.
+    fn deciding_fields(&self) -> Vec<&'static str> {
+        if self.conditions.is_empty() {
+            return LISTED.clone();
+        }
+        let of_conditions = self.conditions.iter().flat_map(Condition::fields);
+        let mut names: Vec<&str> = SEEN_BY.into_iter().chain(of_conditions).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Returns the machine that it asks for.
     fn host(&self) -> Option<&str> {
         self.wanted("hostname")
@@ -199,6 +214,23 @@ fn no_flag(value: &str) -> String {
 }
 
 impl Condition {
+    /// Returns the fields that it reads, beside the ones in [`SEEN_BY`].
+    fn fields(&self) -> Vec<&'static str> {
+        match self {
+            Self::Is("hostname", _) => vec!["hostname", "actor"],
+            Self::Is(name, _)
+            | Self::Contains(name, _)
+            | Self::Has(name, _)
+            | Self::Since(name, _)
+            | Self::Until(name, _) => vec![name],
+            Self::Anywhere(_) => SEARCHED.clone(),
+            Self::Tag(_) => vec!["tags"],
+            Self::Queue(_) => Vec::new(),
+            Self::Kind(_) | Self::Cause(_) | Self::Cancelled(_) => vec!["error"],
+            Self::HeldInQueue(_) => vec!["held_by"],
+        }
+    }
+
     fn is_met_by(&self, job: &JobSummary) -> bool {
         let field = |name: &str| job.fields.get(name).map(String::as_str).unwrap_or_default();
         let contains = |name: &str, text: &str| field(name).to_lowercase().contains(text);
@@ -222,64 +254,6 @@ impl Condition {
             Self::Since(name, time) => job.time(name).is_some_and(|at| at >= *time),
             Self::Until(name, time) => job.time(name).is_some_and(|at| at <= *time),
         }
-    }
-}
-
-impl JobSummary {
-    /// Returns `cancelled` or `replaced` if the job ended in `error` because it was.
-    pub fn intended_end(&self) -> Option<&'static str> {
-        self.cause()?.intended()
-    }
-
-    /// Returns the word for its state in lists: for an intended end, else from the hash.
-    pub fn state(&self) -> &'static str {
-        self.intended_end().unwrap_or(self.status.as_str())
-    }
-
-    /// Returns `late` or `slow` if it has not ended, and is that.
-    pub fn delay(&self) -> Option<&'static str> {
-        let is_late = self.fields.contains_key("late_at");
-        let is_slow = self.status == JobStatus::Started
-            && self.time("slow_at").is_some_and(|slow| Some(slow) >= self.time("started_at"));
-        let word = is_late.then_some("late").or(is_slow.then_some("slow"));
-        word.filter(|_| !self.status.is_terminal())
-    }
-
-    /// Returns what its script waits for, in words, if it does.
-    pub fn awaited(&self) -> Option<String> {
-        let wait = self.fields.get("wait").filter(|_| self.status == JobStatus::Scheduled)?;
-        AskedWait::of_field(wait).map(|wait| wait.words())
-    }
-
-    /// Sets the machine of a job that runs, as its hash has only the one of its last attempt: to `host` if its
-    /// actor is one of those there.
-    fn running_on(mut self, host: &str, actors_there: &HashSet<String>) -> Self {
-        if self.status == JobStatus::Started {
-            let is_there =
-                self.fields.get("actor").is_some_and(|actor| actors_there.contains(actor));
-            self.fields.remove("hostname");
-            if is_there {
-                self.fields.insert("hostname", host.to_owned());
-            }
-        }
-        self
-    }
-
-    /// Returns why the job failed, if it did.
-    pub fn cause(&self) -> Option<FailureCause> {
-        let error = self.fields.get("error").filter(|_| self.status == JobStatus::Error)?;
-        Some(FailureCause::of(error))
-    }
-
-    /// Returns the queue of the job; `None` without a type.
-    pub fn queue(&self) -> Option<Queue> {
-        let field = |name: &str| self.fields.get(name);
-        let script_type = field("script_type")?.parse().ok()?;
-        let group = field("group").and_then(|group| group.parse().ok());
-        let instance = field("instance").and_then(|instance| instance.parse().ok());
-        let priority = field("priority").and_then(|priority| priority.parse().ok());
-        let target = Target::of(script_type, group, instance);
-        Some(Queue { target, priority: priority.unwrap_or_default() })
     }
 }
 
@@ -317,16 +291,20 @@ impl Shards {
             Some(parent) => self.children_of(parent, &sees).await?,
             None => None,
         };
+        // Few of many jobs may match: these alone are read as a whole.
+        let names = search.deciding_fields();
         // Often the first jobs are those that are wanted.
         let mut page = ListQuery { limit: wanted, ..query.clone() };
         let mut found = FoundJobs::default();
         loop {
             let jobs = match &children {
                 Some(children) => self.placed_children(children, &page).await?,
-                None => self.placed_jobs(&page, &range).await?,
+                None => self.placed_jobs(&page, &range, &names).await?,
             };
             let is_last = jobs.len() < page.limit;
-            for (place, job) in jobs {
+            let mut jobs = jobs.into_iter();
+            let mut matching = Vec::new();
+            for (place, job) in jobs.by_ref() {
                 let is_seen = match &job {
                     Some(job) => sees(job),
                     None => sees(&JobSummary::gone(&place.id)),
@@ -334,13 +312,19 @@ impl Shards {
                 found.next = Some(place.hidden(!is_seen));
                 let Some(job) = job.and_then(&finds) else { continue };
                 found.searched += 1;
-                found
-                    .items
-                    .extend(Some(job).filter(|job| search.matches(job)).map(JobSummary::shortened));
-                if found.items.len() == wanted {
-                    return Ok(found);
+                matching.extend(Some(job).filter(|job| search.matches(job)));
+                if found.items.len() + matching.len() == wanted {
+                    break;
                 }
             }
+            // Of those that have changed meanwhile, some may not match any more.
+            let whole = self.whole_jobs(matching, names.len()).await?.into_iter();
+            let whole = whole.filter_map(&finds).filter(|job| search.matches(job));
+            found.items.extend(whole.map(JobSummary::shortened));
+            if found.items.len() == wanted {
+                return Ok(found);
+            }
+            let is_last = is_last && jobs.next().is_none();
             if is_last {
                 found.next = None;
                 found.complete = !query.is_of_ended() || self.unsorted().await? == 0;
@@ -352,6 +336,20 @@ impl Shards {
             page.cursor.clone_from(&found.next);
             page.limit = (page.limit * 2).min(ListQuery::LIMIT_MAX);
         }
+    }
+
+    /// Returns jobs with all fields of a list, if so many were not all.
+    async fn whole_jobs(
+        &self,
+        jobs: Vec<JobSummary>,
+        fields: usize,
+    ) -> Result<Vec<JobSummary>, StoreError> {
+        if fields >= LISTED.len() || jobs.is_empty() {
+            return Ok(jobs);
+        }
+        let ids = jobs.into_iter().map(|job| (self.shard_of(&job.id), job.id)).collect();
+        let whole = self.of_each(ids, Store::whole_summaries).await?;
+        Ok(whole.into_iter().flatten().collect())
     }
 
     /// Returns the number of ended jobs of an older version that are not sorted by their ends yet, so that no list has

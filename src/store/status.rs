@@ -74,8 +74,8 @@ pub struct LastHour {
 }
 
 impl Store {
-    /// Renews the presence of a supervisor. Returns how many are live, and whether Redis still had the presence, or any
-    /// script type.
+    /// Renews the presence of a supervisor. Returns how many are live, and if Redis did not have the
+    /// presence any more, the mark of its data: another one once it was emptied.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -84,15 +84,15 @@ impl Store {
         id: &BootId,
         presence: &SupervisorPresence,
         times: &TypeTimes,
-    ) -> Result<(u64, bool), StoreError> {
+    ) -> Result<(u64, Option<String>), StoreError> {
         let mut script = self.scripts.supervise.prepare_invoke();
         script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
         for (field, seconds) in times.fields() {
             script.arg(field).arg(seconds);
         }
         let doing = "renewing the presence of a supervisor";
-        let (live, is_known): (u64, u64) = self.invoke(doing, &script).await?;
-        Ok((live, is_known > 0))
+        let (live, mark): (u64, String) = self.invoke(doing, &script).await?;
+        Ok((live, Some(mark).filter(|mark| !mark.is_empty())))
     }
 
     /// Gives up the presence of a supervisor.

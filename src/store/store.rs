@@ -41,6 +41,7 @@ mod jobs;
 mod legacy;
 mod lifetimes;
 mod limits;
+mod listed_state;
 mod listing;
 mod logs;
 mod merged;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::clock_watch::uptime;
 use super::duty::{Next, Round};
 use crate::store::StoreError;
 
@@ -18,9 +19,10 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     round.counts.note(round.name, recovered);
     // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
     let sweep = round.settings.supervisor.sweep_interval;
+    let called = uptime();
     let (next, now) = round.store.next_lease_end().await?;
     if let Some(now) = now {
-        round.counts.clock.note(now, &round.counts.of_shard());
+        round.counts.clock.note(called, now, &round.counts.of_shard());
     }
     let next = next.unwrap_or(Duration::MAX);
     Ok(Next::After(next.clamp(sweep, round.long_pause())))

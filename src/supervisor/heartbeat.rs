@@ -63,9 +63,9 @@ impl Heartbeat<'_> {
             }
             let in_force = cron.read(self.settings, self.counts.crontab.latest()).await;
             match self.beat(started_at, in_force).await {
-                Ok((supervisors, is_known)) => {
+                Ok((supervisors, mark)) => {
                     backoff.succeeded();
-                    if let Err(error) = loss.watch(self.store, is_known).await {
+                    if let Err(error) = loss.watch(self.store, mark).await {
                         debug!("cannot tell whether redis was emptied: {error}");
                     }
                     if !self.store.is_refused() {
@@ -99,7 +99,7 @@ impl Heartbeat<'_> {
         &self,
         started_at: Timestamp,
         cron: CronInForce,
-    ) -> Result<(u64, bool), StoreError> {
+    ) -> Result<(u64, Option<String>), StoreError> {
         let presence = SupervisorPresence {
             unit: self.unit.to_owned(),
             pid: std::process::id(),

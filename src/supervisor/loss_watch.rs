@@ -16,15 +16,23 @@ pub(super) struct LossWatch {
     /// When the jobs were last counted; none before the first heartbeat.
     counted_at: Option<Instant>,
     jobs: u64,
+    /// The mark of the data.
+    mark: Option<String>,
     /// The process of Redis.
     run_id: Option<String>,
 }
 
 impl LossWatch {
-    /// Looks at a heartbeat. `is_known` is false if Redis had neither the presence nor a script type before it.
-    pub(super) async fn watch(&mut self, store: &Store, is_known: bool) -> Result<(), StoreError> {
+    /// Checks a heartbeat; `mark` is that of the data if Redis did not have the presence before it.
+    pub(super) async fn watch(
+        &mut self,
+        store: &Store,
+        mark: Option<String>,
+    ) -> Result<(), StoreError> {
         let is_due = self.counted_at.is_none_or(|at| at.elapsed() >= COUNTED_EACH);
-        if self.jobs > 0 && !is_known {
+        let before = mark.clone().and_then(|mark| self.mark.replace(mark));
+        let is_lost = before.is_some() && before != mark;
+        if self.jobs > 0 && is_lost {
             self.report(store).await?;
         } else if !is_due {
             return Ok(());

@@ -112,7 +112,8 @@ impl NamespaceHealth {
     /// Judges one queue; this number of ready actors claims from it.
     pub fn of_queue(state: &crate::store::QueueState, actors: u64, rules: &HealthRules) -> Self {
         let mut found = Found::default();
-        queues::one(state, Some(actors), rules, &mut found);
+        let served = queues::QueueService { actors, ..Default::default() };
+        queues::one(state, Some(served), rules, &mut found);
         Self::of_problems(found.0)
     }
 

@@ -37,7 +37,10 @@ pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>)
     let main = html! {
         (head("Graphs", &line, &html! {}))
         @if graphs.is_empty() {
-            (empty(&html! { "No graphs. " code { "hero submit --graph FILE" } " submits one." }))
+            (empty(&html! {
+                @if query.after.is_empty() { "No graphs. " code { "hero submit --graph FILE" } " submits one." }
+                @else { "No further graphs." }
+            }))
         } @else {
             (graphs_table(&graphs, visit.links(), now.snapshot.at))
         }

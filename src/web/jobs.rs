@@ -254,9 +254,10 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPa
 /// Returns the sentence of a list without a job. Only a complete search knows that there is none.
 fn none(filter: &JobsQuery, found: &JobListPage) -> Markup {
     html! {
-        @if found.complete { "No " (filter.filter.sentence(filter.noun())) "." }
+        @let (further, order) = if filter.place.cursor.is_empty() { ("", "latest") } else { ("further ", "next") };
+        @if found.complete { "No " (further) (filter.filter.sentence(filter.noun())) "." }
         @else {
-            "Found no " (filter.filter.sentence(filter.noun())) " among the latest "
+            "Found no " (further) (filter.filter.sentence(filter.noun())) " among the " (order) " "
             (things(found.searched as u64, "job"))
             @if let Some(time) = found.back_to { ", back to " (format!("{time:.0}")) }
             "; older ones are on the next page."
@@ -275,7 +276,7 @@ fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
     html! {
         (pager(&shown, first, next.as_deref()))
         p.pager {
-            span { "As a file: up to " (count(export::EXPORT_MAX as u64)) " jobs that match" }
+            span { "As a file: all jobs that match as CSV, up to " (count(export::EXPORT_MAX as u64)) " as JSON" }
             @if is_failed { a href=(filter.address(links, "/jobs", &[("by", "error")])) { "Group by error" } }
             a href=(filter.address(links, "/jobs.json", &[])) { "JSON" }
             a href=(filter.address(links, "/jobs.csv", &[])) { "CSV" }
@@ -302,22 +303,17 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> Page
     Ok(visit.page(now, &WebPage::still("Failures", nav(&failed), main)))
 }
 
-/// Finds the jobs of a file.
-async fn of_file(visit: &Visit, filter: &JobsQuery) -> PageResult<JobListPage> {
-    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
-    search::all(visit, filter, most).await
-}
-
-/// Answers with the list as JSON.
+/// Answers with the list as JSON, which says whether it is all.
 pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
-    let found = of_file(&visit, &filter).await?;
+    let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
+    let now = visit.snapshot().await?.snapshot.at;
+    let found = search::find(&visit, &filter, now, most).await?;
     let list = json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next });
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
-/// Answers with the list as CSV.
+/// Answers with the whole list as CSV.
 pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
-    let found = of_file(&visit, &filter).await?;
-    let text = export::csv(&found.jobs);
-    Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), text).into_response())
+    let body = export::whole_csv(visit, filter).await?;
+    Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), body).into_response())
 }

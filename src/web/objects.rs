@@ -84,7 +84,7 @@ async fn of_type(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
         p.crumb { a href=(links.to("/objects")) { "Objects" } }
         (head(name, &line, &html! {}))
         @if objects.is_empty() {
-            (empty(&html! { "No objects of this type." }))
+            (empty(&html! { @if first.is_some() { "No further objects." } @else { "No objects of this type." } }))
         } @else {
             form method="post" action=(links.to("/objects")) {
                 (visit.forgery_field())

@@ -2,6 +2,8 @@
 
 mod list;
 
+use std::str::FromStr;
+
 use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
@@ -15,6 +17,7 @@ use super::parts::{Confirm, count, duration, rate, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
+use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::rpc::Scope;
 use crate::rpc::results::Purged;
@@ -56,6 +59,9 @@ impl QueueRow<'_> {
             (true, ..) => return sign("still", "pause", "paused"),
             (_, true, _) => "no actor",
             (_, _, true) => "long wait",
+            _ if self.state.depth == 0 && self.state.held > 0 => {
+                return sign("still", "pause", "held");
+            }
             _ => return html! { span.faint { "open" } },
         };
         match self.health.state {
@@ -131,7 +137,13 @@ pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
 }
 
 async fn change_one(visit: &Visit, verb: &str, name: &str, back: &str) -> PageResult {
-    let queue: Queue = name.parse().map_err(|_| PageError::not_found("No queue has this name."))?;
+    let rule = PauseRule::from_str(name).ok().filter(|_| verb != "purge");
+    let queue = match &rule {
+        Some(rule) => rule.words(),
+        None => Queue::from_str(name)
+            .map_err(|_| PageError::not_found("No queue has this name."))?
+            .to_string(),
+    };
     let scope = if verb == "purge" { Scope::Admin } else { Scope::Operate };
     visit.needs(scope, &format!("{verb} a queue"))?;
     let (method, params) = (format!("queue.{verb}"), json!({ "queue": name, "force": true }));
@@ -141,6 +153,9 @@ async fn change_one(visit: &Visit, verb: &str, name: &str, back: &str) -> PageRe
     } else {
         visit.call(&method, params).await?;
         match verb {
+            "pause" if rule.is_some() => {
+                format!("Paused {queue}, also those that come later. Running jobs go on.")
+            }
             "pause" => format!("Paused {queue}. Running jobs go on."),
             _ => format!("Resumed {queue}."),
         }
@@ -185,11 +200,20 @@ pub(super) async fn show(
 impl QueueRow<'_> {
     /// Returns the sentence about the queue.
     fn sentence(&self) -> Markup {
-        let depth = self.state.depth;
+        let QueueState { depth, held, held_by, .. } = self.state;
+        let (depth, held) = (*depth, *held);
         if self.state.paused {
-            return html! { "It is paused: no actor claims its jobs." };
+            return html! {
+                "It is paused" @if let Some(who) = &self.state.paused_by { " by " (who) }
+                ": no actor claims its jobs."
+            };
         }
         match (depth, self.actors) {
+            (0, _) if held > 0 => html! {
+                "Limits hold its " (things(held, "job"))
+                @if let Some(limit) = held_by { ", the first by limit " (limit) }
+                ": more actors do not help."
+            },
             (0, _) => html! { "No job waits in it." },
             (_, 0) => html! { span.err { "No live actor claims its jobs." } },
             (_, actors) => {

@@ -46,6 +46,16 @@ impl RecordFilter {
         !self.root.is_empty() && self.chain.is_empty()
     }
 
+    /// Returns the sentence of a page without a record.
+    fn none(&self) -> &'static str {
+        let Self { root, chain, level, after } = self;
+        match (after.as_str(), [root, chain, level].iter().all(|of| of.is_empty())) {
+            ("", true) => "No log records.",
+            ("", false) => "No log record matches.",
+            _ => "No further log records.",
+        }
+    }
+
     fn address(&self, links: &SiteLinks, after: &str) -> String {
         let (root, chain) = (("root", self.root.as_str()), ("chain", self.chain.as_str()));
         links.with("/records", &[root, chain, ("level", &self.level), ("after", after)])
@@ -76,7 +86,7 @@ pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter
         }
         (head(&title(&filter), &line(&filter), &html! {}))
         (filters(&filter, links))
-        @if records.is_empty() { (empty(&html! { "No log records." })) }
+        @if records.is_empty() { (empty(&html! { (filter.none()) })) }
         @else if filter.is_tree() { (tree(&records, links)) }
         @else { (table(&records, links)) }
         (pager(&things(records.len() as u64, "record"), first.as_deref(), next.as_deref()))

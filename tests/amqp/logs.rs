@@ -1,6 +1,6 @@
 //! The collection of log records, as objects in a real Redis.
 
-use hero::amqp::logs::{RecordProperties, LogCollection, LogPurge, LogRecord, RecordQuery};
+use hero::amqp::logs::{LogCollection, LogPurge, LogRecord, RecordProperties, RecordQuery};
 use hero::client::Client;
 use hero::config::{JobConfig, LogsConfig, OsisConfig};
 use serde_json::{Value, json};
@@ -142,9 +142,11 @@ async fn a_full_collection_makes_room_by_its_oldest_records() {
 async fn an_absent_redis_may_pass() {
     let redis = Redis::absent(false);
     let logs = logs(&redis, &LogsConfig::default());
-    let failure = logs.serve("write", &json!({}), RecordProperties::default()).await.expect_err("absent");
+    let failure =
+        logs.serve("write", &json!({}), RecordProperties::default()).await.expect_err("absent");
     assert_eq!((failure.code.as_str(), failure.retryable), ("unavailable", true), "{failure}");
-    let failure = logs.serve("dance", &json!({}), RecordProperties::default()).await.expect_err("unknown");
+    let failure =
+        logs.serve("dance", &json!({}), RecordProperties::default()).await.expect_err("unknown");
     assert_eq!((failure.code.as_str(), failure.retryable), ("unknown_operation", false));
 }
 

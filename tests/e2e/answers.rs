@@ -3,6 +3,7 @@
 use hero::proto::job::JobEnd;
 use serde_json::{Value, json};
 
+use super::ENDLESS;
 use crate::support::{Hero, Redis, Served, keys, wait_until};
 use crate::web::requests::{send, signed_in};
 
@@ -204,6 +205,8 @@ fn flushed_redis_is_reported_with_the_jobs_that_were_known() {
     let redis = Redis::start();
     let site = Served::on(&redis);
     let hero = &site.hero;
+    // It writes its presence again at once.
+    let _actor = hero.actor("osis-default-1").start();
     for _ in 0..3 {
         hero.run(&["submit", "-t", "osis", "-g", "nobody", "-e", "1"]).code(0);
     }
@@ -282,4 +285,149 @@ fn bulk_change_over_the_api_and_the_page_goes_on_until_nothing_that_matches_is_l
         (&last["done"], &last["next"], &last["remaining"]),
         (&json!(0), &Value::Null, &json!(0))
     );
+}
+
+/// Returns what an agent's tool answers.
+fn agent(hero: &Hero, tool: &str) -> String {
+    let params = json!({ "name": tool, "arguments": {} });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let done = hero.run_with_input(&["mcp"], &format!("{call}\n"));
+    format!("{}{}", done.stdout, done.stderr)
+}
+
+/// The commands that report the state of the namespace.
+const REPORTS: [&[&str]; 5] = [
+    &["doctor", "--problems"],
+    &["status"],
+    &["status", "--check"],
+    &["top", "--once"],
+    &["queue", "list"],
+];
+
+#[test]
+fn list_as_csv_goes_on_to_its_end() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    submit_many(&site.hero);
+    let cookie = signed_in(&site, &["ann", "--scope", "read"]);
+    let csv = |query: &str| send(&site, "GET", &format!("/jobs.csv{query}"), &cookie, "");
+    assert_eq!(csv("").body.matches(",osis,").count(), MANY);
+    assert_eq!(csv("?caller=shop&limit=1500").body.matches(",osis,").count(), 1500);
+    let none = csv("?caller=nobody");
+    assert_eq!((none.status, none.body.matches("osis").count()), (200, 0), "{}", none.body);
+}
+
+#[test]
+fn page_after_the_last_job_does_not_deny_the_jobs_before_it() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    let hero = &site.hero;
+    hero.run(&["submit", "-t", "osis", "-g", "nobody", "--id", "a", "-e", "1"]).code(0);
+    let place = site.call("job.list", &json!({ "limit": 1, "name": "" }))["next"].clone();
+    let place = place.as_str().expect("a full page has a next one");
+    let listed = hero.run(&["job", "list", "--status", "waiting", "--cursor", place]).code(0);
+    assert_eq!(listed.stderr, "hero: no further job in state waiting\n");
+    let cookie = signed_in(&site, &["ann", "--scope", "read"]);
+    let page = send(&site, "GET", &format!("/jobs?status=waiting&cursor={place}"), &cookie, "");
+    assert!(page.body.contains("No further job in state waiting."), "{}", page.body);
+}
+
+#[test]
+fn errors_beyond_the_kinds_that_are_shown_are_counted() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    let _actor = site.hero.actor("osis-default-1").start();
+    for error in ["red", "green", "blue"] {
+        let script = format!("throw \"{error}\"");
+        site.hero.run(&["exec", "-t", "osis", "-e", &script]).code(1);
+    }
+    let found = site.call("job.errors", &json!({ "limit": 2 }));
+    let shown = found["groups"].as_array().map(Vec::len);
+    assert_eq!((shown, &found["kinds"], &found["jobs"]), (Some(2), &json!(3), &json!(3)));
+    let errors = site.hero.run(&["job", "errors", "--limit", "2"]).code(0);
+    assert!(errors.stderr.contains("the 2 most frequent of 3 kinds"), "{}", errors.stderr);
+}
+
+#[test]
+fn queue_that_a_limit_holds_names_the_limit_on_every_face() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("limit.gpu.running", "1").set("check.wait_warning", "\"1ms\"");
+    let site = Served::with(hero, &redis);
+    let hero = &site.hero;
+    let _actor = hero.actor("osis-default-1").tasks(2).start();
+    hero.run(&["submit", "-t", "osis", "--id", "a", "--timeout", "1h", "-e", ENDLESS]).code(0);
+    for id in ["b", "c"] {
+        hero.run(&["submit", "-t", "osis", "--id", id, "-e", "1"]).code(0);
+    }
+    wait_until("both are held", || {
+        redis.ask::<u64>(&format!("ZCARD {}", keys::held("type:osis"))) == 2
+    });
+    let cookie = signed_in(&site, &["ann", "--scope", "read"]);
+    let page = |path: &str| send(&site, "GET", path, &cookie, "").body;
+    wait_until("the page has read it", || page("/queues/type:osis").contains("by limit gpu"));
+    let health = site.call("system.health", &json!({})).to_string();
+    let mut reports: Vec<String> = REPORTS.iter().map(|args| hero.run(args).stdout).collect();
+    let doctor = &hero.run(&["doctor"]).stdout;
+    for text in [doctor, &health, &agent(hero, "health")] {
+        assert!(text.contains("the first by limit gpu"), "{text}");
+    }
+    let metrics = hero.run(&["metrics"]).code(0).stdout;
+    assert!(metrics.contains("kind=\"queue_held_long\""), "{metrics}");
+    reports.extend([metrics, health, page("/"), page("/queues"), page("/queues/type:osis")]);
+    for text in reports {
+        for wrong in ["start more actors", "queue_wait\"", "long wait", "No job waits in it"] {
+            assert!(!text.contains(wrong), "{wrong}: {text}");
+        }
+    }
+}
+
+#[test]
+fn redis_that_refuses_connections_is_reported_as_that_on_every_face() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let hero = &site.hero;
+    let cookie = signed_in(&site, &["ann", "--scope", "read"]);
+    let mut held = redis.link();
+    for command in ["CONFIG SET maxclients 1", "CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"]
+    {
+        let mut words = command.split(' ');
+        let mut command = redis::cmd(words.next().unwrap_or_default());
+        for word in words {
+            command.arg(word);
+        }
+        command.query::<redis::Value>(&mut held).expect("Redis has this connection");
+    }
+    let names_it = |text: &str| text.contains("maxclients") && !text.contains("roken pipe");
+    wait_until("the log says so", || site.supervisor.err().contains("maxclients"));
+    for args in REPORTS {
+        let done = hero.run(args);
+        let text = format!("{}{}", done.stdout, done.stderr);
+        assert!(names_it(&text), "{args:?}: {text}");
+    }
+    let told = agent(hero, "health");
+    assert!(names_it(&told), "{told}");
+    let asked = crate::support::request("system.health", &json!({}));
+    // A call over a connection that was closed before says that.
+    wait_until("the API says so", || names_it(&site.unix().post("/rpc", &[], &asked).text()));
+    wait_until("the page says so", || names_it(&send(&site, "GET", "/queues", &cookie, "").body));
+}
+
+#[test]
+fn queue_names_the_cause_that_holds_its_jobs() {
+    let redis = Redis::start();
+    let site = Served::with(Hero::on(&redis).set("check.depth_warning", "1"), &redis);
+    let hero = &site.hero;
+    let _actor = hero.actor("bash-default-1").start();
+    hero.run(&["actor", "drain", "bash-default-1"]).code(0);
+    hero.run(&["submit", "-t", "bash", "-e", "1"]).code(0);
+    let problems = || hero.run(&["doctor", "--problems"]).stdout;
+    wait_until("the actor drains", || {
+        problems().contains("queue type:bash has 1 job and its actor bash:default:1 drains")
+    });
+    assert!(problems().contains("hero actor resume bash-default-1"), "{}", problems());
+    assert!(!problems().contains("start one"), "{}", problems());
+    hero.run(&["queue", "pause", "type:bash"]).code(0);
+    let told = problems();
+    assert!(told.contains("resume it: hero queue resume type:bash"), "{told}");
+    assert!(!told.contains("start one") && !told.contains("drains"), "{told}");
 }

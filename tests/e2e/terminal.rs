@@ -169,7 +169,7 @@ fn empty_result_says_what_was_looked_for() {
         (&["actor", "list", "-t", "osis"], "no live actor of type osis"),
         (&["limit", "list"], "no limit is configured"),
         (&["token", "list"], "hero: no token"),
-        (&["events", "-t", "python"], "no event of type python"),
+        (&["events", "-t", "python"], "no recorded event of type python"),
         (&["audit", "--what", "job.edit"], "no change is recorded of job.edit"),
         (&["osis", "list"], "hero: no object"),
         (&["osis", "list", "person", "--context", "c"], "no object of type person in context c"),

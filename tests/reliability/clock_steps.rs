@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::support::{Hero, Redis, can_set_clock, keys, wait_until};
 
 const HOUR_S: i64 = 3600;
@@ -45,6 +48,33 @@ fn running_job_of_a_live_actor_is_not_charged_when_the_clock_of_redis_is_set() {
     fs::write(go, "").expect("a file");
     hero.run(&["job", "wait", "a"]).code(0).stdout("done\n");
     assert_eq!(redis.field(&keys::job("a"), "attempt").as_deref(), Some("1"));
+}
+
+#[test]
+fn process_that_stood_still_is_no_step_of_the_clock() {
+    let redis = Redis::start();
+    let supervisor = Hero::on(&redis).supervisor().start();
+    let looked = || redis.field(&keys::prefix("MARKS"), "leases").unwrap_or_default();
+    let looks_twice = || {
+        for _ in 0..2 {
+            let before = looked();
+            wait_until("the leases were looked at", || looked() != before);
+        }
+    };
+    looks_twice();
+    supervisor.signal(Signal::SIGSTOP);
+    // A presence lasts for longer than a step that is reported.
+    wait_until("its presence has expired", || redis.all("SUPERVISOR").is_empty());
+    supervisor.signal(Signal::SIGCONT);
+    looks_twice();
+    let info: String = redis.ask("INFO server");
+    let pid = info.lines().find_map(|line| line.strip_prefix("process_id:")).expect("a pid");
+    let pid = Pid::from_raw(pid.trim().parse().expect("a number"));
+    kill(pid, Signal::SIGSTOP).expect("stopping redis");
+    wait_until("redis is away", || supervisor.err().contains("all duties wait"));
+    kill(pid, Signal::SIGCONT).expect("continuing redis");
+    looks_twice();
+    assert!(!supervisor.err().contains("the clock of redis"), "{}", supervisor.err());
 }
 
 #[test]

@@ -126,10 +126,24 @@ fn units_outlast_a_redis_that_loads_its_file() {
         info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
     });
     redis.kill();
-    // A millisecond for each key, and an answer after each kilobyte.
-    let slow = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
+    // Five milliseconds for each key, and an answer after each kilobyte.
+    let slow = ["--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"];
     redis.begin_again(&slow);
     wait_until("it listens", || redis.folder().join("redis.sock").exists());
     hero.run(&["submit", "-t", "osis", "-e", "1"]).code(69).says("LOADING");
+    for args in [
+        &["doctor", "--problems"][..],
+        &["status"],
+        &["status", "--check"],
+        &["top", "--once"],
+        &["queue", "list"],
+    ] {
+        let done = hero.run(args);
+        let text = format!("{}{}", done.stdout, done.stderr);
+        assert!(text.contains("LOADING") && !text.contains("forgets"), "{args:?}: {text}");
+    }
+    redis.run("CONFIG SET key-load-delay 0");
     units.have_recovered(&redis, &hero);
+    let log = units.supervisor.err();
+    assert!(!log.contains("forgets") && !log.contains("emptied"), "{log}");
 }

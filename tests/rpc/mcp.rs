@@ -230,6 +230,20 @@ fn agent_reads_large_outputs_and_files_as_text_in_parts_images_and_links() {
     assert!(found[3]["error"].is_object());
     assert_eq!(found[4]["error"]["code"], -32002);
     assert_eq!(found[5]["result"]["resources"][0]["uri"], json!(job));
+    // A list that is not the whole names the next page.
+    for _ in 0..20 {
+        hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);
+    }
+    let list = |cursor: &Value| {
+        let params = json!({ "cursor": cursor });
+        let asked =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": params });
+        talk(&hero, &[], &[asked])[0]["result"].clone()
+    };
+    let first = list(&Value::Null);
+    let rest = list(&first["nextCursor"]);
+    let lengths = [&first, &rest].map(|of| of["resources"].as_array().map_or(0, Vec::len));
+    assert!(lengths[0] == 20 && lengths[1] > 0 && rest["nextCursor"].is_null(), "{lengths:?}");
 }
 
 const CLIENT: &str = r#"

@@ -175,6 +175,12 @@ async fn read(
             }
             held.push(delivery);
         }
+        if held.len() == LOOKED_AT_MAX {
+            let queue = &work.dead.name;
+            output::note(&format!(
+                "hero: of {queue}, {LOOKED_AT_MAX} dead letters were read; it may have more"
+            ));
+        }
     }
     Ok(Continue(()))
 }

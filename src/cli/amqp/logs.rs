@@ -94,7 +94,8 @@ impl PrintLogs {
             .by("of chain", self.chain.as_ref())
             .by("of level", self.level.as_ref())
             .by("since", self.since.as_ref())
-            .by("until", self.until.as_ref());
+            .by("until", self.until.as_ref())
+            .after(self.after.as_ref());
         let query = RecordQuery {
             root: self.root,
             chain: self.chain,

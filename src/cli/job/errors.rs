@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filter::JobFilters;
-use crate::cli::Global;
 use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::age;
+use crate::cli::{Global, output};
 use crate::client::{Client, ErrorGroupDocument};
 use crate::error::Error;
 use crate::store::FoundJobs;
@@ -44,7 +44,14 @@ impl JobErrors {
             ..FoundJobs::default()
         };
         let none = NoResults::new(&self.filter.filter.sentence(noun)).among(&searched);
-        global.list(|| json!(found), || table(&found.groups, Timestamp::now()), none)
+        global.list(|| json!(found), || table(&found.groups, Timestamp::now()), none)?;
+        if found.kinds > found.groups.len() && !global.json {
+            let (kinds, limit) = (found.kinds, self.limit);
+            output::note(&format!(
+                "hero: the {limit} most frequent of {kinds} kinds; --limit prints more"
+            ));
+        }
+        Ok(())
     }
 }
 

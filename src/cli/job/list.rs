@@ -60,7 +60,8 @@ impl JobList {
             let (jobs, searched, complete) = (&found.items, found.searched, found.complete);
             json!({ "jobs": jobs, "next": next, "searched": searched, "complete": complete })
         };
-        global.list(document, table, self.filter.no_results().among(&found))?;
+        let none = self.filter.no_results().after(self.cursor.as_ref()).among(&found);
+        global.list(document, table, none)?;
         global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
@@ -77,8 +78,12 @@ impl JobList {
         let has_more = jobs.len() > usize::from(self.limit);
         jobs.truncate(self.limit.into());
         output::text(&table(&jobs, Timestamp::now(), false).show(global.look()))?;
-        let none = FoundJobs { complete: true, ..FoundJobs::default() };
-        self.filter.no_results().among(&none).report(global, jobs.is_empty());
+        if jobs.is_empty() {
+            // While an upgrade sorts the ended jobs, no list has all of them.
+            let one = ListQuery { limit: 1, ..ListQuery::default() };
+            let found = find(client, &one, &JobSearch::default()).await?;
+            self.filter.no_results().among(&found).report(global, found.items.is_empty());
+        }
         if has_more {
             let more = if self.limit < 1000 { "--limit 1000" } else { "--status finished" };
             output::note(&format!("more: hero job list {more}"));

@@ -27,7 +27,14 @@ pub(super) async fn run(client: &Client, global: &Global) -> Result<(), Error> {
     let pauses = || rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     global.print(
         || json!({ "queues": documents(), "pauses": pauses(), "unserved": lists() }),
-        || format!("{}{}{}", table(&queues).show(global.look()), paused(&rules), left(&unserved)),
+        || {
+            format!(
+                "{}{}{}",
+                table(&queues, &rules).show(global.look()),
+                paused(&rules),
+                left(&unserved)
+            )
+        },
     )?;
     let is_empty = queues.is_empty() && rules.is_empty() && unserved.is_empty();
     NoResults::new("queue holds jobs or is paused").report(global, is_empty);
@@ -72,8 +79,11 @@ impl TargetRow<'_> {
         self.queues.iter().filter_map(|state| state.oldest_wait).max()
     }
 
-    /// `open`, `paused`, or the priorities that are paused.
-    fn state(&self) -> String {
+    /// `open`, `paused`, or the priorities that are paused. A rule pauses all priorities, also those without a queue.
+    fn state(&self, rules: &BTreeSet<PauseRule>) -> String {
+        if self.queues.iter().any(|of| rules.iter().any(|rule| rule.covers(&of.queue))) {
+            return "paused".to_owned();
+        }
         let is_paused = |priority: &Priority| self.of(*priority).is_some_and(|state| state.paused);
         let paused: Vec<String> =
             Priority::ALL.iter().filter(|of| is_paused(of)).map(ToString::to_string).collect();
@@ -85,7 +95,7 @@ impl TargetRow<'_> {
     }
 }
 
-fn table(queues: &[QueueState]) -> TextTable {
+fn table(queues: &[QueueState], rules: &BTreeSet<PauseRule>) -> TextTable {
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
     let mut places: HashMap<&Target, usize> = HashMap::new();
     for state in queues {
@@ -111,7 +121,7 @@ fn table(queues: &[QueueState]) -> TextTable {
         .column(">HELD", &|row| held(row).to_string())
         .column("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default())
         .column("?>JOBS/S", &rate)
-        .column("*STATE", &TargetRow::state)
+        .column("*STATE", &|row| row.state(rules))
         .table()
 }
 
@@ -134,15 +144,18 @@ mod tests {
         };
         let mut states = vec![state("type:osis:prio:0", 3, false), state("type:osis", 5, true)];
         assert_eq!(
-            table(&states).render(),
+            table(&states, &BTreeSet::new()).render(),
             "QUEUE      URGENT  NORMAL  BACKGROUND  HELD  OLDEST WAIT  JOBS/S  STATE\n\
              type:osis       3       5           0     2        2.50s       -  paused: prio 1\n"
         );
         assert_eq!(QueueDocument::from(&states[0]).oldest_wait_s, Some(1.5));
         states[0].paused = true;
         states.push(state("type:osis:prio:2", 0, true));
-        let text = table(&states).render();
+        let text = table(&states, &BTreeSet::new()).render();
         assert!(text.lines().count() == 2 && text.contains("  paused\n"), "{text}");
+        let rule = [PauseRule::default()].into();
+        let text = table(&states[..1], &rule).render();
+        assert!(text.contains("  paused\n"), "all priorities are paused by the rule: {text}");
         assert!(QueueDocument::from(&states[0]).paused);
     }
 }

@@ -15,7 +15,7 @@ use super::job_view::JobView;
 use super::jobs_view::JobsView;
 use super::panes::{Cell, ListRow, Pane, QueueOrder, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
-use super::screen_data::{Rates, ScreenData};
+use super::screen_data::{JOBS_MAX, Rates, ScreenData};
 use crate::proto::text::{counted, escape};
 use crate::store::TypeState;
 use crate::view::{ActorCount, NamespaceHealth, Problem, Severity};
@@ -293,7 +293,16 @@ fn title(screen: &Screen, pane: Pane, rows: usize) -> String {
         (Pane::Queues, _) if screen.order != QueueOrder::Name => {
             format!("{} {rows}, by {}", pane.about().title, screen.order.word())
         }
-        _ => format!("{} {rows}", pane.about().title),
+        _ => {
+            let read = screen.snapshot.as_ref().map_or(0, |of| match pane {
+                Pane::Running => of.latest.running.len(),
+                Pane::Failures => of.latest.failed.len(),
+                _ => 0,
+            });
+            // So many are read at most.
+            let more = if read >= JOBS_MAX { "+" } else { "" };
+            format!("{} {rows}{more}", pane.about().title)
+        }
     }
 }
 
@@ -353,6 +362,15 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
         terminal.draw(|frame| draw(frame, screen, PLAIN)).expect("drawn");
         terminal.backend().to_string()
+    }
+
+    #[test]
+    fn title_of_a_list_that_may_lack_jobs_says_so() {
+        let (mut screen, mut now) = (Screen::default(), screen_data());
+        now.latest.failed = vec![now.latest.failed[0].clone(); JOBS_MAX];
+        screen.show(now);
+        assert_eq!(title(&screen, Pane::Failures, JOBS_MAX), "Failures 200+");
+        assert_eq!(title(&screen, Pane::Running, 1), "Running 1");
     }
 
     #[test]

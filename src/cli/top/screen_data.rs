@@ -8,7 +8,7 @@ use crate::proto::target::ScriptType;
 use crate::view::{HealthRules, LatestJobs, NamespaceHealth, Snapshot};
 
 /// The running jobs and the failures that are read, the newest of each.
-const JOBS_MAX: usize = 200;
+pub(super) const JOBS_MAX: usize = 200;
 
 /// The seconds over which rates are smoothed.
 const SMOOTHED_S: f64 = 5.0;

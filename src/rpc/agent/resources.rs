@@ -9,7 +9,7 @@ use super::{AgentServer, agent_code};
 
 /// Begins the addresses of resources.
 const SCHEME: &str = "hero://jobs/";
-/// The number of jobs in the list of resources.
+/// The number of jobs on a page of the list of resources.
 const LISTED: usize = 20;
 
 /// Returns the address of a file of a job.
@@ -31,9 +31,13 @@ pub(super) fn mime_of(name: &str) -> &'static str {
     }
 }
 
-/// Lists the latest jobs that the agent may see.
-pub(super) async fn list(server: &AgentServer) -> Result<Value, RpcError> {
-    let found = server.call("job.list", json!({ "limit": LISTED })).await?;
+/// Lists the jobs that the agent may see, the latest first, page by page.
+pub(super) async fn list(server: &AgentServer, params: &Value) -> Result<Value, RpcError> {
+    let mut page = json!({ "limit": LISTED });
+    if params["cursor"].is_string() {
+        page["cursor"] = params["cursor"].clone();
+    }
+    let found = server.call("job.list", page).await?;
     let jobs = found["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let resource = |job: &Value| {
         let word = |name: &str| job[name].as_str().unwrap_or_default();
@@ -46,7 +50,11 @@ pub(super) async fn list(server: &AgentServer) -> Result<Value, RpcError> {
             "mimeType": "application/json",
         })
     };
-    Ok(json!({ "resources": jobs.iter().map(resource).collect::<Vec<_>>() }))
+    let mut listed = json!({ "resources": jobs.iter().map(resource).collect::<Vec<_>>() });
+    if found["next"].is_string() {
+        listed["nextCursor"] = found["next"].clone();
+    }
+    Ok(listed)
 }
 
 /// Lists the forms of addresses.

@@ -9,14 +9,16 @@ use super::super::rpc_error::RpcError;
 use super::super::visible_health::sees_whole_types;
 use super::params::Nothing;
 use crate::client::QueueDocument;
+use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
+use crate::proto::target::{Group, Priority, Target};
 
 methods! {
     /// Lists the queues: their depth, held jobs, the wait of the first.
     "queue.list", Scope::Read => list;
-    /// Pauses a queue: no actor claims its jobs until it is resumed.
+    /// Pauses a queue, or all queues of a rule: no actor claims their jobs until they are resumed.
     "queue.pause", Scope::Operate => pause;
-    /// Resumes a paused queue.
+    /// Resumes a paused queue, or all queues of a rule.
     "queue.resume", Scope::Operate => resume;
     /// Ends all waiting jobs of a queue in error, as job.stop does.
     "queue.purge", Scope::Admin => purge;
@@ -27,6 +29,8 @@ methods! {
 struct Queues {
     /// Every queue that may hold jobs or is paused, by name.
     queues: Vec<QueueDocument>,
+    /// The rules that pause queues as a whole, also those that come later.
+    pauses: Vec<String>,
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
@@ -40,7 +44,9 @@ async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
             queue.type_throughput_per_s = None;
         }
     }
-    Ok(Queues { queues })
+    let pauses = context.client.pauses().await?.rules.into_iter();
+    let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
+    Ok(Queues { queues, pauses: pauses.map(|rule| rule.to_string()).collect() })
 }
 
 /// Refuses a queue beyond the bounds of the caller.
@@ -50,12 +56,21 @@ fn may_use(context: &CallContext, queue: &Queue) -> Result<(), RpcError> {
     context.admits(queue.target.script_type().as_str(), group)
 }
 
+/// Refuses a rule for queues beyond the bounds of the caller.
+fn may_use_all(context: &CallContext, rule: &PauseRule) -> Result<(), RpcError> {
+    match &rule.script_type {
+        Some(of) => context.admits(of.as_str(), rule.group.as_ref().map(Group::as_str)),
+        None => context.needs_no_bounds("pause or resume queues of all types"),
+    }
+}
+
 /// A queue.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneQueue {
     /// The queue: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with :prio:0,
-    /// :prio:1 or :prio:2 at the end, for one.
+    /// :prio:1 or :prio:2 at the end, for one. To pause and resume also a rule, for all its queues and those that come
+    /// later: *, type:T:*, type:*:group:G:* or type:T:group:G:*.
     queue: String,
     /// Accepts a queue that no configured or live actor serves and that holds no jobs.
     #[serde(default)]
@@ -63,6 +78,17 @@ struct OneQueue {
 }
 
 impl OneQueue {
+    /// Returns the rule, if it names one.
+    async fn rule(&self, context: &CallContext) -> Result<Option<PauseRule>, RpcError> {
+        let Ok(rule) = self.queue.parse::<PauseRule>() else { return Ok(None) };
+        may_use_all(context, &rule)?;
+        if let Some(of) = rule.script_type.clone().filter(|_| !self.force) {
+            let queue = Queue { target: Target::any(of), priority: Priority::Normal };
+            context.client.check_known(&[queue], &context.config).await?;
+        }
+        Ok(Some(rule))
+    }
+
     async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>, RpcError> {
         let queues = Queue::all_named(&self.queue)?;
         for queue in &queues {
@@ -78,12 +104,16 @@ impl OneQueue {
 /// Paused queues.
 #[derive(Serialize, JsonSchema)]
 struct Paused {
-    /// The queues that were not paused before.
+    /// The queues or the rule that were not paused before.
     paused: Vec<String>,
 }
 
 async fn pause(context: CallContext, given: OneQueue) -> Result<Paused, RpcError> {
     context.needs_all_callers("pause queues")?;
+    if let Some(rule) = given.rule(&context).await? {
+        let is_new = context.client.pause_by_rule(&rule).await?;
+        return Ok(Paused { paused: is_new.then(|| rule.to_string()).into_iter().collect() });
+    }
     let mut paused = Vec::new();
     for queue in given.queues(&context).await? {
         if context.client.pause_queue(&queue).await? {
@@ -96,12 +126,16 @@ async fn pause(context: CallContext, given: OneQueue) -> Result<Paused, RpcError
 /// Resumed queues.
 #[derive(Serialize, JsonSchema)]
 struct Resumed {
-    /// The queues that were paused.
+    /// The queues and rules that were paused.
     resumed: Vec<String>,
 }
 
 async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcError> {
     context.needs_all_callers("resume queues")?;
+    if let Some(rule) = given.rule(&context).await? {
+        let ended = context.client.resume_by_rule(&rule).await?;
+        return Ok(Resumed { resumed: ended.names() });
+    }
     let mut resumed = Vec::new();
     for queue in given.queues(&context).await? {
         if context.client.resume_queue(&queue).await? {

@@ -1,12 +1,19 @@
 -- Renews the presence of a supervisor, and the times that jobs of a script type have unless they say.
 --
 -- ARGV: 1 id of its start  2 presence JSON  3 presence TTL in s  then these times: setting and type, seconds
--- returns { how many supervisors are live, how many of its presence and the list of script types were there }
+-- returns { how many supervisors are live, '' if Redis had its presence, else the mark of the data: another one once Redis
+-- was emptied }
 -- needs: wrong_type time sweep
 
 local at, ttl_us = now_us(), tonumber(ARGV[3]) * 1000000
 despite_full_memory()
-local known = redis.call('EXISTS', SUPERVISOR .. ARGV[1], TYPES)
+local mark = ''
+redis.pcall('HSETNX', MARKS, 'supervised', integer(at))
+-- A presence may expire, and the mark may be lost alone.
+if redis.call('EXISTS', SUPERVISOR .. ARGV[1]) == 0 then
+  mark = redis.pcall('HGET', MARKS, 'supervised')
+  if type(mark) ~= 'string' then mark = '' end
+end
 redis.call('SET', SUPERVISOR .. ARGV[1], ARGV[2], 'EX', ARGV[3])
 redis.call('ZADD', SUPERVISORS, integer(at), ARGV[1])
 redis.call('ZREMRANGEBYSCORE', SUPERVISORS, '-inf', integer(at - ttl_us))
@@ -26,4 +33,4 @@ local function renew_times()
 end
 
 renew_times()
-return { redis.call('ZCARD', SUPERVISORS), known }
+return { redis.call('ZCARD', SUPERVISORS), mark }

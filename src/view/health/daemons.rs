@@ -128,10 +128,10 @@ pub(super) fn oom_kills(snapshot: &Snapshot, found: &mut Found) {
 }
 
 /// Folders of jobs that actors could not remove: they fill the disk or the memory that they are in.
-pub(super) fn folders_left(moment: &Moment, found: &mut Found) {
+pub(super) fn folders_left(snapshot: &Snapshot, found: &mut Found) {
     let of_process = |of: &&PresenceOf| of.presence.folders_left > 0;
     // Actors of one process count the same folders.
-    let mut processes: Vec<&PresenceOf> = moment.actors.iter().filter(of_process).collect();
+    let mut processes: Vec<&PresenceOf> = snapshot.actors.iter().filter(of_process).collect();
     processes.sort_by_key(|of| (&of.presence.hostname, of.presence.pid));
     processes.dedup_by_key(|of| (&of.presence.hostname, of.presence.pid));
     let Some(PresenceOf { actor, presence }) = processes.first() else { return };

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::config::format_duration;
+use crate::proto::message::ActorState;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
-use crate::proto::target::ScriptType;
+use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::proto::units::brief;
-use crate::store::QueueState;
+use crate::store::{PresenceOf, QueueState};
 use crate::view::{Snapshot, start_of};
 
 /// The maximum number of paused queues that are problems of their own.
@@ -19,7 +20,8 @@ const PAUSED_LISTED_MAX: usize = 3;
 pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let is_renewed = !snapshot.refuses_writes();
     for (state, actors) in &snapshot.queues {
-        one(state, is_renewed.then_some(*actors), rules, found);
+        let served = QueueService { actors: *actors, drained: drained(snapshot, &state.queue) };
+        one(state, is_renewed.then_some(served), rules, found);
         if state.paused {
             paused_long(snapshot, state, rules, found);
         }
@@ -27,28 +29,55 @@ pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     paused(snapshot, rules, found);
 }
 
+/// The actors of a queue.
+#[derive(Default)]
+pub(super) struct QueueService {
+    /// The number of ready actors that claim from it.
+    pub(super) actors: u64,
+    /// The live actors of it that drain.
+    pub(super) drained: Vec<ActorId>,
+}
+
+/// Returns the live actors of a queue that drain, if it has jobs.
+fn drained(snapshot: &Snapshot, queue: &Queue) -> Vec<ActorId> {
+    let drains = |of: &&PresenceOf| {
+        of.presence.state == ActorState::Draining && of.actor.queues().contains(queue)
+    };
+    snapshot.actors.iter().filter(drains).map(|of| of.actor.clone()).collect()
+}
+
 /// Returns true if a queue has jobs and no actor will claim them.
 pub fn lacks_actor(state: &QueueState, actors: u64) -> bool {
     actors == 0 && state.depth > 0 && !state.paused
 }
 
-/// One queue; the number of its actors may be unknown. That it is paused is said of all together.
-pub(super) fn one(state: &QueueState, actors: Option<u64>, rules: &HealthRules, found: &mut Found) {
+/// One queue; its actors may be unknown. That it is paused is said of all together.
+pub(super) fn one(
+    state: &QueueState,
+    served: Option<QueueService>,
+    rules: &HealthRules,
+    found: &mut Found,
+) {
     let check = &rules.check;
     let (queue, depth) = (&state.queue, state.depth);
     let subject = || Subject::Queue(queue.clone());
     let jobs = counted(depth, "job", "jobs");
-    let more = "start more actors for it, or raise `tasks` of a unit";
+    let unserved = served.filter(|of| lacks_actor(state, of.actors));
+    let more = match &unserved {
+        _ if state.paused => format!("resume it: hero queue resume {queue}"),
+        Some(served) => served.remedy(queue),
+        None => "start more actors for it, or raise `tasks` of a unit".to_owned(),
+    };
     if let Some((severity, from)) = reached(depth, check.depth_warning, check.depth_critical) {
         let text = format!("queue {queue} has {jobs} (threshold {from})");
-        found.add((ProblemKind::QueueDepth, severity), subject(), text, more);
+        found.add((ProblemKind::QueueDepth, severity), subject(), text, more.clone());
     }
     held(state, rules, found);
     if state.paused {
         return;
     }
-    if actors.is_some_and(|actors| lacks_actor(state, actors)) {
-        without_actor(state, &jobs, rules, found);
+    if let Some(served) = &unserved {
+        without_actor(state, served, rules, found);
     }
     let wait = state.oldest_wait.unwrap_or_default();
     let thresholds = (millis(check.wait_warning), millis(check.wait_critical));
@@ -59,18 +88,38 @@ pub(super) fn one(state: &QueueState, actors: Option<u64>, rules: &HealthRules, 
     }
 }
 
+impl QueueService {
+    /// Returns what gives a queue an actor.
+    fn remedy(&self, queue: &Queue) -> String {
+        match self.drained.first() {
+            Some(actor) => format!("let it claim jobs again: hero actor resume {}", actor.unit()),
+            None => format!("start one: {}", start_of(&queue.target.first_unit())),
+        }
+    }
+}
+
 /// A queue that nobody serves. If its type is not configured, it may be misspelled.
-fn without_actor(state: &QueueState, jobs: &str, rules: &HealthRules, found: &mut Found) {
-    let queue = &state.queue;
+fn without_actor(
+    state: &QueueState,
+    served: &QueueService,
+    rules: &HealthRules,
+    found: &mut Found,
+) {
+    let (queue, jobs) = (&state.queue, counted(state.depth, "job", "jobs"));
     let script_type = queue.target.script_type();
     let subject = Subject::Queue(queue.clone());
     let near = nearest(script_type.as_str(), rules.types.iter().map(ScriptType::as_str));
     let Some(near) = near.filter(|_| !rules.types.contains(script_type)) else {
+        let why = match served.drained.as_slice() {
+            [] => "no live actor".to_owned(),
+            [actor] => format!("its actor {actor} drains"),
+            [actor, others @ ..] => format!("its actors {actor} and {} more drain", others.len()),
+        };
         found.add(
             (ProblemKind::QueueWithoutActor, Severity::Warning),
             subject,
-            format!("queue {queue} has {jobs} and no live actor"),
-            format!("start one: {}", start_of(&queue.target.first_unit())),
+            format!("queue {queue} has {jobs} and {why}"),
+            served.remedy(queue),
         );
         return;
     };

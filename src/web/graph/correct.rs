@@ -21,10 +21,10 @@ const SCRIPTS_MAX: usize = 20;
 /// The prefix of a field; the id of its job follows.
 const SCRIPT: &str = "script-";
 
-/// Reads the jobs of a graph that failed by themselves, not because of others.
-async fn failed(visit: &Visit, graph: &GraphDocument) -> PageResult<Vec<JobDoc>> {
+/// Reads the jobs of a graph that failed by themselves, not because of others. The second value is true if these are all.
+async fn failed(visit: &Visit, graph: &GraphDocument) -> PageResult<(Vec<JobDoc>, bool)> {
     let params = json!({ "id": graph.id, "outcome": "failed", "limit": 1000 });
-    let ShownGraph { jobs: failed, .. } = visit.ask("graph.get", params).await?;
+    let ShownGraph { jobs: failed, next, .. } = visit.ask("graph.get", params).await?;
     let by_itself = |job: &&JobOfGraphDocument| {
         let error = job.error.as_deref();
         error.is_some_and(|error| FailureCause::of(error) != FailureCause::Prerequisite)
@@ -33,14 +33,15 @@ async fn failed(visit: &Visit, graph: &GraphDocument) -> PageResult<Vec<JobDoc>>
     for job in failed.iter().filter(by_itself).take(SCRIPTS_MAX) {
         jobs.push(read(visit, &job.id).await?);
     }
-    Ok(jobs)
+    let is_all = next.is_none() && failed.iter().filter(by_itself).count() == jobs.len();
+    Ok((jobs, is_all))
 }
 
 /// Shows the form.
 pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>) -> PageResult {
     let now = visit.snapshot().await?;
     let graph = named(&visit, &id).await?;
-    let jobs = failed(&visit, &graph).await?;
+    let (jobs, is_all) = failed(&visit, &graph).await?;
     let links = visit.links();
     let own = links.to(&address(&graph));
     let main = html! {
@@ -59,7 +60,9 @@ pub(in crate::web) async fn ask_correction(visit: Visit, Path(id): Path<String>)
         }
         form method="post" action={ (own) "/correct" } {
             (visit.forgery_field())
-            @if jobs.is_empty() { p.dim { "No job failed by itself." } }
+            @if !is_all {
+                p.dim { "Not all of them are shown: the others run again with their scripts as they are." }
+            } @else if jobs.is_empty() { p.dim { "No job failed by itself." } }
             @for job in &jobs {
                 @let name = format!("{SCRIPT}{}", job.id());
                 label for=(name) { "Script of " (job.link(links)) }
@@ -85,7 +88,7 @@ pub(in crate::web) async fn correct(
     // A browser sends each end of a line as two characters.
     let plain = |text: &str| text.replace("\r\n", "\n");
     let mut changes = Map::new();
-    for job in failed(&visit, &graph).await? {
+    for job in failed(&visit, &graph).await?.0 {
         let name = format!("{SCRIPT}{}", job.id());
         let given = fields.pairs().find(|(field, _)| *field == name);
         let Some(given) = given.map(|(_, text)| plain(text)) else { continue };

@@ -50,6 +50,8 @@ struct DrawnGraph {
     /// The drawing; `None` if it is too large, and for jobs without bonds.
     drawn: Option<VisibleGraph>,
     next: Option<u64>,
+    /// True for a page after another.
+    is_further: bool,
 }
 
 async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGraph> {
@@ -72,9 +74,10 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
         known.unwrap_or_else(|| JobDoc::from(json!(member)))
     };
     let jobs = members.into_iter().map(whole).collect();
-    let is_whole = next.is_none() && query.after.is_empty();
+    let is_further = !query.after.is_empty();
+    let is_whole = next.is_none() && !is_further;
     let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
-    Ok(DrawnGraph { graph, jobs, drawn, next })
+    Ok(DrawnGraph { graph, jobs, drawn, next, is_further })
 }
 
 /// Shows a graph or batch.
@@ -253,10 +256,13 @@ fn buttons(links: &SiteLinks, graph: &GraphDocument) -> Markup {
 }
 
 fn table(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+    let is_further = shown.is_further;
     let rows = html! { @for job in &shown.jobs { (row(job, links, now)) } };
     html! {
         div #graph-table {
-            @if shown.jobs.is_empty() { (empty(&html! { "No jobs." })) }
+            @if shown.jobs.is_empty() {
+                (empty(&html! { @if is_further { "No further jobs." } @else { "No jobs." } }))
+            }
             @else { (data_table("nopick fix", "Jobs of the graph", &HEADS, &rows)) }
         }
     }

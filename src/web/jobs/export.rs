@@ -1,18 +1,79 @@
 //! Jobs as files: JSON and CSV.
 
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
+use futures_util::{Stream, StreamExt, stream};
+use jiff::Timestamp;
+use tracing::warn;
 
 use super::super::doc::JobDoc;
+use super::super::visit::Visit;
+use super::super::web_error::{PageError, PageResult};
+use super::filter::JobsQuery;
+use super::search;
 use crate::proto::job::JOB_FIELDS;
+use crate::store::ListQuery;
 
-/// The maximum number of jobs of a file.
+/// The maximum number of jobs of a file of JSON, and of a limit.
 pub(super) const EXPORT_MAX: usize = 10_000;
 
-/// Returns jobs as CSV, with a line of names first.
-pub(super) fn csv(jobs: &[JobDoc]) -> String {
-    let columns = || JOB_FIELDS.iter().filter(|field| field.is_exported).map(|field| field.name);
-    let mut text = columns().collect::<Vec<_>>().join(",");
-    text.push_str("\r\n");
+/// A file of CSV that is being sent: the rest of the list.
+struct RestOfList {
+    visit: Visit,
+    filter: JobsQuery,
+    /// The time that ages in the filter are before.
+    now: Timestamp,
+    /// The number of jobs that are still wanted.
+    wanted: usize,
+}
+
+/// Returns all jobs of a list as CSV. Each step searches for at most two seconds and reads at most a page, when the one
+/// before was sent.
+///
+/// # Errors
+/// [`PageError`] if the first step fails.
+pub(super) async fn whole_csv(visit: Visit, filter: JobsQuery) -> PageResult<Body> {
+    let wanted = filter.most(EXPORT_MAX)?.unwrap_or(usize::MAX);
+    let now = visit.snapshot().await?.snapshot.at;
+    let (first, rest) = RestOfList { visit, filter, now, wanted }.step().await?;
+    let names = Bytes::from(columns().collect::<Vec<_>>().join(",") + "\r\n");
+    Ok(Body::from_stream(stream::iter([Ok(names), Ok(first)]).chain(steps(rest))))
+}
+
+/// The steps after the first. An error ends the connection, so that nobody takes a part for the whole.
+fn steps(rest: Option<RestOfList>) -> impl Stream<Item = Result<Bytes, String>> {
+    stream::unfold(rest, |rest| async move {
+        match rest?.step().await {
+            Ok((lines, rest)) => Some((Ok(lines), rest)),
+            Err(PageError { text, .. }) => {
+                warn!("cannot send a list of jobs to its end: {text}");
+                Some((Err(text), None))
+            }
+        }
+    })
+}
+
+impl RestOfList {
+    /// Returns the next lines, which may be none, and the rest, unless there is none.
+    async fn step(mut self) -> PageResult<(Bytes, Option<Self>)> {
+        let most = self.wanted.min(ListQuery::LIMIT_MAX);
+        let found = search::find(&self.visit, &self.filter, self.now, most).await?;
+        self.wanted -= found.jobs.len();
+        let lines = Bytes::from(csv(&found.jobs));
+        let Some(next) = found.next.filter(|_| self.wanted > 0) else { return Ok((lines, None)) };
+        self.filter.place.cursor = next;
+        Ok((lines, Some(self)))
+    }
+}
+
+/// The names of the columns.
+fn columns() -> impl Iterator<Item = &'static str> {
+    JOB_FIELDS.iter().filter(|field| field.is_exported).map(|field| field.name)
+}
+
+/// Returns jobs as lines of CSV.
+fn csv(jobs: &[JobDoc]) -> String {
+    let mut text = String::new();
     for job in jobs {
         let cells: Vec<String> = columns().map(|column| cell(&job.plain(column))).collect();
         text.push_str(&cells.join(","));
@@ -58,7 +119,7 @@ mod tests {
         );
         let text = csv(&[job]);
         assert!(text.ends_with(",\"say \"\"no\"\",\nthen\"\r\n"), "{text}");
-        assert!(text.contains("\r\na,\"'=1+1\",") && text.contains(",2,"), "{text}");
+        assert!(text.starts_with("a,\"'=1+1\",") && text.contains(",2,"), "{text}");
     }
 
     #[test]

@@ -13,9 +13,10 @@ pub(super) const KINDS_MAX: usize = 50;
 
 /// Returns the number of failures and of those that were searched.
 pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
-    let jobs: u64 = found.groups.iter().map(|group| group.jobs).sum();
+    let (kinds, shown) = (found.kinds as u64, found.groups.len() as u64);
     html! {
-        (count(jobs)) " failed jobs by their errors, without numbers, ids, paths and quoted texts"
+        (count(found.jobs)) " failed jobs by their errors, without numbers, ids, paths and quoted texts"
+        @if kinds > shown { ", the " (count(shown)) " most frequent of " (count(kinds)) " kinds" }
         @if !found.complete { ", among the latest " (count(found.searched as u64)) }
     }
 }
@@ -113,12 +114,16 @@ mod tests {
             last_error: "<script>1".to_owned(),
             last_at: None,
         };
-        let found = ErrorGroupsDocument { groups: vec![group], searched: 10, complete: false };
+        let groups = vec![group];
+        let found =
+            ErrorGroupsDocument { groups, kinds: 3, jobs: 9, searched: 10, complete: false };
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         let filter = JobsQuery::default().with("status", "failed");
         let text = table(&found, &filter, &SiteLinks::new("/"), now, Some(&html! {})).into_string();
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
         assert!(text.contains("/jobs?status=failed&amp;kind=%3Cscript%3EN"), "{text}");
-        assert!(headline(&found).into_string().contains("among the latest 10"));
+        let line = headline(&found).into_string();
+        assert!(line.starts_with("9 failed jobs "), "{line}");
+        assert!(line.ends_with(", the 1 most frequent of 3 kinds, among the latest 10"), "{line}");
     }
 }

@@ -21,12 +21,6 @@ pub(super) struct JobListPage {
     pub(super) back_to: Option<Timestamp>,
 }
 
-/// Finds all jobs that match, from their place in the list on, up to this number.
-pub(super) async fn all(visit: &Visit, filter: &JobsQuery, most: usize) -> PageResult<JobListPage> {
-    let now = visit.snapshot().await?.snapshot.at;
-    find(visit, filter, now, most).await
-}
-
 /// Finds `wanted` jobs, or all that a search finds in its time.
 pub(super) async fn find(
     visit: &Visit,

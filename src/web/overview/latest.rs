@@ -59,7 +59,12 @@ pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     html! {
         section #running-now {
             (bar("Running now", &small, Some(("Show all", &all))))
-            @if running.is_empty() { (empty(&html! { "No job runs." })) }
+            @if running.is_empty() {
+                // A visitor with bounds sees the part of the latest that is within them.
+                (empty(&html! {
+                    @if now.jobs().is_some() { "No job runs." } @else { "None of your jobs is among the latest that run." }
+                }))
+            }
             @else {
                 (data_table("nopick fix run", "Running jobs", &[("c-id", "Job"), ("", "Progress"), ("num c-tk", "For")], &html! {
                     @for job in &running {

@@ -13,6 +13,8 @@ use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
 use super::{QueueRow, rows};
+use crate::proto::pauses::PauseRule;
+use crate::rpc::Scope;
 
 /// The choices of queues, by their words in the address.
 const SHOW: [(&str, &str); 4] =
@@ -67,11 +69,11 @@ pub(in crate::web) async fn list(
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let (links, rows) = (visit.links(), rows(&visit, &now));
-    let line = headline(&rows);
+    let line = headline(&rows, &now.snapshot.pauses);
     let (rows, paged) = filter.page(rows);
     let back = filter.address(&SiteLinks::default(), &filter.page);
     let main = html! {
-        (head("Queues", &line, &html! {}))
+        (head("Queues", &line, &whole_pauses(&visit, &now.snapshot.pauses, &back)))
         (filters(links, &filter))
         (table(links, &visit, &rows, &back, &filter.none(links)))
         (paged.line("queue", |page| filter.address(links, page)))
@@ -121,13 +123,33 @@ pub(in crate::web) fn table(
     }
 }
 
-fn headline(rows: &[QueueRow]) -> Markup {
+/// Returns the buttons that pause all queues, and that end what is paused as a whole.
+fn whole_pauses(visit: &Visit, pauses: &[PauseRule], back: &str) -> Markup {
+    let all = PauseRule::default();
+    html! {
+        @if visit.may(Scope::Operate) && !visit.is_bound() {
+            div.actions {
+                form method="post" action=(visit.links().to("/queues")) {
+                    (visit.forgery_field())
+                    input type="hidden" name="back" value=(back);
+                    @for rule in pauses {
+                        button name="resume" value=(rule) { "Resume " (rule.words()) }
+                    }
+                    @if !pauses.contains(&all) { button name="pause" value=(all) { "Pause all queues" } }
+                }
+            }
+        }
+    }
+}
+
+fn headline(rows: &[QueueRow], pauses: &[PauseRule]) -> Markup {
     let depth: u64 = rows.iter().map(|row| row.state.depth).sum();
     let held: u64 = rows.iter().map(|row| row.state.held).sum();
     let paused = rows.iter().filter(|row| row.state.paused).count() as u64;
     html! {
         (things(rows.len() as u64, "queue")) " with " (things(depth, "job")) ". "
         (things(held, "job")) " held by limits, " (things(paused, "queue")) " paused."
+        @for rule in pauses { " Paused, also those that come later: " (rule.words()) "." }
     }
 }
 
@@ -135,7 +157,7 @@ fn headline(rows: &[QueueRow]) -> Markup {
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: QueueFilter = filters_of(query);
     let rows = rows(visit, now);
-    let headline = LivePart::headline(&headline(&rows));
+    let headline = LivePart::headline(&headline(&rows, &now.snapshot.pauses));
     vec![headline, part_of(visit.links(), &filter.page(rows).0, &filter.none(visit.links()))]
 }
 
