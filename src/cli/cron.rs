@@ -147,9 +147,9 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
     let last = |job: &PeriodicJobDocument| {
         job.last.as_ref().map(|last| wall_clock(&last.due, &zone_of(job)))
     };
-    // The job of the last firing may have expired.
+    // The job of the last firing may have expired, or was deleted.
     let status = |job: &PeriodicJobDocument| {
-        job.last.as_ref().map(|last| last.status.clone().unwrap_or("expired".to_owned()))
+        job.last.as_ref().map(|last| last.status.clone().unwrap_or("gone".to_owned()))
     };
     TextTable::of(jobs)
         .column("!NAME", &|job| job.name.clone())

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::input::parsed;
 use super::{Global, output};
-use crate::client::{Client, ClientError};
+use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
@@ -115,9 +115,9 @@ impl QueueCommand {
                     return resume(&client, &rule, global.json).await;
                 }
                 let queues = checked(&which.queues, which.force, &client, global).await?;
-                let resume = async |queue: &Queue| client.resume_queue(queue).await;
+                let resumed = client.resume_queues(&queues).await?;
                 let words = ["resumed", "was not paused"];
-                let changed = change(global.json, words, &queues, resume).await?;
+                let changed = print_changed(global.json, words, &queues, &resumed)?;
                 if global.json { output::json(&json!({ "resumed": changed })) } else { Ok(()) }
             }
             Self::Purge(purge) => purge.run(&client, global).await,
@@ -166,9 +166,9 @@ impl QueueChoice {
     ) -> Result<(Vec<String>, Pauses), Error> {
         let Some(rule) = self.rule()? else {
             let queues = checked(&self.queues, self.force, client, global).await?;
-            let pause = async |queue: &Queue| client.pause_queue(queue).await;
+            let paused = client.pause_queues(&queues).await?;
             let words = ["paused", "was paused already"];
-            let changed = change(global.json, words, &queues, pause).await?;
+            let changed = print_changed(global.json, words, &queues, &paused)?;
             let queues = queues.into_iter().collect();
             return Ok((changed, Pauses { queues, ..Pauses::default() }));
         };
@@ -199,6 +199,9 @@ async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<(), Err
     if json {
         return output::json(&json!({ "resumed": ended.names() }));
     }
+    if ended == Pauses::default() {
+        output::note(&format!("hero: {}: none was paused", rule.words()));
+    }
     for rule in &ended.rules {
         output::line(&format!("{} resumed", rule.words()))?;
     }
@@ -217,29 +220,23 @@ async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<(), Err
 /// The maximum number of queues that are printed by their names.
 const LISTED_MAX: usize = 12;
 
-/// Changes each queue, with words for a changed and an unchanged one. Returns the names of those that were changed.
-async fn change(
+/// Prints queues, with words for a changed and an unchanged one. Returns the names of those that were changed.
+fn print_changed(
     json: bool,
     [done, before]: [&str; 2],
     queues: &[Queue],
-    change: impl AsyncFn(&Queue) -> Result<bool, ClientError>,
+    changed: &[Queue],
 ) -> Result<Vec<String>, Error> {
-    let mut changed = Vec::new();
-    let is_listed = !json && queues.len() <= LISTED_MAX;
-    for queue in queues {
-        let news = change(queue).await?;
-        if is_listed {
-            output::line(&format!("{queue} {}", if news { done } else { before }))?;
+    if !json && queues.len() <= LISTED_MAX {
+        for queue in queues {
+            let word = if changed.contains(queue) { done } else { before };
+            output::line(&format!("{queue} {word}"))?;
         }
-        if news {
-            changed.push(queue.to_string());
-        }
-    }
-    if !json && !is_listed {
+    } else if !json {
         let number = counted(changed.len() as u64, "queue", "queues");
         output::line(&format!("{number} {done}"))?;
     }
-    Ok(changed)
+    Ok(changed.iter().map(ToString::to_string).collect())
 }
 
 impl Purge {

@@ -273,7 +273,10 @@ fn check_graph(
     }
     if problems.is_empty() {
         let jobs = graph.len();
-        let readable = || format!("{}: no mistake found\n", counted(jobs as u64, "job", "jobs"));
+        // Without Redis.
+        let unchecked = "jobs and published scripts outside of the file are not checked";
+        let jobs_text = counted(jobs as u64, "job", "jobs");
+        let readable = || format!("{jobs_text}: no mistake found; {unchecked}\n");
         return global.print(|| json!({ "jobs": jobs }), readable);
     }
     let lines: Vec<String> = problems.into_iter().map(|error| error.message).collect();

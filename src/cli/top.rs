@@ -331,15 +331,11 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
         Act::Stop(id) => format!("told the actor of job {id} to stop it"),
         Act::Retry(id) => format!("job {id} is {} again", client.retry_job(&id).await?),
         Act::Pause(chosen) => {
-            for queue in chosen.all_of_its_name() {
-                client.pause_queue(&queue).await?;
-            }
+            client.pause_queues(&chosen.all_of_its_name()).await?;
             format!("paused {chosen}")
         }
         Act::Resume(chosen) => {
-            for queue in chosen.all_of_its_name() {
-                client.resume_queue(&queue).await?;
-            }
+            client.resume_queues(&chosen.all_of_its_name()).await?;
             format!("resumed {chosen}")
         }
         Act::Drain(actor) => {

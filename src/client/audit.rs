@@ -13,6 +13,9 @@ use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
 use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
 
+/// The target of warnings of changes that were made and that the record lacks.
+pub const AUDIT_LOST: &str = "hero::audit_lost";
+
 /// A choice of records.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
@@ -78,7 +81,10 @@ impl Client {
             "{} by {through}: {what} {to}", by.signature()
         );
         if let Err(error) = self.store.add_audit(by, what, &to).await {
-            warn!("cannot record in hero audit that {who} called {what} of {to}: {error}");
+            warn!(
+                target: AUDIT_LOST,
+                "it is done, but hero audit has no record that {who} called {what} of {to}: {error}"
+            );
         }
     }
 

@@ -49,6 +49,9 @@ impl From<JobEdit> for JobValues {
     }
 }
 
+/// The change of a running job that is to stop.
+pub(super) const TOLD: &str = "told to stop";
+
 /// A job, and its change.
 pub type ChangedJob = (JobId, Result<String, ClientError>);
 
@@ -57,6 +60,8 @@ pub type ChangedJob = (JobId, Result<String, ClientError>);
 pub struct ManyChanged {
     /// The jobs that were changed.
     pub done: BTreeSet<JobId>,
+    /// The number of these that still run: their actors were told to stop them.
+    pub told: usize,
     /// The number of jobs that stay as they are.
     pub left: u64,
     /// The first of these, with the reasons.
@@ -162,6 +167,7 @@ impl ManyChanged {
     /// Adds the jobs of a further step.
     fn add(&mut self, step: Self) {
         self.done.extend(step.done);
+        self.told += step.told;
         self.left += step.left;
         let room = Self::PROBLEMS_MAX.saturating_sub(self.problems.len());
         self.problems.extend(step.problems.into_iter().take(room));
@@ -202,7 +208,7 @@ impl Client {
     ) -> Result<Vec<ChangedJob>, ClientError> {
         let told = match change {
             JobChange::Stop if self.stop_one(id).await? => "stopped",
-            JobChange::Stop => "told to stop",
+            JobChange::Stop => TOLD,
             JobChange::StopTree => return self.stop_tree(id).await,
             JobChange::Retry { with_dependents: false, changes } => {
                 self.retry_one(id, changes).await?.as_str()
@@ -259,7 +265,8 @@ impl Client {
             };
             for (id, result) in told {
                 match result {
-                    Ok(_) => {
+                    Ok(word) => {
+                        changed.told += usize::from(word == TOLD);
                         changed.done.insert(id);
                     }
                     Err(error) => changed.leave(&id, error.to_string()),

@@ -23,7 +23,7 @@ impl Client {
             seen += 1;
             match self.stop_one(&job).await {
                 Ok(true) => told.push((job.clone(), Ok("stopped".to_owned()))),
-                Ok(false) => told.push((job.clone(), Ok("told to stop".to_owned()))),
+                Ok(false) => told.push((job.clone(), Ok(super::change_many::TOLD.to_owned()))),
                 Err(ClientError::NoSuchJob(_)) if job != *id => continue,
                 Err(ClientError::WrongState { .. }) => {}
                 Err(error) => return Err(error),

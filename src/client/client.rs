@@ -81,7 +81,7 @@ mod tokens;
 mod wait;
 
 pub use actors::UntoldShard;
-pub use audit::AuditFilter;
+pub use audit::{AUDIT_LOST, AuditFilter};
 pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_line, job_of_members};

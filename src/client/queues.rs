@@ -81,14 +81,16 @@ impl Client {
         Ok(records.into_iter().map(|record| (record.to, record.who)).collect())
     }
 
-    /// Pauses all queues of a rule, also those that come later, as [`Client::pause_queue`] pauses one. Returns
+    /// Pauses all queues of a rule, also those that come later, as [`Client::pause_queues`] pauses some. Returns
     /// whether the rule is new.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, ClientError> {
         let is_new = self.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true);
-        self.note("queue.pause", rule).await;
+        if is_new {
+            self.note("queue.pause", rule).await;
+        }
         Ok(is_new)
     }
 
@@ -103,7 +105,9 @@ impl Client {
             ended.queues.extend(of.queues);
             ended.rules.extend(of.rules);
         }
-        self.note("queue.resume", rule).await;
+        if ended != Pauses::default() {
+            self.note("queue.resume", rule).await;
+        }
         Ok(ended)
     }
 
@@ -163,32 +167,48 @@ impl Client {
         Ok(self.of(id)?.blocker(id).await?)
     }
 
-    /// Pauses a queue: no actor claims its jobs until it is resumed. Running jobs go on, and jobs
-    /// may be submitted to it. Returns whether it was not paused before. A foreign actor that pops
+    /// Pauses queues, on each shard all at once: no actor claims their jobs until they are resumed. Running jobs go on,
+    /// and jobs may be submitted to them. Returns those that were not paused before. A foreign actor that pops
     /// ids itself is not affected.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn pause_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
-        let one = std::slice::from_ref(queue);
-        let news = self.shards.each(|store| store.pause(one)).await?;
-        self.note("queue.pause", queue).await;
-        Ok(news.concat().contains(&true))
+    pub async fn pause_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>, ClientError> {
+        let news = self.shards.each(|store| store.pause(queues)).await?;
+        Ok(self.changed("queue.pause", queues, &news).await)
     }
 
-    /// Resumes a queue that is paused by its name. Returns whether it was.
+    /// Resumes queues that are paused by their names, on each shard all at once. Returns those that were.
     ///
     /// # Errors
-    /// [`ClientError::PausedByRule`] if it would stay paused, and then nothing is changed; [`ClientError::Store`].
-    pub async fn resume_queue(&self, queue: &Queue) -> Result<bool, ClientError> {
+    /// [`ClientError::PausedByRule`] if one would stay paused, and then nothing is changed; [`ClientError::Store`].
+    pub async fn resume_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>, ClientError> {
         let pauses = self.pauses().await?;
-        if let Some(rule) = pauses.rules.into_iter().find(|rule| rule.covers(queue)) {
-            return Err(ClientError::PausedByRule { queue: queue.clone(), rule });
+        for queue in queues {
+            if let Some(rule) = pauses.rules.iter().find(|rule| rule.covers(queue)) {
+                let (queue, rule) = (queue.clone(), rule.clone());
+                return Err(ClientError::PausedByRule { queue, rule });
+            }
         }
-        let one = std::slice::from_ref(queue);
-        let news = self.shards.each(|store| store.resume(one)).await?;
-        self.note("queue.resume", queue).await;
-        Ok(news.concat().contains(&true))
+        let news = self.shards.each(|store| store.resume(queues)).await?;
+        Ok(self.changed("queue.resume", queues, &news).await)
+    }
+
+    /// Returns the queues that a call changed on a shard, and records them.
+    async fn changed(
+        &self,
+        what: &'static str,
+        queues: &[Queue],
+        of_shards: &[Vec<bool>],
+    ) -> Vec<Queue> {
+        let is_changed = |number: usize| of_shards.iter().any(|of| of.get(number) == Some(&true));
+        let numbered = queues.iter().enumerate();
+        let changed: Vec<Queue> =
+            numbered.filter(|(number, _)| is_changed(*number)).map(|(_, of)| of.clone()).collect();
+        for queue in &changed {
+            self.note(what, queue).await;
+        }
+        changed
     }
 
     /// Stops every job that waits in a queue, as [`Client::stop_job`] does. Jobs that run, or are

@@ -13,6 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use super::job_lines::JobLines;
+use crate::client::AUDIT_LOST;
 use crate::config::LogConfig;
 use crate::proto::report::JOB_FAILURE;
 use crate::proto::text::escape;
@@ -75,14 +76,16 @@ impl Logging {
     }
 }
 
-/// Writes the records of changes of this process to the journal, if the machine has one. Has no effect in a process
-/// that logs already.
+/// Writes the records of changes of this process to the journal, if the machine has one, and warnings of those that are
+/// lost to standard error. Has no effect in a process that logs already.
 pub(crate) fn audit_to_journal() {
     let of_audit = |event: &Metadata<'_>| event.target() == "hero::audit";
-    if let Some(journal) = to_journal(Priority::Notice) {
-        let layer = Escaped(journal).with_filter(filter_fn(of_audit));
-        drop(tracing_subscriber::registry().with(layer).try_init());
-    }
+    let journal = to_journal(Priority::Notice);
+    let journal = journal.map(|layer| Escaped(layer).with_filter(filter_fn(of_audit)));
+    let lost = fmt::layer().without_time().with_level(false).with_target(false);
+    let lost = Escaped(lost.with_ansi(false).with_writer(std::io::stderr))
+        .with_filter(filter_fn(|event| event.target() == AUDIT_LOST));
+    drop(tracing_subscriber::registry().with(journal).with(lost).try_init());
 }
 
 /// Returns a layer that writes to the journal, with its priority of lines of the level INFO. The journal stores

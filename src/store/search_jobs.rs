@@ -17,6 +17,7 @@ use crate::proto::job::{JobField, JobId, JobStatus, StateFilter, Tags};
 use crate::proto::job_filter::{FilterRow, FilterTest, JobFilter, flag};
 use crate::proto::queue::Queue;
 use crate::proto::spoken_time::parse_past_time;
+use crate::proto::target::ActorId;
 use crate::proto::text::shown;
 
 /// A search for jobs by what no index has. A job is found if it meets every condition.
@@ -125,6 +126,7 @@ impl JobSearch {
                     continue;
                 }
                 FilterTest::Queue => Condition::Queue(parsed(row, value)?),
+                FilterTest::Is("actor") => Condition::Is("actor", actor_name(value)),
                 FilterTest::Is(field) => Condition::Is(field, text()),
                 FilterTest::IsJob(field) => {
                     Condition::Is(field, parsed::<JobId>(row, value)?.to_string())
@@ -207,6 +209,11 @@ fn parsed<T: FromStr<Err: Display>>(
     value: &str,
 ) -> Result<T, IllegalFilter> {
     value.parse().map_err(|error: T::Err| IllegalFilter { row, reason: error.to_string() })
+}
+
+/// Returns an actor's name as jobs have it: the name of its unit is another spelling. Foreign programs have any.
+fn actor_name(value: &str) -> String {
+    ActorId::from_unit(value).map_or_else(|_| value.to_owned(), |actor| actor.to_string())
 }
 
 fn no_flag(value: &str) -> String {

@@ -320,6 +320,9 @@ fn code_within(reason: &str) -> Option<&str> {
 
 /// The message of Redis, with its code, in one line of bounded length.
 pub(super) fn describe(error: &RedisError) -> String {
+    if error.is_timeout() {
+        return "no answer in time, though what was asked may be done".to_owned();
+    }
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) if !detail.starts_with(code) => format!("{code} {detail}"),
         (_, Some(detail)) => detail.to_owned(),

@@ -3,7 +3,7 @@
 use hero::proto::job::JobEnd;
 use serde_json::{Value, json};
 
-use super::ENDLESS;
+use super::{ENDLESS, until};
 use crate::support::{Hero, Redis, Served, keys, wait_until};
 use crate::web::requests::{send, signed_in};
 
@@ -430,4 +430,51 @@ fn queue_names_the_cause_that_holds_its_jobs() {
     let told = problems();
     assert!(told.contains("resume it: hero queue resume type:bash"), "{told}");
     assert!(!told.contains("start one") && !told.contains("drains"), "{told}");
+}
+
+#[test]
+fn bulk_command_does_not_deny_jobs_that_it_cannot_change() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    hero.run(&["exec", "-t", "bash", "--name", "finer", "-e", "echo 1"]).code(0);
+    let wait = "trap '' TERM; while [ ! -e stop ]; do sleep 0.05; done";
+    hero.run(&["submit", "-t", "bash", "--id", "runs", "--name", "runner", "-e", wait]).code(0);
+    until(&redis, "runs", "started");
+    for (args, said) in [
+        (
+            &["delete", "--status", "running", "--yes"][..],
+            "no job in state running that can be deleted",
+        ),
+        (&["delete", "--name", "runner", "--dry-run"], "that can be deleted"),
+        (
+            &["retry", "--name", "runner"],
+            "no job with a name that contains `runner` that can be retried",
+        ),
+        (&["stop", "--name", "finer", "--yes"], "that can be stopped"),
+        (&["edit", "--name", "finer", "--priority", "0"], "that can be edited"),
+    ] {
+        hero.run(&[&["job"], args].concat()).code(0).says(said);
+    }
+    // The name of its unit is a name of the actor.
+    for name in ["bash-default-1", "bash:default:1"] {
+        let found = hero.run(&["job", "list", "--actor", name, "--json"]).code(0).stdout;
+        assert!(found.contains("\"runs\""), "{name}: {found}");
+    }
+    hero.run(&["job", "stop", "--type", "bash", "--yes"])
+        .code(0)
+        .stdout("0 jobs stopped, 1 told to stop\n");
+    until(&redis, "runs", "error");
+}
+
+#[test]
+fn change_that_the_record_lacks_is_reported() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    redis.ask::<String>("CONFIG SET maxmemory 1mb");
+    let lost = "it is done, but hero audit has no record that";
+    hero.run(&["job", "delete", "a"]).code(0).says(lost).says("called job.delete of a");
+    redis.ask::<String>("CONFIG SET maxmemory 0");
+    assert!(redis.field(&keys::job("a"), "status").is_none());
 }

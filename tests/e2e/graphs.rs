@@ -525,7 +525,7 @@ fn graph_is_checked_without_being_submitted_and_without_redis() {
         format!("[job.{name}]\ntype = \"osis\"\nscript = '{script}'\nafter = [{after}]\n")
     };
     file(&redis, "g.toml", &[job("a", "1", ""), job("b", "INPUTS.a", "\"a\"")].concat());
-    hero.run(&check).code(0).stdout("2 jobs: no mistake found\n");
+    hero.run(&check).code(0).stdout("2 jobs: no mistake found; jobs and published scripts outside of the file are not checked\n");
     let named = hero.run(&["--json", "submit", "--check", "--graph", "g.toml"]).code(0);
     assert_eq!(document(&named.stdout)["jobs"], 2);
     assert!(redis.all("JOB").is_empty() && redis.all("GRAPH").is_empty());

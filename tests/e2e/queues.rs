@@ -142,3 +142,26 @@ fn waiting_job_shows_its_place_in_the_queue_until_a_limit_holds_it_or_it_starts(
     until(&redis, "c", "finished");
     assert_eq!(place("c"), Value::Null);
 }
+
+#[test]
+fn pause_and_resume_at_once_leave_all_priorities_in_one_state() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    for _ in 0..6 {
+        std::thread::scope(|scope| {
+            for verb in ["pause", "resume"] {
+                let hero = &hero;
+                scope.spawn(move || hero.run(&["queue", verb, "type:osis"]).code(0));
+            }
+        });
+        let paused: usize = redis.ask(&format!("SCARD {}", keys().paused()));
+        assert!([0, 3].contains(&paused), "{paused} of 3 priorities are paused");
+    }
+    // What has changed nothing is not recorded.
+    hero.run(&["queue", "resume", "type:osis"]).code(0);
+    let records = || hero.run(&["audit", "--json"]).code(0).stdout.matches("queue.resume").count();
+    let before = records();
+    hero.run(&["queue", "resume", "type:osis"]).code(0);
+    hero.run(&["queue", "resume", "--all"]).code(0).stdout("").says("all queues: none was paused");
+    assert_eq!(records(), before);
+}

@@ -255,11 +255,17 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
     let of = |status| counts.of_state(status);
     assert_eq!((of(JobStatus::Started), of(JobStatus::Dispatched)), (4, 10));
     let osis = queue("type:osis");
-    assert!(client.pause_queue(&osis).await.expect("pausing"));
+    assert_eq!(
+        client.pause_queues(std::slice::from_ref(&osis)).await.expect("pausing"),
+        [osis.clone()]
+    );
     for store in shards(&world).all() {
         assert_eq!(store.pauses().await.expect("reading").queues.len(), 1);
     }
-    assert!(client.resume_queue(&osis).await.expect("resuming"));
+    assert_eq!(
+        client.resume_queues(std::slice::from_ref(&osis)).await.expect("resuming"),
+        [osis.clone()]
+    );
     assert_eq!(client.purge_queue(&osis).await.expect("purging"), 10);
     assert_eq!(client.clear_all_jobs().await.expect("deleting"), 10);
 }

@@ -168,14 +168,14 @@ impl Bench {
     async fn queue(&self, jobs: usize) -> Done {
         let osis: ScriptType = "osis".parse()?;
         let queue: Queue = "type:osis".parse()?;
-        self.client.pause_queue(&queue).await?;
+        self.client.pause_queues(std::slice::from_ref(&queue)).await?;
         let began = Instant::now();
         for number in 0..jobs {
             self.client.submit(job("osis", number)?).await?;
         }
         print("enqueue one by one", per_second(jobs, began.elapsed()), "jobs/s");
         let before = self.finished(&osis).await?;
-        self.client.resume_queue(&queue).await?;
+        self.client.resume_queues(std::slice::from_ref(&queue)).await?;
         let began = Instant::now();
         while self.finished(&osis).await? < before + jobs as u64 {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -11,6 +11,7 @@ use super::each::apply;
 use super::filter::JobFilters;
 use super::list::table;
 use crate::cli::correction::check;
+use crate::cli::no_results::NoResults;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError, JobChange, ManyChanged};
 use crate::error::{Error, Exit};
@@ -126,13 +127,13 @@ impl JobChoice {
         global: &Global,
         change: &JobChange,
     ) -> Result<ExitCode, Error> {
-        let (query, search) = self.filter.search(self.limit, client.now().await?)?;
+        let (query, search) = self.filter.search(self.limit, client).await?;
         let asked = (&query, &search);
         if self.dry_run {
             let found = client.to_change(&query, &search, change, |_| true).await?;
             let jobs = self.filter.counted(found.items.len());
             Self::say_if_more(&found, &jobs);
-            self.filter.no_results().among(&found).report(global, found.items.is_empty());
+            self.none(change).among(&found).report(global, found.items.is_empty());
             let text = || table(&found.items, Timestamp::now(), query.dead).show(global.look());
             let document = || json!({ "jobs": found.items, "more": found.next.is_some() });
             global.print(document, text)?;
@@ -149,13 +150,13 @@ impl JobChoice {
             );
             return Err(Error::new(Exit::Usage, message));
         }
-        self.filter.no_results().among(&first).report(global, first.items.is_empty());
+        self.none(change).among(&first).report(global, first.items.is_empty());
         let changed = self.change_all(client, global, change, (asked, first)).await?;
         let document = || {
-            let ManyChanged { done, left, .. } = &changed;
-            json!({ change.done(): done.len(), "left": left, "reason": changed.reason() })
+            let ManyChanged { done, told, left, .. } = &changed;
+            json!({ change.done(): done.len(), "told": told, "left": left, "reason": changed.reason() })
         };
-        let done = self.filter.counted(changed.done.len());
+        let done = self.filter.counted(changed.done.len() - changed.told);
         global.print(document, || sentence(&done, &changed, change))?;
         Ok(if changed.left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
     }
@@ -194,6 +195,11 @@ impl JobChoice {
         }
     }
 
+    /// Returns the sentence for no job: others may match that cannot be changed so.
+    fn none(&self, change: &JobChange) -> NoResults {
+        self.filter.no_results().by("that can be", Some(change.done()))
+    }
+
     fn say_if_more(found: &FoundJobs, jobs: &str) {
         if found.next.is_some() {
             output::note(&format!("hero: more may match; these are the latest {jobs} (--limit)"));
@@ -218,7 +224,11 @@ async fn step(
 
 /// Counts the changed jobs, and says why the rest stays.
 fn sentence(done: &str, changed: &ManyChanged, change: &JobChange) -> String {
-    let done = format!("{done} {}", change.done());
+    let told = match changed.told {
+        0 => String::new(),
+        told => format!(", {told} told to stop"),
+    };
+    let done = format!("{done} {}{told}", change.done());
     match changed.reason() {
         Some(reason) => {
             let left = counted(changed.left, "job stays as it is", "jobs stay as they are");
@@ -239,6 +249,12 @@ mod tests {
         let mut changed = ManyChanged { done, ..ManyChanged::default() };
         let retry = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
         assert_eq!(sentence("2 jobs", &changed, &retry), "2 jobs retried\n");
+        changed.told = 1;
+        assert_eq!(
+            sentence("1 job", &changed, &JobChange::Stop),
+            "1 job stopped, 1 told to stop\n"
+        );
+        changed.told = 0;
         changed.leave(&id("c"), "it runs".to_owned());
         assert_eq!(
             sentence("2 jobs", &changed, &JobChange::Delete),

@@ -35,7 +35,7 @@ impl JobErrors {
     }
 
     pub(in crate::cli) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let (query, search) = self.filter.search(0, client.now().await?)?;
+        let (query, search) = self.filter.search(0, client).await?;
         let found = client.error_groups(&query, &search, |_| true, self.limit.into()).await?;
         let noun = if query.dead { "dead letter" } else { "failed job" };
         let searched = FoundJobs {

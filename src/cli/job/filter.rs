@@ -8,10 +8,14 @@ use jiff::Timestamp;
 use super::past_time::PastZone;
 use crate::cli::input::bad;
 use crate::cli::no_results::{NoResults, quoted};
+use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job_filter::{FilterRow, FilterTest, JOB_FILTERS, JobFilter};
 use crate::proto::text::counted;
 use crate::store::{JobSearch, ListQuery};
+
+/// The filter whose value is the id of a job.
+const PARENT: &str = "parent";
 
 /// A choice of jobs.
 #[derive(Debug, Clone, Default)]
@@ -83,12 +87,25 @@ impl JobFilters {
         NoResults::new(&self.filter.sentence(self.filter.noun()))
     }
 
-    /// Returns the query and the search that the filters mean. `now` is the time of Redis.
-    pub(super) fn search(
+    /// Returns the query and the search of the filters. A parent may be the beginning of an id.
+    pub(super) async fn search(
         &self,
         limit: usize,
-        now: Timestamp,
+        client: &Client,
     ) -> Result<(ListQuery, JobSearch), Error> {
+        let now = client.now().await?;
+        let Some(parent) = self.filter.value(PARENT) else { return self.query(limit, now) };
+        let parent = client.job_id(parent).await?;
+        let values = self.filter.values().map(|(row, value)| match row.name {
+            PARENT => (PARENT, parent.as_str()),
+            name => (name, value),
+        });
+        let (filter, zone) = (JobFilter::of(values), self.zone.clone());
+        Self { filter, zone }.query(limit, now)
+    }
+
+    /// Returns the same, with ids as they are. `now` is the time of Redis.
+    fn query(&self, limit: usize, now: Timestamp) -> Result<(ListQuery, JobSearch), Error> {
         let found = JobSearch::of(&self.filter, &self.zone.zone_or_local(), now);
         let option = |row: &FilterRow| format!("--{}", row.option());
         let (query, search) =
@@ -152,7 +169,7 @@ mod tests {
     #[test]
     fn illegal_value_is_refused_with_its_option() {
         let now = Timestamp::UNIX_EPOCH;
-        let wrong = of(&[("failed_because", "luck")]).search(1, now).expect_err("no cause").message;
+        let wrong = of(&[("failed_because", "luck")]).query(1, now).expect_err("no cause").message;
         assert!(wrong.starts_with("--failed-because: ") && wrong.contains("timeout"), "{wrong}");
     }
 }

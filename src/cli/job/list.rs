@@ -51,7 +51,7 @@ impl JobList {
         if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
             return self.print_latest(client, global).await;
         }
-        let (mut query, search) = self.filter.search(self.limit.into(), client.now().await?)?;
+        let (mut query, search) = self.filter.search(self.limit.into(), client).await?;
         query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
         let found = find(client, &query, &search).await?;
         let next = found.next.as_ref().map(ToString::to_string);

@@ -11,8 +11,8 @@ use super::super::time::{age, brief};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
 use crate::store::{LastHour, QueueState, RedisState, TypeState};
-use crate::view::Snapshot;
 use crate::view::health::lacks_actor;
+use crate::view::{Snapshot, start_of};
 
 /// Queues that are shown; the others are counted.
 const QUEUES_SHOWN: usize = 20;
@@ -26,7 +26,11 @@ pub(super) fn of(snapshot: &Snapshot, wrong: String, look: TerminalStyle) -> Str
     parts.push(if snapshot.actor_counts.is_empty() && snapshot.refuses_writes() {
         "no live actor is known: while redis refuses writes, all look absent\n".to_owned()
     } else if snapshot.actor_counts.is_empty() {
-        "no live actor; start one: systemctl start hero@osis-default-1\n".to_owned()
+        let has_jobs = |(state, _): &&(QueueState, u64)| state.depth > 0;
+        let queue = snapshot.queues.iter().find(has_jobs);
+        let unit = queue.map(|(state, _)| state.queue.target.first_unit());
+        let unit = unit.unwrap_or_else(|| "osis-default-1".to_owned());
+        format!("no live actor; start one: {}\n", start_of(&unit))
     } else {
         actors(snapshot, look)
     });
@@ -92,9 +96,10 @@ fn supervisors(snapshot: &Snapshot, look: TerminalStyle) -> String {
             .to_owned();
     }
     if snapshot.supervisors.is_empty() {
-        return "no live supervisor: schedules, retries and recovery wait;\n\
-                start one: systemctl start hero@supervisor\n"
-            .to_owned();
+        let start = start_of("supervisor");
+        return format!(
+            "no live supervisor: schedules, retries and recovery wait;\nstart one: {start}\n"
+        );
     }
     let ago = |time: &str| {
         time.parse::<Timestamp>()
@@ -275,7 +280,7 @@ mod tests {
         snapshot.supervisors.clear();
         snapshot.actor_counts.clear();
         let text = of(&snapshot, String::new(), TerminalStyle::PLAIN);
-        assert!(text.contains("systemctl start hero@supervisor"), "{text}");
+        assert!(text.contains(&format!("start one: {}\n", start_of("supervisor"))), "{text}");
         assert!(text.contains("no live actor"), "{text}");
     }
 }

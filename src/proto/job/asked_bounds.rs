@@ -52,7 +52,7 @@ impl AskedBounds {
 impl MemorySize {
     /// The legal form, for messages.
     pub const FORM: &'static str =
-        "a size from 16MiB to 1PiB with its unit such as 512MiB or 500MB";
+        "a size from 16MiB to 1048576GiB with its unit such as 512MiB or 500MB";
 
     /// Returns the bytes.
     pub fn bytes(self) -> u64 {

@@ -46,8 +46,18 @@ impl Job {
         let named = Setting::by_fields(changes)?;
         for field in named.keys().map(String::as_str) {
             if FIXED.contains(&field) {
+                let option = match field {
+                    "priority" => {
+                        "; the option --priority of hero job edit changes it before the start"
+                    }
+                    "group" => "; the option --group of hero job edit changes it before the start",
+                    "run_at" => {
+                        "; the options --at and --delay of hero job edit change it before the start"
+                    }
+                    _ => "",
+                };
                 let why = "stays as it was submitted; hero job clone submits a copy with another";
-                return Err(InvalidJob::new(field, why));
+                return Err(InvalidJob::new(field, [why, option].concat()));
             }
             if OF_A_SCRIPT.contains(&field) {
                 let why =

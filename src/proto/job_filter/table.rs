@@ -92,7 +92,7 @@ pub const JOB_FILTERS: [FilterRow; 21] = [
     row("text", FilterTest::Anywhere, "TEXT", "Text", "with a text that contains", "Only jobs whose id begins with this text, or \
         whose name, tags or error contain it")
         .aliases(&["text", "q"]),
-    row("actor", FilterTest::Is("actor"), "ACTOR", "Actor", "on actor", "Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE"),
+    row("actor", FilterTest::Is("actor"), "ACTOR", "Actor", "on actor", "Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE or its unit"),
     row("host", FilterTest::Is("hostname"), "NAME", "Machine", "on machine", "Only jobs that ran last, and ended, on this machine"),
     row("parent", FilterTest::IsJob("parent"), "ID", "Child of", "that the script submitted of job", "Only jobs that the script of \
         this job submitted"),

@@ -74,6 +74,8 @@ pub(super) struct ChangeMany {
 pub(crate) struct ManyChangedDocument {
     /// The number of jobs that were changed.
     pub(crate) done: u64,
+    /// The number of these that still run: their actors were told to stop them.
+    pub(crate) told: u64,
     /// The number of jobs that stay as they are.
     pub(crate) left: u64,
     /// Why the first of these does.
@@ -245,9 +247,10 @@ async fn change_each(
 
 fn document(changed: ManyChanged) -> ManyChangedDocument {
     let reason = changed.reason().map(str::to_owned);
-    let ManyChanged { done, left, problems } = changed;
+    let ManyChanged { done, told, left, problems } = changed;
     ManyChangedDocument {
         done: done.len() as u64,
+        told: told as u64,
         left,
         reason,
         problems,

@@ -114,13 +114,8 @@ async fn pause(context: CallContext, given: OneQueue) -> Result<Paused, RpcError
         let is_new = context.client.pause_by_rule(&rule).await?;
         return Ok(Paused { paused: is_new.then(|| rule.to_string()).into_iter().collect() });
     }
-    let mut paused = Vec::new();
-    for queue in given.queues(&context).await? {
-        if context.client.pause_queue(&queue).await? {
-            paused.push(queue.to_string());
-        }
-    }
-    Ok(Paused { paused })
+    let paused = context.client.pause_queues(&given.queues(&context).await?).await?;
+    Ok(Paused { paused: paused.iter().map(ToString::to_string).collect() })
 }
 
 /// Resumed queues.
@@ -136,13 +131,8 @@ async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcErr
         let ended = context.client.resume_by_rule(&rule).await?;
         return Ok(Resumed { resumed: ended.names() });
     }
-    let mut resumed = Vec::new();
-    for queue in given.queues(&context).await? {
-        if context.client.resume_queue(&queue).await? {
-            resumed.push(queue.to_string());
-        }
-    }
-    Ok(Resumed { resumed })
+    let resumed = context.client.resume_queues(&given.queues(&context).await?).await?;
+    Ok(Resumed { resumed: resumed.iter().map(ToString::to_string).collect() })
 }
 
 /// A number of ended jobs.

@@ -44,6 +44,9 @@ pub(super) fn last_hour(snapshot: &Snapshot, rules: &HealthRules, found: &mut Fo
     );
 }
 
+/// The shortest time that the latest minutes are compared with.
+const BEFORE_MINUTES_LEAST: u64 = 5;
+
 /// Failures whose share of the ended jobs has risen.
 pub(super) fn rising(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let (minutes, times) = (&snapshot.minutes, rules.check.failures_rise);
@@ -56,7 +59,8 @@ pub(super) fn rising(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found
     // The shares as products: failed / ended >= times * failed before / ended before.
     let has_risen = failed.saturating_mul(ended_before)
         >= times.saturating_mul(failed_before).saturating_mul(ended);
-    if times == 0 || failed < FAILURES_LEAST || ended_before == 0 || !has_risen {
+    let has_before = ended_before > 0 && span(before) >= BEFORE_MINUTES_LEAST;
+    if times == 0 || failed < FAILURES_LEAST || !has_before || !has_risen {
         return;
     }
     let text = format!(
