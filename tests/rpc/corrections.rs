@@ -85,7 +85,7 @@ fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
             let called = (&who, method, &params);
             let answer = format!("{:?}", answer_meanwhile(&api, called, (&own, &later, &graph)));
             let stored = fields(&api, &own);
-            assert!(stored.contains(&"uses=deploy".to_owned()), "{method}: another job by now");
+            assert!(stored.contains(&"uses=deploy@1".to_owned()), "{method}: {stored:?}");
             assert!(stored.contains(&"script=1".to_owned()), "{method}: {answer} {stored:?}");
             !answer.contains("the variables of a published script")
         });
