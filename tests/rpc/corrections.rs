@@ -53,7 +53,7 @@ fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
     for (number, (method, params)) in [
         ("job.retry", json!({ "changes": tells })),
         ("job.change_many", json!({ "change": "retry", "changes": tells })),
-        ("graph.retry", json!({ "changes": { "a": tells } })),
+        ("graph.retry", json!({ "from": "a", "changes": { "a": tells } })),
         ("job.edit", edit.clone()),
         ("job.change_many", json!({ "change": "edit", "edit": edit })),
     ]
