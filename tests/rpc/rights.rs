@@ -6,10 +6,10 @@ use std::thread;
 use hero::rpc::{Bounds, Caller, Scope, code};
 use serde_json::{Value, json};
 
-use super::{Api, Refusal, admin, caller, words};
+use super::{Api, admin, caller, words};
 use crate::support::{keys, wait_until};
 
-const FAR: &str = "2999-01-01T00:00:00Z";
+pub(super) const FAR: &str = "2999-01-01T00:00:00Z";
 
 fn submitter() -> Caller {
     caller("sub", &[Scope::Submit])
@@ -21,7 +21,7 @@ fn strangers() -> [Caller; 2] {
     [submitter(), Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit]) }]
 }
 
-fn osis(id: &str, script: &str, more: Value) -> Value {
+pub(super) fn osis(id: &str, script: &str, more: Value) -> Value {
     let mut job = json!({ "id": id, "script": script, "script_type": "osis" });
     if let (Some(job), Value::Object(more)) = (job.as_object_mut(), more) {
         job.extend(more);
@@ -38,7 +38,7 @@ fn victim(id: &str, more: Value) -> Value {
     job
 }
 
-fn fields(api: &Api, id: &str) -> Vec<String> {
+pub(super) fn fields(api: &Api, id: &str) -> Vec<String> {
     let mut fields: Vec<String> = api
         .redis
         .ask::<Vec<String>>(&format!("HGETALL {}", keys::job(id)))
@@ -206,90 +206,6 @@ fn variables_of_a_published_script_are_masked_for_those_who_run_it() {
     let bare = api.call_as(&who, "job.clone", json!({ "id": id, "changes": { "uses": null } }));
     let bare = bare.expect("without the variables")["id"].clone();
     assert_eq!(api.call("job.wait", json!([bare]))["env_vars"], Value::Null, "the same script");
-}
-
-/// Returns the answer to a call whose job is another one, with the same id, once the call has checked it and before it
-/// writes: Redis holds all writes back meanwhile, and makes them in their order.
-fn answer_meanwhile(
-    api: &Api,
-    (who, method, params): (&Caller, &str, &Value),
-    (id, later, graph): (&str, &str, &str),
-) -> Result<Value, Refusal> {
-    let held = |writes: &str| {
-        let clients: String = api.redis.ask("CLIENT LIST");
-        clients.lines().any(|line| {
-            let word = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name));
-            word("cmd=") == Some(writes) && word("flags=").is_some_and(|flags| flags.contains('b'))
-        })
-    };
-    // The token is made before.
-    api.call_as(who, "job.list", json!({})).expect("known");
-    api.redis.run("CLIENT PAUSE 20000 WRITE");
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut swap = redis::pipe();
-            swap.atomic();
-            swap.cmd("COPY").arg(keys::job(later)).arg(keys::job(id)).arg("REPLACE");
-            swap.cmd("HSET").arg(keys::job(id)).arg("graph_id").arg(graph);
-            swap.query::<redis::Value>(&mut api.redis.link()).expect("replaced");
-        });
-        wait_until("the other job waits", || held("copy"));
-        let call = scope.spawn(|| api.call_as(who, method, params.clone()));
-        wait_until("the change waits", || held("evalsha") || call.is_finished());
-        api.redis.run("CLIENT UNPAUSE");
-        call.join().expect("an answer")
-    })
-}
-
-#[test]
-fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
-    let api = Api::start(&["osis-default-1"]);
-    let settings = json!({ "script_type": "osis", "env_vars": { "TOKEN": "s3cret" } });
-    api.call("script.publish", json!({ "name": "deploy", "script": "1", "settings": settings }));
-    let who = caller("ann", &[Scope::Read, Scope::Submit]);
-    let tells = json!({ "script": "ENV.TOKEN" });
-    let edit = json!({ "changes": tells });
-    for (number, (method, params)) in [
-        ("job.retry", json!({ "changes": tells })),
-        ("job.change_many", json!({ "change": "retry", "changes": tells })),
-        ("graph.retry", json!({ "changes": { "a": tells } })),
-        ("job.edit", edit.clone()),
-        ("job.change_many", json!({ "change": "edit", "edit": edit })),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        // A write of a daemon may be held in place of the call: then the call has checked the later job.
-        let has_checked_the_first = (0..20).any(|attempt| {
-            let name = format!("{number}-{attempt}");
-            let (own, later, graph) =
-                (format!("own{name}"), format!("later{name}"), format!("g{name}"));
-            let mut params = params.clone();
-            match method {
-                "graph.retry" => params["id"] = json!(graph),
-                "job.change_many" => params["ids"] = json!([own]),
-                _ => params["id"] = json!(own),
-            }
-            let rest = if number > 2 { json!({ "run_at": FAR }) } else { json!({}) };
-            let mut of_script = rest.clone();
-            of_script["id"] = json!(later);
-            of_script["uses"] = json!("deploy");
-            let node = json!({ "name": "a", "job": osis(&own, "2", rest) });
-            api.call_as(&who, "graph.submit", json!({ "id": graph, "jobs": [node] })).expect("own");
-            api.call_as(&who, "job.submit", json!([of_script])).expect("its own");
-            let state = if number > 2 { "status=scheduled" } else { "status=finished" };
-            for id in [&own, &later] {
-                wait_until("it rests", || fields(&api, id).contains(&state.to_owned()));
-            }
-            let called = (&who, method, &params);
-            let answer = format!("{:?}", answer_meanwhile(&api, called, (&own, &later, &graph)));
-            let stored = fields(&api, &own);
-            assert!(stored.contains(&"uses=deploy".to_owned()), "{method}: another job by now");
-            assert!(stored.contains(&"script=1".to_owned()), "{method}: {answer} {stored:?}");
-            !answer.contains("the variables of a published script")
-        });
-        assert!(has_checked_the_first, "{method}");
-    }
 }
 
 #[test]

@@ -54,6 +54,8 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     where the kernel does not tell."""
     after_oom_kill: Optional[str]
     """When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC."""
+    folders_left: int
+    """The folders of jobs that its process could not remove."""
 
 
 class AuditList(TypedDict):
@@ -1680,7 +1682,7 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'folders_left', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
@@ -1699,10 +1701,11 @@ Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused
 last hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters are kept.
 failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches them.
 actors_hold: Actors claim no jobs, as their machines are overloaded or full. actor_oom_killed: An actor was killed
-for lack of memory. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has no
-RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A queue
-of RabbitMQ has dead letters. log_events_lost: A broker has lost log events. notification_fails: A notification
-cannot be delivered. versions_differ: Daemons have other versions than this program."""
+for lack of memory. folders_left: Actors cannot remove folders of jobs. broker_gone: A broker of RabbitMQ does not
+renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a
+broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A broker has lost
+log events. notification_fails: A notification cannot be delivered. versions_differ: Daemons have other versions
+than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;

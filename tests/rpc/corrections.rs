@@ -1,0 +1,94 @@
+//! A correction is of the job that was checked: an id may be used again between the check and the change.
+
+use std::thread;
+
+use hero::rpc::{Caller, Scope};
+use serde_json::{Value, json};
+
+use super::rights::{FAR, fields, osis};
+use super::{Api, Refusal, caller};
+use crate::support::{keys, wait_until};
+
+/// Returns the answer to a call whose job is another one, with the same id, once the call has checked it and before it
+/// writes: Redis holds all writes back meanwhile, and makes them in their order.
+fn answer_meanwhile(
+    api: &Api,
+    (who, method, params): (&Caller, &str, &Value),
+    (id, later, graph): (&str, &str, &str),
+) -> Result<Value, Refusal> {
+    let held = |writes: &str| {
+        let clients: String = api.redis.ask("CLIENT LIST");
+        clients.lines().any(|line| {
+            let word = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name));
+            word("cmd=") == Some(writes) && word("flags=").is_some_and(|flags| flags.contains('b'))
+        })
+    };
+    // The token is made before.
+    api.call_as(who, "job.list", json!({})).expect("known");
+    api.redis.run("CLIENT PAUSE 20000 WRITE");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut swap = redis::pipe();
+            swap.atomic();
+            swap.cmd("COPY").arg(keys::job(later)).arg(keys::job(id)).arg("REPLACE");
+            swap.cmd("HSET").arg(keys::job(id)).arg("graph_id").arg(graph);
+            swap.query::<redis::Value>(&mut api.redis.link()).expect("replaced");
+        });
+        wait_until("the other job waits", || held("copy"));
+        let call = scope.spawn(|| api.call_as(who, method, params.clone()));
+        wait_until("the change waits", || held("evalsha") || call.is_finished());
+        api.redis.run("CLIENT UNPAUSE");
+        call.join().expect("an answer")
+    })
+}
+
+#[test]
+fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
+    let api = Api::start(&["osis-default-1"]);
+    let settings = json!({ "script_type": "osis", "env_vars": { "TOKEN": "s3cret" } });
+    api.call("script.publish", json!({ "name": "deploy", "script": "1", "settings": settings }));
+    let who = caller("ann", &[Scope::Read, Scope::Submit]);
+    let tells = json!({ "script": "ENV.TOKEN" });
+    let edit = json!({ "changes": tells });
+    for (number, (method, params)) in [
+        ("job.retry", json!({ "changes": tells })),
+        ("job.change_many", json!({ "change": "retry", "changes": tells })),
+        ("graph.retry", json!({ "from": "a", "changes": { "a": tells } })),
+        ("job.edit", edit.clone()),
+        ("job.change_many", json!({ "change": "edit", "edit": edit })),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // A write of a daemon may be held in place of the call: then the call has checked the later job.
+        let has_checked_the_first = (0..20).any(|attempt| {
+            let name = format!("{number}-{attempt}");
+            let (own, later, graph) =
+                (format!("own{name}"), format!("later{name}"), format!("g{name}"));
+            let mut params = params.clone();
+            match method {
+                "graph.retry" => params["id"] = json!(graph),
+                "job.change_many" => params["ids"] = json!([own]),
+                _ => params["id"] = json!(own),
+            }
+            let rest = if number > 2 { json!({ "run_at": FAR }) } else { json!({}) };
+            let mut of_script = rest.clone();
+            of_script["id"] = json!(later);
+            of_script["uses"] = json!("deploy");
+            let node = json!({ "name": "a", "job": osis(&own, "2", rest) });
+            api.call_as(&who, "graph.submit", json!({ "id": graph, "jobs": [node] })).expect("own");
+            api.call_as(&who, "job.submit", json!([of_script])).expect("its own");
+            let state = if number > 2 { "status=scheduled" } else { "status=finished" };
+            for id in [&own, &later] {
+                wait_until("it rests", || fields(&api, id).contains(&state.to_owned()));
+            }
+            let called = (&who, method, &params);
+            let answer = format!("{:?}", answer_meanwhile(&api, called, (&own, &later, &graph)));
+            let stored = fields(&api, &own);
+            assert!(stored.contains(&"uses=deploy@1".to_owned()), "{method}: {stored:?}");
+            assert!(stored.contains(&"script=1".to_owned()), "{method}: {answer} {stored:?}");
+            !answer.contains("the variables of a published script")
+        });
+        assert!(has_checked_the_first, "{method}");
+    }
+}
