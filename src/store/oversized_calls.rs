@@ -128,6 +128,14 @@ mod tests {
     }
 
     #[test]
+    fn refusal_of_a_large_argument_closes_the_connection_and_another_error_does_not() {
+        let value = |text: &str| redis::parse_redis_value(text.as_bytes()).expect("a value");
+        let refused = value("-ERR Protocol error: invalid bulk length\r\n");
+        assert!(has_closed(Ok(&[value("+OK\r\n"), refused])));
+        assert!(!has_closed(Ok(&[value("-ERR no such key\r\n")])));
+    }
+
+    #[test]
     fn size_of_a_command_is_that_of_all_its_arguments() {
         assert_eq!(size_bytes(redis::cmd("SET").arg("key").arg("1234")), 10);
     }
