@@ -59,6 +59,15 @@ impl Client {
         self.get_job(id).await.ok().filter(|known| is_repeated(known, given.clone()))
     }
 
+    /// Returns the jobs that have the ids if all were submitted before, as they are.
+    pub async fn same_jobs(&self, given: &[Job]) -> Option<Vec<Job>> {
+        let mut known = Vec::with_capacity(given.len());
+        for job in given {
+            known.push(self.same_job(&job.id, job).await?);
+        }
+        Some(known)
+    }
+
     /// Returns what was stored, or the job of the same id and content, and whether it is new.
     async fn or_same<T: From<JobId>>(
         &self,

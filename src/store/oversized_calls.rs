@@ -30,11 +30,9 @@ impl MeasuredConnection {
         Self { connection, closed_at_bytes: Arc::clone(closed_at_bytes) }
     }
 
-    fn note<'c>(&self, error: &RedisError, commands: impl Iterator<Item = &'c Cmd>) {
-        if has_closed_connection(error) || is_oversized(error) {
-            let bytes = commands.map(size_bytes).max().unwrap_or_default();
-            self.closed_at_bytes.store(bytes, Ordering::Relaxed);
-        }
+    fn note<'c>(&self, commands: impl Iterator<Item = &'c Cmd>) {
+        let bytes = commands.map(size_bytes).max().unwrap_or_default();
+        self.closed_at_bytes.store(bytes, Ordering::Relaxed);
     }
 }
 
@@ -42,7 +40,10 @@ impl ConnectionLike for MeasuredConnection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
             let answer = self.connection.req_packed_command(command).await;
-            answer.inspect_err(|error| self.note(error, std::iter::once(command)))
+            if has_closed(answer.as_ref().map(std::slice::from_ref)) {
+                self.note(std::iter::once(command));
+            }
+            answer
         })
     }
 
@@ -54,12 +55,27 @@ impl ConnectionLike for MeasuredConnection {
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
             let answer = self.connection.req_packed_commands(pipeline, offset, count).await;
-            answer.inspect_err(|error| self.note(error, pipeline.cmd_iter()))
+            if has_closed(answer.as_ref().map(Vec::as_slice)) {
+                self.note(pipeline.cmd_iter());
+            }
+            answer
         })
     }
 
     fn get_db(&self) -> i64 {
         self.connection.get_db()
+    }
+}
+
+/// Returns whether Redis closed the connection, or says that it does so as the call is too large.
+fn has_closed(answer: Result<&[Value], &RedisError>) -> bool {
+    let says_so = |value: &Value| match value {
+        Value::ServerError(error) => is_oversized(&error.clone().into()),
+        _ => false,
+    };
+    match answer {
+        Ok(values) => values.iter().any(says_so),
+        Err(error) => has_closed_connection(error) || is_oversized(error),
     }
 }
 
@@ -107,8 +123,16 @@ mod tests {
         assert!(!calls.note("b", 1, now));
         assert!(!calls.note("a", 2, now));
         assert!(calls.note("a", 1, now));
-        assert!(!calls.note("a", 1, now), "it is counted anew");
+        assert!(!calls.note("a", 1, now), "both were the one error");
         assert!(!calls.note("a", 1, now + REPEATED_WITHIN));
+    }
+
+    #[test]
+    fn refusal_of_a_large_argument_closes_the_connection_and_another_error_does_not() {
+        let value = |text: &str| redis::parse_redis_value(text.as_bytes()).expect("a value");
+        let refused = value("-ERR Protocol error: invalid bulk length\r\n");
+        assert!(has_closed(Ok(&[value("+OK\r\n"), refused])));
+        assert!(!has_closed(Ok(&[value("-ERR no such key\r\n")])));
     }
 
     #[test]

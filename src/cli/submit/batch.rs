@@ -255,8 +255,16 @@ async fn submit_atomic_batch(
             output::accepted(&tally.unwritten)
         }
         Err(ClientError::Refused { place, error, .. }) => {
-            if matches!(*error, ClientError::IdTaken(_)) && are_same(client, &jobs).await {
+            if matches!(*error, ClientError::IdTaken(_))
+                && let Some(known) = client.same_jobs(&jobs).await
+            {
                 tally.repeated = jobs.len() as u64;
+                let of = known[0].graph_id.clone();
+                if let Some(id) =
+                    of.filter(|id| known.iter().all(|job| job.graph_id.as_ref() == Some(id)))
+                {
+                    (batch.id, tally.is_stored) = (id, true);
+                }
                 for (number, job) in numbers.into_iter().zip(jobs) {
                     tally.add(lines.path, number, Ok(job.id));
                 }
@@ -267,16 +275,6 @@ async fn submit_atomic_batch(
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Returns whether all jobs were submitted before, as they are.
-async fn are_same(client: &Client, jobs: &[Job]) -> bool {
-    for job in jobs {
-        if client.same_job(&job.id, job).await.is_none() {
-            return false;
-        }
-    }
-    true
 }
 
 impl Tally {

@@ -7,12 +7,8 @@
 -- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
 -- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending illegal dependents foreign_end limits
 
-local BOOTS_PER_STEP = 10
 local budget = 250
 local crash_limit, retention = tonumber(ARGV[2]), ARGV[3]
-local OUT_OF_MEMORY = 'was killed as memory ran out'
--- A job that may be the cause of each of its actors' deaths must end.
-local UNCHARGED_IN_A_ROW = 2
 local at = now_us()
 local when = rfc3339(at)
 local put_back, given_up, ended = 0, 0, {}
@@ -31,8 +27,10 @@ local function give_up(id, script_type, f, text, is_dead)
   given_up = given_up + 1
 end
 
--- Tells if the actors of so many attempts of a job in a row were killed for lack of memory before this one.
-local function ran_out_before(id)
+-- Tells if the actors of the last two attempts of a job died so too. A job that may be the cause of each of the deaths must
+-- end.
+local function died_so_before(id, died_of)
+  local UNCHARGED_IN_A_ROW = 2
   local attempts = present(read(id, 'attempts')[1])
   if not attempts then return false end
   local is_json, list = pcall(cjson.decode, attempts)
@@ -41,7 +39,7 @@ local function ran_out_before(id)
   for place = #list, #list - UNCHARGED_IN_A_ROW + 1, -1 do
     local last = list[place]
     local text = type(last) == 'table' and last.error
-    if type(text) ~= 'string' or not string.find(text, OUT_OF_MEMORY, 1, true) then return false end
+    if type(text) ~= 'string' or not string.find(text, died_of, 1, true) then return false end
   end
   return true
 end
@@ -49,7 +47,7 @@ end
 -- A job that was claimed ahead may not have begun. The first time it is charged no crash; then it has the
 -- field `crashes`, and no such job is claimed ahead.
 local function recover(id, boot, is_ahead)
-  local died_of = ARGV[5] == '' and 'died' or OUT_OF_MEMORY
+  local died_of = ARGV[5] == '' and 'died' or 'was killed as memory ran out'
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
@@ -63,7 +61,7 @@ local function recover(id, boot, is_ahead)
   if f[1] ~= 'started' or f[2] ~= boot then return end
   local queue = queue_of(f[3], f[4], f[5], f[6])
   local has_begun = not is_ahead or f[8]
-  local is_charged = has_begun and (ARGV[5] ~= 'memory' or ran_out_before(id))
+  local is_charged = has_begun and (ARGV[5] ~= 'memory' or died_so_before(id, died_of))
   local crashes = (tonumber(f[8]) or 0) + (is_charged and 1 or 0)
   if is_charged or f[8] or is_ahead then redis.call('HSET', JOB .. id, 'crashes', crashes) end
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
@@ -112,6 +110,7 @@ if tonumber(ARGV[4]) > 0 then keep_leases(tonumber(ARGV[4]) * 1000) end
 
 local boots = { ARGV[1] }
 if ARGV[1] == '' then
+  local BOOTS_PER_STEP = 10
   boots = redis.call('ZRANGEBYSCORE', BOOTS, '-inf', integer(at), 'LIMIT', 0, BOOTS_PER_STEP)
 end
 for _, boot in ipairs(boots) do
