@@ -83,10 +83,6 @@ mod tests {
             assert_eq!(rates.collect::<Vec<_>>(), [rate]);
         }
         let pauses = seen(Bounds { types: names("osis"), ..Bounds::default() }).pauses;
-        assert_eq!(
-            pauses,
-            [PauseRule::default()],
-            "the queues of another type are none of its own"
-        );
+        assert_eq!(pauses, [PauseRule::default()], "a pause of another type is hidden");
     }
 }
