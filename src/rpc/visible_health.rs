@@ -2,6 +2,7 @@
 
 use super::caller::{Bounds, Caller};
 use crate::proto::queue::Queue;
+use crate::proto::target::Group;
 use crate::view::{Snapshot, counted};
 
 /// Returns the queues, actors and numbers of a snapshot that a caller may see. A number that counts more than that is left
@@ -21,6 +22,10 @@ pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot
     // Their messages are of all types.
     seen.brokers.clear();
     seen.emptied = None;
+    seen.pauses.retain(|rule| {
+        let group = rule.group.as_ref().map(Group::as_str);
+        rule.script_type.as_ref().is_none_or(|of| caller.admits(of.as_str(), group))
+    });
     seen.paused_by.clear();
     seen.queues.iter_mut().for_each(|(state, _)| state.paused_by = None);
     seen.unserved.clear();
@@ -47,6 +52,7 @@ mod tests {
 
     use super::*;
     use crate::proto::notification::NotifyMessage;
+    use crate::proto::pauses::PauseRule;
     use crate::rpc::{Scope, Scopes};
     use crate::view::snapshot::tests::healthy_snapshot;
 
@@ -58,6 +64,7 @@ mod tests {
         whole.failing_notifications = vec![message.record(String::new(), "no route", true)];
         whole.queues[0].0.queue = "type:osis:group:io".parse().expect("legal");
         whole.queues[0].0.type_throughput_per_s = Some(2.5);
+        whole.pauses = ["*", "type:sal:*"].map(|rule| rule.parse().expect("legal")).to_vec();
         visible_snapshot(&whole, &Caller { name: "ann".to_owned(), scopes, bounds })
     }
 
@@ -75,5 +82,7 @@ mod tests {
             let rates = seen.queues.iter().map(|(state, _)| state.type_throughput_per_s);
             assert_eq!(rates.collect::<Vec<_>>(), [rate]);
         }
+        let pauses = seen(Bounds { types: names("osis"), ..Bounds::default() }).pauses;
+        assert_eq!(pauses, [PauseRule::default()], "a pause of another type is hidden");
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct LossWatch {
 }
 
 impl LossWatch {
-    /// Checks a heartbeat; `mark` is that of the data if Redis did not have the presence before it.
+    /// Checks a heartbeat. `mark` is the mark of the data, if Redis did not have the presence before it.
     pub(super) async fn watch(
         &mut self,
         store: &Store,

@@ -94,7 +94,14 @@ fn queues_are_listed_paused_resumed_and_purged_within_bounds() {
         assert_eq!(code, code::NOT_PERMITTED, "{method}");
     }
     let seen = api.call_as(&bound, "queue.list", Value::Null).expect("may list");
-    assert_eq!(seen, json!({ "queues": [] }));
+    assert_eq!(seen, json!({ "queues": [], "pauses": [] }));
+    let all = json!({ "queue": "*" });
+    for method in ["queue.pause", "queue.resume"] {
+        let (code, error) = api.fails(&bound, method, all.clone());
+        assert_eq!(code, code::NOT_PERMITTED, "{method}: {error}");
+    }
+    assert_eq!(api.call("queue.pause", all.clone()), json!({ "paused": ["*"] }));
+    assert_eq!(api.call("queue.resume", all), json!({ "resumed": ["*"] }));
     assert_eq!(api.call("queue.purge", json!(["type:osis"])), json!({ "purged": 2 }));
 }
 

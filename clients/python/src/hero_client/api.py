@@ -195,6 +195,10 @@ class ErrorGroupsDocument(TypedDict):
     """Failures, by the kind of their error."""
     groups: List[ErrorGroupDocument]
     """The kinds, the most frequent first."""
+    kinds: int
+    """The number of all kinds that were found: `groups` has the first of them."""
+    jobs: int
+    """The number of jobs of all kinds."""
     searched: int
     """The number of failed jobs that were searched, the latest."""
     complete: bool
@@ -1157,7 +1161,7 @@ class ObjectPage(TypedDict):
 class Paused(TypedDict):
     """Paused queues."""
     paused: List[str]
-    """The queues that were not paused before."""
+    """The queues or the rule that were not paused before."""
 
 
 class PeriodicJobDocument(TypedDict):
@@ -1358,6 +1362,8 @@ class Queues(TypedDict):
     """The queues."""
     queues: List[QueueDocument]
     """Every queue that may hold jobs or is paused, by name."""
+    pauses: List[str]
+    """The rules that pause queues as a whole, also those that come later."""
 
 
 class _RanInSessionRequired(TypedDict):
@@ -1390,7 +1396,7 @@ class Refused(TypedDict):
 class Resumed(TypedDict):
     """Resumed queues."""
     resumed: List[str]
-    """The queues that were paused."""
+    """The queues and rules that were paused."""
 
 
 class Retried(TypedDict):
@@ -2007,7 +2013,7 @@ class Methods:
         return answer
 
     def queue_pause(self, *, queue: str, force: Optional[bool] = None) -> Paused:
-        """Pauses a queue: no actor claims its jobs until it is resumed."""
+        """Pauses a queue, or all queues of a rule: no actor claims their jobs until they are resumed."""
         answer: Paused = self._call("queue.pause", _given({"queue": queue, "force": force}))
         return answer
 
@@ -2017,7 +2023,7 @@ class Methods:
         return answer
 
     def queue_resume(self, *, queue: str, force: Optional[bool] = None) -> Resumed:
-        """Resumes a paused queue."""
+        """Resumes a paused queue, or all queues of a rule."""
         answer: Resumed = self._call("queue.resume", _given({"queue": queue, "force": force}))
         return answer
 
@@ -2396,7 +2402,7 @@ class AsyncMethods:
         return answer
 
     async def queue_pause(self, *, queue: str, force: Optional[bool] = None) -> Paused:
-        """Pauses a queue: no actor claims its jobs until it is resumed."""
+        """Pauses a queue, or all queues of a rule: no actor claims their jobs until they are resumed."""
         answer: Paused = await self._call("queue.pause", _given({"queue": queue, "force": force}))
         return answer
 
@@ -2406,7 +2412,7 @@ class AsyncMethods:
         return answer
 
     async def queue_resume(self, *, queue: str, force: Optional[bool] = None) -> Resumed:
-        """Resumes a paused queue."""
+        """Resumes a paused queue, or all queues of a rule."""
         answer: Resumed = await self._call("queue.resume", _given({"queue": queue, "force": force}))
         return answer
 
