@@ -280,32 +280,6 @@ class FunctionDocument(TypedDict):
     """An example."""
 
 
-class _GivenNodeRequired(TypedDict):
-    name: str
-    """Its name, unique in the graph."""
-    job: JobSettings
-    """The job."""
-
-
-class GivenNode(_GivenNodeRequired, total=False):
-    """A job of a graph."""
-    after: List[str]
-    """The jobs that must finish first: names in the graph, or ids of other jobs."""
-    after_any: List[str]
-    """The jobs that must end first, finished or failed."""
-
-
-class _GivenOutputRequired(TypedDict):
-    output: str
-    """The output: text, or Base64."""
-
-
-class GivenOutput(_GivenOutputRequired, total=False):
-    """The output of a job."""
-    output_encoding: Optional[str]
-    """`base64` if the output is not UTF-8."""
-
-
 class GraphChange(TypedDict):
     """The result of an operation on the jobs of a graph or batch."""
     done: int
@@ -354,6 +328,21 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     callback_jobs: List[CallbackJob]
     """The jobs of these callbacks with their states, where one graph or batch is asked for; without a job that was
     deleted or has expired."""
+
+
+class _GraphNodeRequired(TypedDict):
+    name: str
+    """Its name, unique in the graph."""
+    job: JobSettings
+    """The job."""
+
+
+class GraphNode(_GraphNodeRequired, total=False):
+    """A job of a graph."""
+    after: List[str]
+    """The jobs that must finish first: names in the graph, or ids of other jobs."""
+    after_any: List[str]
+    """The jobs that must end first, finished or failed."""
 
 
 class GraphProblem(TypedDict):
@@ -642,6 +631,8 @@ class Job(_JobRequired, total=False):
     """The names of the files that its script left."""
     files_not_kept: str
     """The files that its script left and that are not kept, and why."""
+    queue_place: str
+    """The place in its queue while it waits there, such as 12 of 340 in type:bash, behind 3 more urgent."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
     output: str
@@ -669,6 +660,14 @@ class JobAttempt(_JobAttemptRequired, total=False):
     """The reason why it failed, cut after some hundred bytes."""
     script: Optional[str]
     """The script that it ran, if the script was corrected after it; the first 16 KiB."""
+
+
+class JobChange(TypedDict):
+    """A job and the change."""
+    id: str
+    """The id of the job."""
+    result: str
+    """Its new state, or the change: `stopped`, `told to stop`, `deleted`; of an event `told` or `kept`."""
 
 
 class JobFile(TypedDict):
@@ -952,7 +951,7 @@ class ListJobs(TypedDict, total=False):
     text: Optional[str]
     """Only jobs whose id begins with this text, or whose name, tags or error contain it."""
     actor: Optional[str]
-    """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE."""
+    """Only jobs that ran last on this actor: TYPE:GROUP:INSTANCE or its unit."""
     host: Optional[str]
     """Only jobs that ran last, and ended, on this machine."""
     parent: Optional[str]
@@ -1120,6 +1119,8 @@ class LoggedLine(_LoggedLineRequired, total=False):
 class _ManyChangedDocumentRequired(TypedDict):
     done: int
     """The number of jobs that were changed."""
+    told: int
+    """The number of these that still run: their actors were told to stop them."""
     left: int
     """The number of jobs that stay as they are."""
     problems: List[UnchangedJob]
@@ -1143,11 +1144,22 @@ class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
 
 
 class NamespaceHealth(TypedDict):
-    """The problems of a moment."""
+    """The problems of a snapshot."""
     state: HealthState
     """The state of the namespace."""
     problems: List[Problem]
     """The problems, the worst first, with notes at the end."""
+
+
+class _NotifiedActorsRequired(TypedDict):
+    told: List[str]
+    """The actors."""
+
+
+class NotifiedActors(_NotifiedActorsRequired, total=False):
+    """Actors that were told something."""
+    not_told: List[str]
+    """The shards that do not answer, each with the reason."""
 
 
 class ObjectPage(TypedDict):
@@ -1156,6 +1168,17 @@ class ObjectPage(TypedDict):
     """The objects, each with its `id`, `version`, `created_at` and `modified_at`."""
     next: Optional[str]
     """The value of `after` for the next page, if there may be one."""
+
+
+class _OutputResultRequired(TypedDict):
+    output: str
+    """The output: text, or Base64."""
+
+
+class OutputResult(_OutputResultRequired, total=False):
+    """The output of a job."""
+    output_encoding: Optional[str]
+    """`base64` if the output is not UTF-8."""
 
 
 class Paused(TypedDict):
@@ -1581,25 +1604,6 @@ class TimesDocument(TypedDict):
     and the sum of the times, and may be above the longest of them."""
 
 
-class _ToldActorsRequired(TypedDict):
-    told: List[str]
-    """The actors."""
-
-
-class ToldActors(_ToldActorsRequired, total=False):
-    """Actors that were told something."""
-    not_told: List[str]
-    """The shards that do not answer, each with the reason."""
-
-
-class ToldJob(TypedDict):
-    """A job and the change."""
-    id: str
-    """The id of the job."""
-    result: str
-    """Its new state, or the change: `stopped`, `told to stop`, `deleted`; of an event `told` or `kept`."""
-
-
 class TypeCount(TypedDict):
     """The objects of one type in one context."""
     context: str
@@ -1724,9 +1728,9 @@ class Methods:
     def __init__(self, call: Callable[[str, Mapping[str, Any]], Any]) -> None:
         self._call = call
 
-    def actor_drain(self, *, actor: str) -> ToldActors:
+    def actor_drain(self, *, actor: str) -> NotifiedActors:
         """Lets an actor claim no more jobs; running jobs end, the process stays."""
-        answer: ToldActors = self._call("actor.drain", _given({"actor": actor}))
+        answer: NotifiedActors = self._call("actor.drain", _given({"actor": actor}))
         return answer
 
     def actor_list(self, *, script_type: Optional[str] = None) -> LiveActors:
@@ -1739,14 +1743,14 @@ class Methods:
         answer: Pong = self._call("actor.ping", _given({"actor": actor}))
         return answer
 
-    def actor_resume(self, *, actor: str) -> ToldActors:
+    def actor_resume(self, *, actor: str) -> NotifiedActors:
         """Lets a drained actor claim jobs again."""
-        answer: ToldActors = self._call("actor.resume", _given({"actor": actor}))
+        answer: NotifiedActors = self._call("actor.resume", _given({"actor": actor}))
         return answer
 
-    def actor_stop(self, *, actor: str) -> ToldActors:
+    def actor_stop(self, *, actor: str) -> NotifiedActors:
         """Drains an actor, then ends its process."""
-        answer: ToldActors = self._call("actor.stop", _given({"actor": actor}))
+        answer: NotifiedActors = self._call("actor.stop", _given({"actor": actor}))
         return answer
 
     def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
@@ -1851,7 +1855,7 @@ class Methods:
         answer: GraphChange = self._call("graph.stop", _given({"id": id}))
         return answer
 
-    def graph_submit(self, *, jobs: List[GivenNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    def graph_submit(self, *, jobs: List[GraphNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
         answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
@@ -1882,15 +1886,15 @@ class Methods:
         answer: SubmittedId = self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    def job_delete(self, *, id: str) -> ToldJob:
+    def job_delete(self, *, id: str) -> JobChange:
         """Deletes a job that is not running, with its log."""
-        answer: ToldJob = self._call("job.delete", _given({"id": id}))
+        answer: JobChange = self._call("job.delete", _given({"id": id}))
         return answer
 
-    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChange:
         """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
         started."""
-        answer: ToldJob = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
+        answer: JobChange = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     def job_errors(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
@@ -1923,9 +1927,9 @@ class Methods:
         answer: LogPart = self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
         return answer
 
-    def job_output(self, *, id: str) -> GivenOutput:
+    def job_output(self, *, id: str) -> OutputResult:
         """Returns the output of a finished job."""
-        answer: GivenOutput = self._call("job.output", _given({"id": id}))
+        answer: OutputResult = self._call("job.output", _given({"id": id}))
         return answer
 
     def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
@@ -1938,14 +1942,14 @@ class Methods:
         answer: Job = self._call("job.run", _given({"job": job, "wait": wait, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    def job_start(self, *, id: str) -> ToldJob:
+    def job_start(self, *, id: str) -> JobChange:
         """Starts a created job."""
-        answer: ToldJob = self._call("job.start", _given({"id": id}))
+        answer: JobChange = self._call("job.start", _given({"id": id}))
         return answer
 
-    def job_stop(self, *, id: str, children: Optional[bool] = None) -> ToldJob:
+    def job_stop(self, *, id: str, children: Optional[bool] = None) -> JobChange:
         """Stops a job, waiting or running, and the jobs below it if asked."""
-        answer: ToldJob = self._call("job.stop", _given({"id": id, "children": children}))
+        answer: JobChange = self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
     def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
@@ -1954,10 +1958,10 @@ class Methods:
         answer: SubmittedId = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    def job_tell(self, *, id: str, event: str, data: Any = None) -> ToldJob:
+    def job_tell(self, *, id: str, event: str, data: Any = None) -> JobChange:
         """Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next
         wait."""
-        answer: ToldJob = self._call("job.tell", _given({"id": id, "event": event, "data": data}))
+        answer: JobChange = self._call("job.tell", _given({"id": id, "event": event, "data": data}))
         return answer
 
     def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
@@ -2067,9 +2071,9 @@ class Methods:
         answer: PublishedDocument = self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
-    def session_end(self, *, id: str) -> ToldJob:
+    def session_end(self, *, id: str) -> JobChange:
         """Ends a session."""
-        answer: ToldJob = self._call("session.end", _given({"id": id}))
+        answer: JobChange = self._call("session.end", _given({"id": id}))
         return answer
 
     def session_list(self) -> SessionList:
@@ -2113,9 +2117,9 @@ class AsyncMethods:
     def __init__(self, call: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
         self._call = call
 
-    async def actor_drain(self, *, actor: str) -> ToldActors:
+    async def actor_drain(self, *, actor: str) -> NotifiedActors:
         """Lets an actor claim no more jobs; running jobs end, the process stays."""
-        answer: ToldActors = await self._call("actor.drain", _given({"actor": actor}))
+        answer: NotifiedActors = await self._call("actor.drain", _given({"actor": actor}))
         return answer
 
     async def actor_list(self, *, script_type: Optional[str] = None) -> LiveActors:
@@ -2128,14 +2132,14 @@ class AsyncMethods:
         answer: Pong = await self._call("actor.ping", _given({"actor": actor}))
         return answer
 
-    async def actor_resume(self, *, actor: str) -> ToldActors:
+    async def actor_resume(self, *, actor: str) -> NotifiedActors:
         """Lets a drained actor claim jobs again."""
-        answer: ToldActors = await self._call("actor.resume", _given({"actor": actor}))
+        answer: NotifiedActors = await self._call("actor.resume", _given({"actor": actor}))
         return answer
 
-    async def actor_stop(self, *, actor: str) -> ToldActors:
+    async def actor_stop(self, *, actor: str) -> NotifiedActors:
         """Drains an actor, then ends its process."""
-        answer: ToldActors = await self._call("actor.stop", _given({"actor": actor}))
+        answer: NotifiedActors = await self._call("actor.stop", _given({"actor": actor}))
         return answer
 
     async def audit_list(self, *, since: Optional[str] = None, until: Optional[str] = None, who: Optional[str] = None, what: Optional[str] = None, limit: Optional[int] = None) -> AuditList:
@@ -2240,7 +2244,7 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.stop", _given({"id": id}))
         return answer
 
-    async def graph_submit(self, *, jobs: List[GivenNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    async def graph_submit(self, *, jobs: List[GraphNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
         answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
@@ -2271,15 +2275,15 @@ class AsyncMethods:
         answer: SubmittedId = await self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    async def job_delete(self, *, id: str) -> ToldJob:
+    async def job_delete(self, *, id: str) -> JobChange:
         """Deletes a job that is not running, with its log."""
-        answer: ToldJob = await self._call("job.delete", _given({"id": id}))
+        answer: JobChange = await self._call("job.delete", _given({"id": id}))
         return answer
 
-    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> ToldJob:
+    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChange:
         """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
         started."""
-        answer: ToldJob = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
+        answer: JobChange = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     async def job_errors(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
@@ -2312,9 +2316,9 @@ class AsyncMethods:
         answer: LogPart = await self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
         return answer
 
-    async def job_output(self, *, id: str) -> GivenOutput:
+    async def job_output(self, *, id: str) -> OutputResult:
         """Returns the output of a finished job."""
-        answer: GivenOutput = await self._call("job.output", _given({"id": id}))
+        answer: OutputResult = await self._call("job.output", _given({"id": id}))
         return answer
 
     async def job_retry(self, *, id: str, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None) -> Retried:
@@ -2327,14 +2331,14 @@ class AsyncMethods:
         answer: Job = await self._call("job.run", _given({"job": job, "wait": wait, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    async def job_start(self, *, id: str) -> ToldJob:
+    async def job_start(self, *, id: str) -> JobChange:
         """Starts a created job."""
-        answer: ToldJob = await self._call("job.start", _given({"id": id}))
+        answer: JobChange = await self._call("job.start", _given({"id": id}))
         return answer
 
-    async def job_stop(self, *, id: str, children: Optional[bool] = None) -> ToldJob:
+    async def job_stop(self, *, id: str, children: Optional[bool] = None) -> JobChange:
         """Stops a job, waiting or running, and the jobs below it if asked."""
-        answer: ToldJob = await self._call("job.stop", _given({"id": id, "children": children}))
+        answer: JobChange = await self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
     async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
@@ -2343,10 +2347,10 @@ class AsyncMethods:
         answer: SubmittedId = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    async def job_tell(self, *, id: str, event: str, data: Any = None) -> ToldJob:
+    async def job_tell(self, *, id: str, event: str, data: Any = None) -> JobChange:
         """Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next
         wait."""
-        answer: ToldJob = await self._call("job.tell", _given({"id": id, "event": event, "data": data}))
+        answer: JobChange = await self._call("job.tell", _given({"id": id, "event": event, "data": data}))
         return answer
 
     async def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
@@ -2456,9 +2460,9 @@ class AsyncMethods:
         answer: PublishedDocument = await self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
-    async def session_end(self, *, id: str) -> ToldJob:
+    async def session_end(self, *, id: str) -> JobChange:
         """Ends a session."""
-        answer: ToldJob = await self._call("session.end", _given({"id": id}))
+        answer: JobChange = await self._call("session.end", _given({"id": id}))
         return answer
 
     async def session_list(self) -> SessionList:
