@@ -1,21 +1,22 @@
-//! A correction is of the job that was checked: an id may be used again between the check and the change.
+//! What is changed is the job that was checked: an id may be used again between the check and the change.
 
 use std::thread;
 
-use hero::rpc::{Caller, Scope};
-use serde_json::{Value, json};
+use hero::rpc::Scope;
+use serde_json::json;
 
 use super::rights::{FAR, fields, osis};
-use super::{Api, Refusal, caller};
+use super::{Api, caller};
 use crate::support::{keys, wait_until};
+use crate::web::requests::{send, signed_in};
 
 /// Returns the answer to a call whose job is another one, with the same id, once the call has checked it and before it
 /// writes: Redis holds all writes back meanwhile, and makes them in their order.
-fn answer_meanwhile(
+fn answer_meanwhile<R: Send>(
     api: &Api,
-    (who, method, params): (&Caller, &str, &Value),
     (id, later, graph): (&str, &str, &str),
-) -> Result<Value, Refusal> {
+    call: impl FnOnce() -> R + Send,
+) -> R {
     let held = |writes: &str| {
         let clients: String = api.redis.ask("CLIENT LIST");
         clients.lines().any(|line| {
@@ -23,8 +24,6 @@ fn answer_meanwhile(
             word("cmd=") == Some(writes) && word("flags=").is_some_and(|flags| flags.contains('b'))
         })
     };
-    // The token is made before.
-    api.call_as(who, "job.list", json!({})).expect("known");
     api.redis.run("CLIENT PAUSE 20000 WRITE");
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -35,7 +34,7 @@ fn answer_meanwhile(
             swap.query::<redis::Value>(&mut api.redis.link()).expect("replaced");
         });
         wait_until("the other job waits", || held("copy"));
-        let call = scope.spawn(|| api.call_as(who, method, params.clone()));
+        let call = scope.spawn(call);
         wait_until("the change waits", || held("evalsha") || call.is_finished());
         api.redis.run("CLIENT UNPAUSE");
         call.join().expect("an answer")
@@ -82,8 +81,8 @@ fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
             for id in [&own, &later] {
                 wait_until("it rests", || fields(&api, id).contains(&state.to_owned()));
             }
-            let called = (&who, method, &params);
-            let answer = format!("{:?}", answer_meanwhile(&api, called, (&own, &later, &graph)));
+            let call = || api.call_as(&who, method, params);
+            let answer = format!("{:?}", answer_meanwhile(&api, (&own, &later, &graph), call));
             let stored = fields(&api, &own);
             assert!(stored.contains(&"uses=deploy@1".to_owned()), "{method}: {stored:?}");
             assert!(stored.contains(&"script=1".to_owned()), "{method}: {answer} {stored:?}");
@@ -91,4 +90,31 @@ fn correction_changes_the_job_that_was_checked_and_no_later_one_with_its_id() {
         });
         assert!(has_checked_the_first, "{method}");
     }
+}
+
+#[test]
+fn page_changes_the_job_that_was_checked_and_no_later_one_of_another_caller() {
+    let api = Api::start(&[]);
+    let who = caller("ann", &[Scope::Read, Scope::Submit]);
+    let words = super::of(&who);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let session = signed_in(&api.site, &words);
+    let headers = format!("{session}Origin: http://{}\r\n", api.site.address());
+    let has_checked_the_first = (0..20).any(|attempt| {
+        let (own, later) = (format!("own{attempt}"), format!("later{attempt}"));
+        let far = json!({ "run_at": FAR });
+        api.call_as(&who, "job.submit", json!([osis(&own, "1", far.clone())])).expect("its own");
+        let mut of_other = osis(&later, "1", far);
+        of_other["caller_id"] = json!("victim");
+        api.call("job.submit", json!([of_other]));
+        let path = format!("/jobs/{own}");
+        let csrf = send(&api.site, "GET", &path, &session, "").forgery();
+        let stop = || send(&api.site, "POST", &path, &headers, &format!("do=stop&csrf={csrf}"));
+        let answer = answer_meanwhile(&api, (&own, &later, "g"), stop);
+        let stored = fields(&api, &own);
+        assert!(stored.contains(&"caller_id=victim".to_owned()), "{stored:?}");
+        assert!(stored.contains(&"status=scheduled".to_owned()), "{}: {stored:?}", answer.status);
+        answer.status == 404
+    });
+    assert!(has_checked_the_first);
 }
