@@ -62,7 +62,12 @@ fn jobs_that_were_stopped_wait_in_no_queue_at_once() {
     let site = site(&redis);
     submit_many(&site.hero);
     assert_eq!(waiting(&site), [MANY as u64; 3]);
-    site.hero.run(&["job", "stop", "--caller", "shop", "--yes"]).code(0);
+    let stopping = site.hero.begin(&["job", "stop", "--caller", "shop", "--yes"]);
+    wait_until("most are stopped", || {
+        let index = keys::ended(JobEnd::Cancelled, "osis");
+        redis.ask::<usize>(&format!("ZCARD {index}")) > MANY / 2
+    });
+    stopping.ends().code(0);
     // A list keeps entries of stopped jobs until a sweep.
     let ended = format!("ZRANGE {} 0 200", keys::ended(JobEnd::Cancelled, "osis"));
     let stale: Vec<String> = redis.ask(&ended);
