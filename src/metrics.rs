@@ -81,7 +81,7 @@ impl Metrics {
         metrics.counters = types.into_iter().zip(counters).collect();
         // An access list of an older version does not permit the key.
         metrics.notifications = client.notification_counts().await.unwrap_or_default();
-        // Nor would a key of a wrong type be a reason to tell nothing else.
+        // Nor would a key of a wrong type be a reason to report nothing else.
         metrics.dropped_spans = client.dropped_spans().await.unwrap_or_default();
         Ok(metrics)
     }

@@ -102,7 +102,7 @@ async fn hand_on_control(boot: &Boot) {
     }
 }
 
-/// Checks whether the machine is overloaded or full, and tells the fetch loop.
+/// Checks whether the machine is overloaded or full, and notifies the fetch loop.
 pub(super) fn check_overload(boot: &Boot) {
     let overload = boot.health.shortage().or_else(|| machine::overload(&boot.settings().actor));
     let reason = overload.clone();

@@ -12,7 +12,7 @@ use crate::proto::report::{JOB_COURSE, JOB_FAILURE};
 use crate::proto::target::ActorId;
 use crate::store::Verdict;
 
-/// Logs that a job starts, with what its journal has not told: a submission happens elsewhere.
+/// Logs that a job starts, with what its journal has not reported: a submission happens elsewhere.
 pub(super) fn started(run: &RunningJob, actor: &ActorId) {
     let job = &run.job;
     info!(

@@ -36,7 +36,7 @@ struct StandingText {
 
 impl UnfinishedLine {
     /// Takes the text that stands in a stream; empty once its line has ended. Returns whether the writer must
-    /// be told.
+    /// be reported.
     pub(super) fn set(&mut self, fd: u8, text: &str, now: Instant) -> bool {
         let before = self.standing.take_if(|standing| !text.is_empty() || standing.fd == fd);
         if text.is_empty() {

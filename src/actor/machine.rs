@@ -6,7 +6,7 @@ use crate::config::{ActorConfig, format_size};
 
 /// Returns an id of this machine until its next reboot: the kernel's boot id and the namespace of
 /// process ids. A host name is no id: cloned machines and containers share theirs. Empty where the
-/// kernel does not tell.
+/// kernel does not report.
 pub(super) fn id() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();

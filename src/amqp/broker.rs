@@ -104,7 +104,7 @@ pub async fn end_brokers(
 }
 
 impl Broker {
-    /// Runs until `shutdown` requests the end, or all brokers are told to end.
+    /// Runs until `shutdown` requests the end, or all brokers are asked to end.
     ///
     /// # Errors
     /// [`BrokerError`] if it cannot start.

@@ -10,7 +10,7 @@ use crate::config::{AmqpConfig, AmqpMode, BrokerName, Node, QueueKind};
 pub const EVENTS: &str = "beds.events";
 /// The exchange of dead letters.
 pub const DEAD_LETTERS: &str = "beds.dlx";
-/// The exchange that tells something to every broker of a vhost.
+/// The exchange that reports something to every broker of a vhost.
 pub const CONTROL: &str = "beds.control";
 /// The queue whose one message says which tag and mode this vhost has.
 pub const OWNER: &str = "beds.owner";

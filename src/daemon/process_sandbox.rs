@@ -131,7 +131,7 @@ fn ports(redis: &RedisConfig) -> Result<(Option<Vec<u16>>, bool), StoreError> {
                 ports.insert(port);
                 by_name |= is_name;
             }
-            // Sentinels tell the port of the master, nodes of a cluster the port of another.
+            // Sentinels report the port of the master, nodes of a cluster the port of another.
             Reach::Named => (all_known, by_name) = (false, true),
         }
     }

@@ -54,7 +54,7 @@ pub enum BackupLine {
     Graph(GraphCopy),
     /// Jobs of the graph before.
     GraphJobs(GraphJobsCopy),
-    /// Messages and events that notifications have to tell.
+    /// Messages and events that notifications have to report.
     Notify(NotifyCopy),
     /// The fields with an index, of the objects of one type.
     Indexes(IndexesCopy),

@@ -58,7 +58,7 @@ words! {
 }
 
 impl FailureCause {
-    /// Returns the cause that the error of a job tells.
+    /// Returns the cause that the error of a job reports.
     pub fn of(error: &str) -> Self {
         let begins = |text: &str| error.starts_with(text);
         match error {
@@ -131,7 +131,7 @@ impl JobEnd {
     }
 }
 
-/// Returns the job whose failure an error tells, if it is the error of a job that waited for another.
+/// Returns the job whose failure an error reports, if it is the error of a job that waited for another.
 pub fn failed_prerequisite(error: &str) -> Option<JobId> {
     error.strip_prefix(PREREQUISITE)?.parse().ok()
 }

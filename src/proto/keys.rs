@@ -129,7 +129,7 @@ spell! {
     /// Sorted set: boot ids, by the end of their lease.
     boots() = "meta:boot:index";
 
-    /// Hash: the machine of each boot; it tells where the attempts of a job ran.
+    /// Hash: the machine of each boot; it reports where the attempts of a job ran.
     boot_hosts() = "meta:boot:hosts";
 
     /// String: id of the job that holds a unique key.
@@ -195,7 +195,7 @@ spell! {
     /// List: the token that wakes an actor which waits for jobs of a target, of any priority; one at most.
     wake(target: &Target) = "meta:wake:{target}";
 
-    /// A key that never exists, as `!` is in no id: a cluster's answer to it tells whether a node
+    /// A key that never exists, as `!` is in no id: a cluster's answer to it reports whether a node
     /// has the whole slot of the namespace.
     probe() = "job:!";
 }

@@ -163,7 +163,7 @@ words! {
     Ready = "ready",
     /// It claims no more jobs; running ones end.
     Draining = "draining",
-    /// It belongs to a foreign program, which does not tell.
+    /// It belongs to a foreign program, which does not report.
     Foreign = "foreign",
 }
 
@@ -204,7 +204,7 @@ pub struct Presence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holding: Option<String>,
     /// The processes that the kernel of its machine has killed for lack of memory since the machine started; absent
-    /// where the kernel does not tell.
+    /// where the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oom_kills: Option<u64>,
     /// When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC.

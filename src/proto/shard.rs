@@ -48,7 +48,7 @@ impl Shard {
         format!("{{{bare}-{}}}", self.0).parse().unwrap_or_else(|_| configured.clone())
     }
 
-    /// Returns the id that tells its shard.
+    /// Returns the id that names its shard.
     pub fn id(self, id: &JobId) -> JobId {
         if self == Self::HOME {
             return id.clone();
@@ -93,7 +93,7 @@ impl ShardCount {
     /// Returns the shard of an id, or of the beginning of one.
     ///
     /// # Errors
-    /// [`NoSuchShard`] if the id tells a shard that is not there.
+    /// [`NoSuchShard`] if the id names a shard that is not there.
     pub fn shard_of(self, id: &str) -> Result<Shard, NoSuchShard> {
         let Some(number) = self.number_in(id) else { return Ok(Shard::HOME) };
         u16::try_from(number)

@@ -90,7 +90,7 @@ impl Limits {
         let set = |value: u64, resource| (value > 0).then_some((resource, value, value));
         [
             Some((Resource::RLIMIT_CORE, 0, 0)),
-            // The soft limit sends a signal that tells why; the hard one kills a second later.
+            // The soft limit sends a signal that reports why; the hard one kills a second later.
             (self.cpu_s > 0).then_some((Resource::RLIMIT_CPU, self.cpu_s, self.cpu_s + 1)),
             // Memory that is private and writable. Address space alone does not count: some runtimes
             // reserve many times what they use.

@@ -30,7 +30,7 @@ impl Usage {
     }
 
     /// Corrects the peak memory of a process that began in the daemon's memory, which the kernel counts as
-    /// its own: a peak that the daemon has too tells nothing. `seen_bytes` was measured meanwhile.
+    /// its own: a peak that the daemon has too reports nothing. `seen_bytes` was measured meanwhile.
     pub fn leave_out_daemon(&mut self, seen_bytes: u64) {
         let daemon = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| kibibytes(usage.max_rss()));
         if self.memory_bytes <= daemon {

@@ -140,7 +140,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns when the brokers of a node, or of all, were last told to end, in microseconds of Redis's
+    /// Returns when the brokers of a node, or of all, were last asked to end, in microseconds of Redis's
     /// clock; 0 if they were not.
     ///
     /// # Errors

@@ -36,11 +36,11 @@ pub struct HandedOn {
 pub enum StopOutcome {
     /// It had not started, and is `error` now.
     Stopped,
-    /// It runs; its actor has been told.
+    /// It runs; its actor has been notified.
     Requested,
     /// The boot that asked runs it itself.
     Own,
-    /// It runs, but its hash names no actor that could be told.
+    /// It runs, but its hash names no actor that could be notified.
     Unowned,
     /// It had ended before.
     Ended,

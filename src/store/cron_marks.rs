@@ -58,7 +58,7 @@ pub struct CronEnds {
 }
 
 impl CronEnds {
-    /// Returns true for a field of the hash that tells of an end, and not of the time until the next one.
+    /// Returns true for a field of the hash that reports an end, and not of the time until the next one.
     pub(super) fn is_of_end(field: &str) -> bool {
         ENDED_FIELDS.contains(&field) && field != "overdue_us"
     }

@@ -81,7 +81,7 @@ static KEY: LazyLock<Option<LessSafeKey>> = LazyLock::new(|| {
     UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok().map(LessSafeKey::new)
 });
 
-/// Returns a text that tells nothing without the key; `None` without random bytes.
+/// Returns a text that reports nothing without the key; `None` without random bytes.
 fn sealed(text: String) -> Option<String> {
     // No two texts have the same.
     static NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -37,7 +37,7 @@ impl JobEvent {
 }
 
 /// A place in the merged log of several shards, which orders all of their events: the milliseconds, and a number that
-/// has the shard in its last part. So one place tells how far a reader came in every shard.
+/// has the shard in its last part. So one place reports how far a reader came in every shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MergedPlace(u64, u64);
 

@@ -24,7 +24,7 @@ pub struct NewGraph {
     pub caller: String,
     /// The jobs that it asks for at its end. They wait for no others, and for no time.
     pub callbacks: Vec<(GraphCallback, Job)>,
-    /// The notifications that tell of its end.
+    /// The notifications for its end.
     pub notify: Vec<NotifyName>,
 }
 

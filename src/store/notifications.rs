@@ -18,7 +18,7 @@ use crate::proto::shard::Shard;
 const WANTED_FOR_MS: u64 = 7 * 24 * 3_600_000;
 /// The length of the stream, as in `notify.lua`.
 const EVENTS_LEN_MAX: usize = 20_000;
-/// The time for which a name is not told again.
+/// The time for which a name is not reported again.
 const WANTED_AGAIN_MS: u64 = 24 * 3_600_000;
 
 /// The state of all notifications.

@@ -76,7 +76,7 @@ impl Store {
         Ok(messages.chunks(MESSAGES).map(copy).collect())
     }
 
-    /// Restores what notifications have to tell. A message is tried for an hour again, with its id.
+    /// Restores what notifications have to report. A message is tried for an hour again, with its id.
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.

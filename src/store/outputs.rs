@@ -108,7 +108,7 @@ impl Store {
         Ok(status.and_then(|status| status.parse().ok()))
     }
 
-    /// Reads the outcome of a job, and further fields as they were at the same time. The inner error tells why the
+    /// Reads the outcome of a job, and further fields as they were at the same time. The inner error reports why the
     /// output of a finished job cannot be read.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ impl Heard {
 }
 
 impl PushNotifications {
-    /// Connects, and asks Redis to tell of the keys that programs write.
+    /// Connects, and asks Redis to report the keys that programs write.
     async fn hang(store: &Store) -> Result<Self, StoreError> {
         let heard = Arc::new(Heard::default());
         let of_connection = Arc::clone(&heard);
@@ -194,7 +194,7 @@ fn forget_if_many<K, V>(remembered: &mut HashMap<K, V>) {
     }
 }
 
-/// Adopts what programs push, as soon as they do, until the future is dropped. Where Redis does not tell, it
+/// Adopts what programs push, as soon as they do, until the future is dropped. Where Redis does not report, it
 /// looks at the lists again and again. `hears` is notified once no push is missed any more.
 pub async fn adopt_what_is_pushed(
     store: &Store,
@@ -212,7 +212,7 @@ pub async fn adopt_what_is_pushed(
             }
             Err(error) if error.is_outage() => Err(error),
             Err(error) => {
-                // A login that is refused is told of elsewhere.
+                // A login that is refused is reported elsewhere.
                 let is_new = !is_refused && store.ping().await.is_ok();
                 is_refused |= is_new;
                 if is_new {

@@ -110,7 +110,7 @@ impl Store {
             }
             Err(error) => return Err(error),
         };
-        // Until then it tells the settings that it will have as others.
+        // Until then it reports the settings that it will have as others.
         if let Some(reason) = loading(&info) {
             let address = self.link.server.address().to_string();
             return Err(StoreError::NotServing { address, reason });
@@ -167,7 +167,7 @@ impl RedisState {
         let number = |name| text(name).and_then(|value| value.parse().ok()).unwrap_or_default();
         let failed = |name| text(name).is_some_and(|status| status != "ok");
         let role = text("role");
-        // A replica tells of the setting as well, and refuses writes anyway.
+        // A replica reports the setting as well, and refuses writes anyway.
         let good_replicas = text("min_slaves_good_slaves")
             .and_then(|value| value.parse::<u64>().ok())
             .filter(|_| role.as_deref() != Some(REPLICA));
@@ -331,7 +331,7 @@ impl RedisState {
             add(RiskKind::CannotAppend, text.to_owned(), look);
         }
         let refusal = self.write_trial.refusal(self.good_replicas.unwrap_or_default());
-        // A failed append-only file is told above.
+        // A failed append-only file is reported above.
         let refusal = refusal.filter(|_| !self.is_stopped_by_append());
         if let Some((text, remedy)) = refusal {
             add(RiskKind::RefusesWrites, text, remedy);

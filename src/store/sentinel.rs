@@ -20,7 +20,7 @@ const SENTINEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The sentinels of one master.
 pub(super) struct Sentinels {
     url: SentinelUrl,
-    /// The login to the master; the sentinels tell its address.
+    /// The login to the master; the sentinels report its address.
     master: ConnectionInfo,
     /// The sentinel that answered last, which is asked first.
     first: AtomicUsize,

@@ -52,7 +52,7 @@ impl Shards {
     /// Returns the store that has, or would have, a job or graph: its id tells it.
     ///
     /// # Errors
-    /// [`NoSuchShard`] if the id tells a shard that is not there.
+    /// [`NoSuchShard`] if the id names a shard that is not there.
     pub fn of(&self, id: &str) -> Result<&Store, NoSuchShard> {
         self.count().shard_of(id).map(|shard| self.at(shard))
     }

@@ -1,4 +1,4 @@
-//! The log of skipped ids: a flood of entries of work queues that are no jobs is told of once a second by a process.
+//! The log of skipped ids: a flood of entries of work queues that are no jobs is reported once a second by a process.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub(super) struct SkipLog(Mutex<Untold>);
 
 #[derive(Debug, Default)]
 struct Untold {
-    /// Ids that were not told of yet.
+    /// Ids that were not reported yet.
     skipped: u64,
     told_at: Option<Instant>,
 }

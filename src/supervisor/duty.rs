@@ -51,7 +51,7 @@ pub struct SupervisorSettings {
     pub times: Arc<TypeTimes>,
     /// The notifications.
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
-    /// The rules by which problems are told.
+    /// The rules by which problems are reported.
     pub health: HealthRules,
     /// The periodic jobs.
     pub crontab: Arc<Crontab>,

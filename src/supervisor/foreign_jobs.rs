@@ -1,5 +1,5 @@
 //! Adopts jobs that programs pushed with plain commands, so that they are seen, counted and recovered as all
-//! others: at once, as Redis tells of each push, and by a sweep.
+//! others: at once, as Redis reports each push, and by a sweep.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::store::{
 /// The steps that one sweep takes on a list.
 const STEPS_MAX: usize = 20;
 
-/// Adopts entries of lists that no message told of.
+/// Adopts entries of lists that no message reported.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let rules = AdoptionRules::from(&round.settings.job);
     for list in round.store.unadopted().await? {

@@ -31,7 +31,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     Ok(Next::After(round.settings.supervisor.sweep_interval).unless_more(is_full))
 }
 
-/// Decides which messages tell these events, and writes them. Returns false if another supervisor was first.
+/// Decides which messages report these events, and writes them. Returns false if another supervisor was first.
 async fn tell(
     round: &Round,
     look: NotifySnapshot,
@@ -62,7 +62,7 @@ fn wanted_words(notify: &NotifyConfig) -> Vec<String> {
             NotifyKind::Finished => "finished",
             NotifyKind::Late => "late",
             NotifyKind::Slow => "slow",
-            // Supervisors tell these, not jobs.
+            // Supervisors report these, not jobs.
             NotifyKind::Test | NotifyKind::Held | NotifyKind::NoActor | NotifyKind::CronLate => {
                 return None;
             }

@@ -14,7 +14,7 @@ use crate::proto::target::{Group, Target};
 use crate::store::StoreError;
 use crate::view::{NamespaceHealth, Problem, Snapshot, Subject};
 
-/// The time for which a problem lasts before it is told, in sweep intervals: an actor may restart meanwhile.
+/// The time for which a problem lasts before it is reported, in sweep intervals: an actor may restart meanwhile.
 const LASTING: u32 = 10;
 
 /// Tells problems.

@@ -27,7 +27,7 @@ impl DroppedSpans {
         self.untold.swap(0, Ordering::Relaxed)
     }
 
-    /// Gives back a number that could not be told.
+    /// Gives back a number that could not be reported.
     pub(super) fn give_back(&self, number: u64) {
         self.untold.fetch_add(number, Ordering::Relaxed);
     }

@@ -175,7 +175,7 @@ impl Claiming {
         }
     }
 
-    /// Takes the end of a call. `is_known` tells whether a job runs here or its end is about to be
+    /// Takes the end of a call. `is_known` reports whether a job runs here or its end is about to be
     /// recorded.
     pub(super) fn done(
         &mut self,

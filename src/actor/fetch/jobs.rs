@@ -273,7 +273,7 @@ impl Jobs {
     }
 }
 
-/// Returns whether a job was told to stop in an earlier attempt, which nobody could act on.
+/// Returns whether a job was asked to stop in an earlier attempt, which nobody could act on.
 fn is_to_stop(job: &Job) -> bool {
     job.extra.get("stop_requested").is_some_and(|mark| !mark.is_empty())
 }

@@ -313,7 +313,7 @@ async fn record(
     for ended in batch.iter_mut().filter(|ended| !ended.files.is_empty()) {
         keep_files(boot, ended).await?;
     }
-    // The log is complete before the reply tells of the end.
+    // The log is complete before the reply reports the end.
     let logs = batch.iter().map(|ended| (&ended.ending.id, &ended.lines));
     *refused = boot.append_logs(each(logs)).await?;
     for ended in batch.iter_mut() {

@@ -161,7 +161,7 @@ impl QueueWait {
                 vec![Action::RedisAnswered]
             }
             Err(error) => {
-                // A claim tells which of the lists cannot be read.
+                // A claim reports which of the lists cannot be read.
                 slots.iter_mut().for_each(Slots::check_again);
                 vec![Action::RedisFailed("waiting for work", error)]
             }

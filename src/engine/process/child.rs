@@ -28,7 +28,7 @@ pub(crate) struct ChildReport {
 /// Runs a child to its end and reaps it.
 ///
 /// # Errors
-/// The errors of starting it. Once it runs, the errors of watching it, which do not tell their number;
+/// The errors of starting it. Once it runs, the errors of watching it, which do not report their number;
 /// it is killed then.
 pub(crate) fn run(
     spec: &Spec<'_>,

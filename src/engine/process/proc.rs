@@ -131,7 +131,7 @@ pub(super) fn run_number(pid: i32) -> Option<u64> {
     values.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Returns the processor time of a process, none of one that has gone; `None` if the kernel does not tell.
+/// Returns the processor time of a process, none of one that has gone; `None` if the kernel does not report it.
 pub(super) fn processor_time(pid: i32) -> Option<Duration> {
     match fs::read_to_string(format!("/proc/{pid}/schedstat")) {
         Ok(text) => Some(Duration::from_nanos(text.split_ascii_whitespace().next()?.parse().ok()?)),

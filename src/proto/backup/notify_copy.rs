@@ -1,4 +1,4 @@
-//! Messages and events that notifications have to tell, as a backup has them.
+//! Messages and events that notifications have to report, as a backup has them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::proto::notification::NotifyMessage;
 /// The most entries of one line.
 const ENTRIES_MAX: usize = 1000;
 
-/// Messages and events that notifications have to tell, and the jobs that may recover.
+/// Messages and events that notifications have to report, and the jobs that may recover.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyCopy {

@@ -6,7 +6,7 @@ spell! {
     /// List: one entry while there is something to answer, for the brokers that wait.
     amqp_bell(scope: &str) = "meta:amqp:ended:@{scope}";
 
-    /// Hash: when the brokers of each node, or of all (`*`), were told to end, in microseconds.
+    /// Hash: when the brokers of each node, or of all (`*`), were asked to end, in microseconds.
     amqp_shutdown(scope: &str) = "meta:amqp:shutdown:{scope}";
 
     /// Hash: the number of log events that wait in the spool of each unit, by `{unit}@{machine}`.

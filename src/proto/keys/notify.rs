@@ -1,4 +1,4 @@
-//! The keys of notifications, and of the times that they tell.
+//! The keys of notifications, and of the times that they report.
 
 use super::spell;
 

@@ -1,4 +1,4 @@
-//! The keys that only tell of the state of the system.
+//! The keys that only report the state of the system.
 
 use super::spell;
 use crate::proto::job::{BootId, JobEnd};

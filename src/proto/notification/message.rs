@@ -1,4 +1,4 @@
-//! One message of a notification: the events that it tells, and what became of it.
+//! One message of a notification: the events that it reports, and what became of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

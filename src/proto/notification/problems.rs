@@ -1,4 +1,4 @@
-//! Decides which problems of queues and periodic jobs are told: each once while it lasts, and once when it is over.
+//! Decides which problems of queues and periodic jobs are reported: each once while it lasts, and once when it is over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const FORGOTTEN_MS: u64 = 30 * 24 * 3_600_000;
 pub struct ProblemMark {
     /// The time at which it was first seen, in ms since 1970.
     pub since_ms: u64,
-    /// True once it has been told.
+    /// True once it has been reported.
     pub told: bool,
     /// The script type.
     #[serde(rename = "type")]
@@ -37,13 +37,13 @@ pub struct ProblemMark {
 pub struct ProblemSteps {
     /// The marks to write, by kind and subject; without a mark it is removed.
     pub marks: BTreeMap<String, Option<ProblemMark>>,
-    /// The events to tell.
+    /// The events to report.
     pub events: Vec<NotifyEvent>,
 }
 
 impl ProblemSteps {
     /// Compares the problems of a snapshot with the marks of those that were there before. A problem that has lasted
-    /// is told: a restart of an actor is none. `is_known` says whether the snapshot shows a periodic job at all.
+    /// is reported: a restart of an actor is none. `is_known` says whether the snapshot shows a periodic job at all.
     pub fn of(
         now_ms: u64,
         lasting: Duration,
@@ -103,7 +103,7 @@ fn begun(now_ms: u64, event: &NotifyEvent) -> ProblemMark {
     }
 }
 
-/// Returns the event that tells the end of a problem; `None` if the key is none of ours.
+/// Returns the event that reports the end of a problem; `None` if the key is none of ours.
 fn over(key: &str, mark: &ProblemMark, lasted: Duration) -> Option<NotifyEvent> {
     let (word, subject) = key.split_once(' ')?;
     let kind = word.parse().ok().filter(|kind: &NotifyKind| kind.is_problem())?;
@@ -141,7 +141,7 @@ mod tests {
         (ProblemSteps::key(&event), event)
     }
 
-    /// Makes a step, and applies it to the marks. Returns what is told.
+    /// Makes a step, and applies it to the marks. Returns what is reported.
     fn step(
         now_ms: u64,
         marks: &mut BTreeMap<String, ProblemMark>,

@@ -8,7 +8,7 @@ use crate::proto::units::{brief, format_duration};
 use crate::store::BrokerPresence;
 use crate::view::Snapshot;
 
-/// A loss of log events is told for this time.
+/// A loss of log events is reported for this time.
 const LOSS_TOLD: Duration = Duration::from_hours(1);
 
 /// Each broker, and the dead letters of each queue.

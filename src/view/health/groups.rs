@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Problem, ProblemKind, Severity, Subject};
 
-/// The maximum number of problems of one kind and severity that are told one by one.
+/// The maximum number of problems of one kind and severity that are reported one by one.
 const LISTED_MAX: usize = 3;
 /// The queues that the problem of many names beside the first.
 const EXAMPLES: usize = 3;

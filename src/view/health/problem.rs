@@ -98,7 +98,7 @@ kinds! {
     RedisEmptied = "redis_emptied",
     /// Redis is too old.
     RedisOld = "redis_old",
-    /// Redis does not tell its state.
+    /// Redis does not report its state.
     RedisUnknown = "redis_unknown",
     /// Redis cannot write its append-only file.
     RedisCannotAppend = "redis_cannot_append",

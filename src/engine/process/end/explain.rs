@@ -284,7 +284,7 @@ pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     format!("{key} = [{}]", all.join(", "))
 }
 
-/// Returns whether a line of a program tells that a process or a thread could not be started.
+/// Returns whether a line of a program reports that a process or a thread could not be started.
 fn refuses_process(lower: &str) -> bool {
     let is_of_one = ["fork", "start new thread", "pthread_create", "spawn"];
     lower.contains("can't start new thread")

@@ -19,7 +19,7 @@ use crate::engine::{Log, Stream};
 use crate::proto::job::{FileBody, FileName, JobFiles, NamedFiles};
 use crate::proto::text::shown;
 
-/// The maximum number of entries that the log tells of.
+/// The maximum number of entries that the log reports.
 const NOTES_MAX: usize = 10;
 
 /// The files that a script left.

@@ -14,7 +14,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(super) struct Activity {
     /// One of them wants the processor, or waits for a disk.
     pub(super) wants_to_run: bool,
-    /// The processor time that they have used; `None` if the kernel does not tell.
+    /// The processor time that they have used; `None` if the kernel does not report it.
     pub(super) processor: Option<Duration>,
 }
 

@@ -43,7 +43,7 @@ impl From<nix::errno::Errno> for CallError {
     }
 }
 
-/// Errors that are told as they print.
+/// Errors that are reported as they print.
 macro_rules! told {
     ($($error:ty),*) => { $(
         impl From<$error> for CallError {
