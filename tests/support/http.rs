@@ -39,6 +39,8 @@ impl Link {
 
     pub(crate) fn tcp(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the port answers");
+        // Else the body waits for the confirmation of the head, for 40 ms.
+        stream.set_nodelay(true).expect("no delay");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Self { stream: BufReader::new(Stream::Tcp(stream)) }
     }
