@@ -19,7 +19,9 @@ use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
 use crate::proto::pauses::PauseRule;
+use crate::proto::text::counted;
 use crate::store::Blocker;
+use crate::view::start_of;
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
 pub(super) const SIGNALLED: u8 = 128;
@@ -183,6 +185,13 @@ pub(super) fn report_blocker(id: &JobId, blocker: &Blocker) {
         }
         Blocker::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")
+        }
+        Blocker::Busy { queue, tasks } => {
+            let tasks = counted(*tasks as u64, "task", "tasks");
+            format!("a free task: the actors of {queue} have {tasks}, and all are busy")
+        }
+        Blocker::NoSupervisor => {
+            format!("a live supervisor, since it is due: {}", start_of("supervisor"))
         }
         Blocker::Wait(wait) => match &wait.event {
             Some(event) => format!("{}: hero job tell {id} {event}", wait.words()),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::correction::GraphCorrection;
-use super::exec::SIGNALLED;
+use super::exec::{SIGNALLED, report_blocker};
 use super::input::parsed;
 use super::no_results::NoResults;
 use super::progress::Bar;
@@ -276,6 +276,17 @@ fn rows(jobs: &[JobOfGraph]) -> TextTable {
         .table()
 }
 
+/// Reports why the first job of a graph that has not ended does not start. Without an answer it reports nothing.
+async fn report_first_blocker(client: &Client, id: &JobId) {
+    const JOBS: usize = 20;
+    let waiting = Some(GraphJobOutcome::Waiting);
+    for of in client.jobs_of_graph(id, waiting, None, JOBS).await.unwrap_or_default() {
+        if let Ok(Some(blocker)) = client.blocker(&of.member.id).await {
+            return report_blocker(&of.member.id, &blocker);
+        }
+    }
+}
+
 impl GraphWait {
     async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
         let id = client.graph_id(&self.id).await?;
@@ -298,6 +309,9 @@ impl GraphWait {
             }
         };
         drop(bar);
+        if matches!(graph, Err(ClientError::GaveUp { .. })) {
+            report_first_blocker(client, &id).await;
+        }
         let graph = graph.map_err(|error| match error {
             ClientError::GaveUp { .. } => {
                 Error::new(error.exit(), format!("{error}: hero graph wait {id}"))

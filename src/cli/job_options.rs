@@ -10,7 +10,7 @@ use super::plain_command;
 use super::script::ScriptSource;
 use super::script_arguments::ScriptArguments;
 use super::script_doc;
-use super::script_files::InputFiles;
+use super::script_files::InputOptions;
 use super::sections::{self, WHAT, WHEN, section};
 use super::time::local_zone;
 use crate::client::{Client, ClientError, set_delay};
@@ -80,7 +80,7 @@ pub(super) struct FurtherOptions {
     #[arg(requires = "at", help_heading = WHEN)]
     timezone: Option<TimeZone>,
     #[command(flatten)]
-    files: InputFiles,
+    files: InputOptions,
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
     #[arg(long, help_heading = WHAT)]
     check: bool,
@@ -111,7 +111,7 @@ impl JobOptions {
     pub(super) fn ids() -> impl Iterator<Item = &'static str> {
         let words = settings().map(|setting| setting.word);
         let words = words.filter(|word| !["id", "name", "notify"].contains(word));
-        words.chain(ScriptArguments::IDS).chain(InputFiles::IDS).chain(["delay", "timezone"])
+        words.chain(ScriptArguments::IDS).chain(InputOptions::IDS).chain(["delay", "timezone"])
     }
 
     /// The options of a job of a published script.

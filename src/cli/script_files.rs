@@ -14,7 +14,7 @@ use crate::proto::target::IllegalName;
 
 /// The files and the standard input of one job.
 #[derive(Debug, Args)]
-pub(super) struct InputFiles {
+pub(super) struct InputOptions {
     /// A file for the script, in the folder that `HERO_INPUT_DIR` names, there as NAME or with its own name;
     /// may be repeated
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named, help_heading = FILES)]
@@ -24,7 +24,7 @@ pub(super) struct InputFiles {
     stdin: Option<PathBuf>,
 }
 
-impl InputFiles {
+impl InputOptions {
     /// The ids of the options.
     pub(super) const IDS: [&'static str; 2] = ["input", "stdin"];
 
@@ -51,7 +51,7 @@ impl InputFiles {
 /// Reads the files of a job, by their names.
 ///
 /// # Errors
-/// As [`InputFiles::read`].
+/// As [`InputOptions::read`].
 pub(super) fn read_files<'a>(
     job: &JobConfig,
     inputs: impl Iterator<Item = (&'a str, PathBuf)>,

@@ -31,7 +31,7 @@ use crate::store::Blocker;
 use batch::PrintedIds;
 use each::JobPerLine;
 
-/// What the jobs of `--each` do not have.
+/// The options that no job of `--each` takes.
 const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "unique_key"];
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
@@ -40,7 +40,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
     override_usage = "hero submit [OPTIONS] <FILE|--eval <CODE>|--uses <NAME>> [-- <ARG>...]\n       \
                             hero submit [OPTIONS] -- <COMMAND> [<ARG>...]\n       \
                             hero submit [OPTIONS] <--graph <FILE>|--batch <FILE>>\n       \
-                            hero submit [OPTIONS] --each <FILE> <FILE|--eval <CODE>|-- <COMMAND>> [<ARG>...]"
+                            hero submit [OPTIONS] --each <FILE> <FILE|-- <COMMAND>> [<ARG>...]"
 )]
 #[command(mut_group("ScriptSource", |group| group.required(false)))]
 #[command(group = ArgGroup::new("Lines").args(["batch", "each"]))]

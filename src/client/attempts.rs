@@ -1,4 +1,4 @@
-//! What a job document has beside the fields of the hash: attempts, dependents, and the place in the queue.
+//! The members of a job document that no field of the hash has: attempts, dependents, and the place in the queue.
 
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobAttempt, JobId, QUEUE_PLACE};

@@ -54,7 +54,7 @@ pub(super) use job_files::found_file;
 /// The results that the page reads.
 pub(crate) mod results {
     pub(crate) use super::audit::AuditList;
-    pub(crate) use super::changed_job::JobChange;
+    pub(crate) use super::changed_job::JobChangeResult;
     pub(crate) use super::cron::{FiringList, PeriodicJobList};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph};
     pub(crate) use super::job::{Deleted, Id};

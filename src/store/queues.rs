@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use redis::Value;
 
 use super::attempts::kept;
@@ -72,6 +73,15 @@ pub enum Blocker {
     Pause(Queue, Option<PauseRule>),
     /// No live actor claims jobs of its queue.
     NoActor(Queue),
+    /// The actors that claim jobs of its queue run as many jobs as they have tasks.
+    Busy {
+        /// The queue.
+        queue: Queue,
+        /// The number of their tasks.
+        tasks: usize,
+    },
+    /// It is due, and no supervisor is live that dispatches it.
+    NoSupervisor,
     /// Its script waits for this.
     Wait(AskedWait),
 }
@@ -199,15 +209,23 @@ impl Store {
     pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg("status").arg("held_by");
-        command.arg("script_type").arg("group").arg("instance").arg("priority").arg("wait");
-        let fields: [Option<String>; 7] =
+        command
+            .arg("script_type")
+            .arg("group")
+            .arg("instance")
+            .arg("priority")
+            .arg("wait")
+            .arg("run_at");
+        let fields: [Option<String>; 8] =
             self.link.query("reading the prerequisites of a job", &command).await?;
-        let [status, held_by, script_type, group, instance, priority, wait] = fields;
+        let [status, held_by, script_type, group, instance, priority, wait, run_at] = fields;
         match status.and_then(|status| status.parse().ok()) {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
-                let wait = wait.as_deref().and_then(AskedWait::of_field);
-                return Ok(wait.map(Blocker::Wait));
+                if let Some(wait) = wait.as_deref().and_then(AskedWait::of_field) {
+                    return Ok(Some(Blocker::Wait(wait)));
+                }
+                return self.is_overdue(parsed(run_at)).await;
             }
             _ => return Ok(None),
         }
@@ -224,12 +242,24 @@ impl Store {
             let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
-        let actors = self.actors(Some(queue.target.script_type())).await?;
-        let claims = |of: &PresenceOf| {
+        let mut actors = self.actors(Some(queue.target.script_type())).await?;
+        actors.retain(|of| {
             of.presence.state != ActorState::Draining && of.actor.queues().contains(&queue)
-        };
-        let is_claimed = actors.iter().any(claims);
-        Ok((!is_claimed).then_some(Blocker::NoActor(queue)))
+        });
+        if actors.is_empty() {
+            return Ok(Some(Blocker::NoActor(queue)));
+        }
+        self.count_running(&mut actors).await?;
+        let tasks = actors.iter().map(|of| of.presence.tasks).sum();
+        let running: usize = actors.iter().map(|of| of.presence.running).sum();
+        Ok((running >= tasks).then_some(Blocker::Busy { queue, tasks }))
+    }
+
+    /// Returns why a job with this time is still scheduled, if the time has come.
+    async fn is_overdue(&self, run_at: Option<Timestamp>) -> Result<Option<Blocker>, StoreError> {
+        let now = self.now().await?;
+        let is_due = run_at.is_some_and(|time| time <= now);
+        Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))
     }
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are

@@ -51,7 +51,7 @@ struct LoginFiles {
     tls: Option<TlsFiles>,
 }
 
-/// How the server is found.
+/// The means by which the server is found.
 enum ServerPlace {
     /// At the address in the URL.
     Fixed(Box<Client>),

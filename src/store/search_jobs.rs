@@ -276,7 +276,7 @@ impl Shards {
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, StoreError> {
-        let began = Instant::now();
+        let (began, mut found) = (Instant::now(), FoundJobs::default());
         let Some(query) = search.narrow(query) else {
             return Ok(FoundJobs { complete: true, ..FoundJobs::default() });
         };
@@ -302,7 +302,6 @@ impl Shards {
         let names = search.deciding_fields();
         // Often the first jobs are those that are wanted.
         let mut page = ListQuery { limit: wanted, ..query.clone() };
-        let mut found = FoundJobs::default();
         loop {
             let jobs = match &children {
                 Some(children) => self.placed_children(children, &page).await?,
@@ -312,10 +311,8 @@ impl Shards {
             let mut jobs = jobs.into_iter();
             let mut matching = Vec::new();
             for (place, job) in jobs.by_ref() {
-                let is_seen = match &job {
-                    Some(job) => sees(job),
-                    None => sees(&JobSummary::gone(&place.id)),
-                };
+                let is_seen =
+                    job.as_ref().map_or_else(|| sees(&JobSummary::gone(&place.id)), &sees);
                 found.next = Some(place.hidden(!is_seen));
                 let Some(job) = job.and_then(&finds) else { continue };
                 found.searched += 1;
@@ -331,8 +328,7 @@ impl Shards {
             if found.items.len() == wanted {
                 return Ok(found);
             }
-            let is_last = is_last && jobs.next().is_none();
-            if is_last {
+            if is_last && jobs.next().is_none() {
                 found.next = None;
                 found.complete = !query.is_of_ended() || self.unsorted().await? == 0;
                 return Ok(found);

@@ -159,3 +159,27 @@ fn result_of_a_prerequisite_is_found_by_the_name_of_the_job() {
         assert!(names.contains("does not wait for") && names.contains(&has), "{names}");
     }
 }
+
+#[test]
+fn wait_that_gives_up_names_busy_tasks_a_missing_supervisor_and_the_blocker_of_a_graph() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _osis = hero.actor("osis-default-1").tasks(1).start();
+    hero.run(&["submit", "-t", "osis", "--id", "long", "-e", ENDLESS]).code(0);
+    until(&redis, "long", "started");
+    hero.run(&["submit", "-t", "osis", "--id", "next", "-e", "1"]).code(0);
+    hero.run(&["job", "wait", "--wait", "1s", "next"]).code(75).says(
+        "hero: job next waits for a free task: the actors of type:osis have 1 task, and all are busy",
+    );
+    hero.run(&["submit", "-t", "osis", "--id", "due", "--delay", "100ms", "-e", "1"]).code(0);
+    wait_until("the job is due", || {
+        let done = hero.run(&["job", "wait", "--wait", "100ms", "due"]).code(75);
+        done.stderr.contains("job due waits for a live supervisor, since it is due: ")
+    });
+    hero.run(&["queue", "pause", "type:osis"]).code(0);
+    let line = r#"{"script_type": "osis", "script": "1", "id": "of-batch"}"#;
+    hero.run_with_input(&["submit", "--batch", "-", "--id", "many"], line).code(0);
+    hero.run(&["graph", "wait", "--wait", "100ms", "many"]).code(75).says(
+        "hero: job of-batch waits for its queue, which is paused: hero queue resume type:osis",
+    );
+}

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::jobs::given_back;
 use super::pending::Pending;
-use super::script_requests::ScriptRequest;
+use super::script_requests::RunningRequest;
 use crate::actor::boot::Boot;
 use crate::actor::running_job::RunningJob;
 use crate::proto::job::JobId;
@@ -34,7 +34,7 @@ pub(super) enum BackgroundCall {
     /// Write the last lines of a job's log before it is given back.
     WriteLog(JobId, Vec<LogEntry>),
     /// Do what a running script asks for.
-    Keep(Arc<ScriptRequest>),
+    Keep(Arc<RunningRequest>),
     /// Give jobs back to their queues.
     GiveBack(Vec<ReturnedAttempt>),
     /// Wake the blocking wait.
@@ -99,7 +99,7 @@ impl BackgroundCalls {
     }
 
     /// Queues background calls that do what running scripts ask for.
-    pub(super) fn keep(&mut self, asked: Vec<ScriptRequest>) {
+    pub(super) fn keep(&mut self, asked: Vec<RunningRequest>) {
         self.waiting.extend(asked.into_iter().map(|work| BackgroundCall::Keep(Arc::new(work))));
     }
 

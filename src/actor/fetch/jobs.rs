@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
 use super::inputs::{JobInputs, ReadInputs};
-use super::script_requests::ScriptRequest;
+use super::script_requests::RunningRequest;
 use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
@@ -204,10 +204,10 @@ impl Jobs {
     }
 
     /// Takes what scripts ask for.
-    pub(super) fn take_asked(&self) -> Vec<ScriptRequest> {
+    pub(super) fn take_asked(&self) -> Vec<RunningRequest> {
         let running = self.running.values();
         let taken = running.filter_map(|run| Some((run, run.log.requests.take()?)));
-        taken.map(|(run, work)| ScriptRequest { run: Arc::clone(run), work }).collect()
+        taken.map(|(run, work)| RunningRequest { run: Arc::clone(run), work }).collect()
     }
 
     /// Tells a session that it has a call. The script of one that has just been claimed finds the call by itself.

@@ -13,20 +13,20 @@ use crate::proto::job::{AskedOutput, JobId, SessionAnswer};
 use crate::store::{NextCall, StoreError};
 
 /// Work on its way to Redis.
-pub(super) struct ScriptRequest {
+pub(super) struct RunningRequest {
     /// The attempt whose script asks for it.
     pub(super) run: Arc<RunningJob>,
     /// The work.
     pub(super) work: AskedWork,
 }
 
-impl fmt::Debug for ScriptRequest {
+impl fmt::Debug for RunningRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ScriptRequest").field(&self.run.job.id).finish()
+        f.debug_tuple("RunningRequest").field(&self.run.job.id).finish()
     }
 }
 
-impl ScriptRequest {
+impl RunningRequest {
     /// Does the work, and answers its script.
     ///
     /// # Errors

@@ -154,7 +154,13 @@ impl JobChoice {
         let changed = self.change_all(client, global, change, (asked, first)).await?;
         let document = || {
             let ManyChanged { done, told, left, .. } = &changed;
-            json!({ change.done(): done.len(), "told": told, "left": left, "reason": changed.reason() })
+            let mut document = json!({ change.done(): done.len() });
+            if matches!(change, JobChange::Stop | JobChange::StopTree) {
+                document["told"] = (*told).into();
+            }
+            document["left"] = (*left).into();
+            document["reason"] = changed.reason().into();
+            document
         };
         let done = self.filter.counted(changed.done.len() - changed.told);
         global.print(document, || sentence(&done, &changed, change))?;

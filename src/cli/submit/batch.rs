@@ -339,7 +339,7 @@ struct BatchLine {
 struct BatchLines<'a> {
     from: Box<dyn BufRead>,
     path: &'a Path,
-    /// What makes a job of a line that is none.
+    /// The options of all jobs, if lines are their arguments.
     each: Option<&'a JobPerLine<'a>>,
     config: &'a Config,
     bytes_max: u64,

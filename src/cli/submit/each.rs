@@ -18,7 +18,7 @@ pub(super) struct JobPerLine<'a> {
 }
 
 impl<'a> JobPerLine<'a> {
-    /// Reads the script and the settings once. Id and notifications are those of the batch.
+    /// Reads the script and the settings once. The batch has the id and the notifications.
     ///
     /// # Errors
     /// As [`JobOptions::job`].

@@ -45,7 +45,7 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct GraphResult {
     /// The jobs.
-    jobs: Vec<GraphNode>,
+    jobs: Vec<GraphJobResult>,
     /// A name for lists and searches.
     name: Option<Spelled<JobName>>,
     /// The id of the graph; a random UUID without one.
@@ -65,7 +65,7 @@ struct GraphResult {
 /// A job of a graph.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphNode {
+struct GraphJobResult {
     /// Its name, unique in the graph.
     name: String,
     /// The job.
@@ -106,7 +106,7 @@ async fn submit(context: CallContext, given: GraphResult) -> Result<SubmittedGra
         graph.set_name(name);
     }
     graph.notify(notifications(&given.notify)?);
-    for GraphNode { name, job, after, after_any } in given.jobs {
+    for GraphJobResult { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::changed_job::JobChange;
+use super::changed_job::JobChangeResult;
 use super::job_files::{self, EncodedFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
@@ -135,9 +135,9 @@ pub(super) async fn create(
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-async fn start(context: CallContext, given: OneJob) -> Result<JobChange, RpcError> {
+async fn start(context: CallContext, given: OneJob) -> Result<JobChangeResult, RpcError> {
     let id = context.own_job(given.id, "start").await?;
-    Ok(JobChange::new(&id, context.client.start_job(&id).await?.as_str()))
+    Ok(JobChangeResult::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
@@ -214,10 +214,10 @@ pub(super) async fn output_of(
     })
 }
 
-async fn delete(context: CallContext, given: OneJob) -> Result<JobChange, RpcError> {
+async fn delete(context: CallContext, given: OneJob) -> Result<JobChangeResult, RpcError> {
     let id = context.own_job(given.id, "delete").await?;
     context.client.delete_job(&id).await?;
-    Ok(JobChange::new(&id, "deleted"))
+    Ok(JobChangeResult::new(&id, "deleted"))
 }
 
 /// A job to submit again.

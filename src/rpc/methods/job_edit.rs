@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::access::CheckedJob;
-use super::changed_job::JobChange;
+use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::client::JobValues;
 use crate::proto::job::JobId;
@@ -67,13 +67,16 @@ impl EditedValues {
     }
 }
 
-pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<JobChange, RpcError> {
+pub(super) async fn edit(
+    context: CallContext,
+    given: EditOne,
+) -> Result<JobChangeResult, RpcError> {
     let EditOne { id, priority, group, run_at, mut changes } = given;
     let id = context.job_named(id.0).await?;
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     let client = context.client.pinned([may_edit(&context, &id, &edit).await?]);
-    Ok(JobChange::new(&id, client.edit_job(&id, &edit).await?.as_str()))
+    Ok(JobChangeResult::new(&id, client.edit_job(&id, &edit).await?.as_str()))
 }
 
 /// Refuses an edit of a job that the caller may not change, or that takes it beyond the caller's bounds. Returns the job as

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::changed_job::JobChange;
+use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::client::DESCENDANTS_MAX;
 use crate::proto::job::JobId;
@@ -25,14 +25,17 @@ pub(super) struct StopJob {
 }
 
 /// Stops a job.
-pub(super) async fn stop(context: CallContext, given: StopJob) -> Result<JobChange, RpcError> {
+pub(super) async fn stop(
+    context: CallContext,
+    given: StopJob,
+) -> Result<JobChangeResult, RpcError> {
     let id = context.job_named(given.id.0).await?;
     let ended = if given.children {
         stopped_tree(&context, &id).await?
     } else {
         stopped(&context, &id).await?
     };
-    Ok(JobChange::new(&id, if ended { "stopped" } else { "told to stop" }))
+    Ok(JobChangeResult::new(&id, if ended { "stopped" } else { "told to stop" }))
 }
 
 /// Stops a job that the caller may change. Returns whether it has ended already.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
-use super::changed_job::JobChange;
+use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::proto::job::JobId;
 
@@ -23,9 +23,12 @@ pub(super) struct TellOne {
     data: Value,
 }
 
-pub(super) async fn tell(context: CallContext, given: TellOne) -> Result<JobChange, RpcError> {
+pub(super) async fn tell(
+    context: CallContext,
+    given: TellOne,
+) -> Result<JobChangeResult, RpcError> {
     let id = context.own_job(given.id, "tell").await?;
     let data = (!given.data.is_null()).then(|| given.data.to_string());
     let waited = context.client.tell_job(&id, &given.event, data.as_deref()).await?;
-    Ok(JobChange::new(&id, if waited { "told" } else { "kept" }))
+    Ok(JobChangeResult::new(&id, if waited { "told" } else { "kept" }))
 }

@@ -12,7 +12,7 @@ use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::access::hidden;
-use super::changed_job::JobChange;
+use super::changed_job::JobChangeResult;
 use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
@@ -355,8 +355,8 @@ struct EndSession {
     id: Spelled<JobId>,
 }
 
-async fn end(context: CallContext, given: EndSession) -> Result<JobChange, RpcError> {
+async fn end(context: CallContext, given: EndSession) -> Result<JobChangeResult, RpcError> {
     let id = context.own_job(given.id, "end").await?;
     let has_ended = context.client.end_session(&id).await?;
-    Ok(JobChange::new(&id, if has_ended { "ended" } else { "told to stop" }))
+    Ok(JobChangeResult::new(&id, if has_ended { "ended" } else { "told to stop" }))
 }

@@ -10,7 +10,7 @@ use super::super::parts::Confirm;
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
 use super::{parsed, read, tell_form};
-use crate::rpc::results::JobChange;
+use crate::rpc::results::JobChangeResult;
 
 /// Asks before a job is deleted.
 pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> PageResult {
@@ -42,7 +42,7 @@ pub(in crate::web) async fn change(
             ("The job runs again.".to_owned(), own)
         }
         "stop" => {
-            let told: JobChange = visit.call_for("job.stop", params).await?;
+            let told: JobChangeResult = visit.call_for("job.stop", params).await?;
             let is_over = told.result == "stopped";
             let said = if is_over { "Stopped." } else { "Its actor was told to stop it." };
             (said.to_owned(), own)

@@ -11,7 +11,7 @@ use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
 use crate::proto::job::{AskedWait, JobId, JobStatus};
-use crate::rpc::results::JobChange;
+use crate::rpc::results::JobChangeResult;
 
 /// Returns the wait of a job, with the form if it is for an event and the visitor may change the job.
 pub(super) fn section(
@@ -52,7 +52,7 @@ pub(super) async fn tell(visit: &Visit, id: &JobId, fields: &Fields) -> PageResu
     let (event, text) = (fields.get("event"), fields.get("data"));
     let data = if text.is_empty() { Value::Null } else { json!(text) };
     let params = json!({ "id": id.as_str(), "event": event, "data": data });
-    let told: JobChange = visit.call_for("job.tell", params).await?;
+    let told: JobChangeResult = visit.call_for("job.tell", params).await?;
     let was_awaited = told.result == "told";
     Ok(if was_awaited { "Told. It runs again." } else { "Kept for its next wait." }.to_owned())
 }

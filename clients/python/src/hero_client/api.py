@@ -51,7 +51,7 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     """The overload of its machine: it claims no jobs because of it, though it is ready."""
     oom_kills: Optional[int]
     """The processes that the kernel of its machine has killed for lack of memory since the machine started; absent
-    where the kernel does not tell."""
+    where the kernel does not report it."""
     after_oom_kill: Optional[str]
     """When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC."""
     folders_left: int
@@ -330,14 +330,14 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     deleted or has expired."""
 
 
-class _GraphNodeRequired(TypedDict):
+class _GraphJobResultRequired(TypedDict):
     name: str
     """Its name, unique in the graph."""
     job: JobSettings
     """The job."""
 
 
-class GraphNode(_GraphNodeRequired, total=False):
+class GraphJobResult(_GraphJobResultRequired, total=False):
     """A job of a graph."""
     after: List[str]
     """The jobs that must finish first: names in the graph, or ids of other jobs."""
@@ -662,7 +662,7 @@ class JobAttempt(_JobAttemptRequired, total=False):
     """The script that it ran, if the script was corrected after it; the first 16 KiB."""
 
 
-class JobChange(TypedDict):
+class JobChangeResult(TypedDict):
     """A job and the change."""
     id: str
     """The id of the job."""
@@ -1654,7 +1654,7 @@ class UnchangedJob(TypedDict):
 
 ActorState = Literal['ready', 'draining', 'foreign']
 """The state of an actor. ready: It claims jobs. draining: It claims no more jobs; running ones end. foreign: It
-belongs to a foreign program, which does not tell."""
+belongs to a foreign program, which does not report."""
 
 AttemptOutcome = Literal['running', 'finished', 'error', 'crashed', 'given_back', 'postponed']
 """The kind of an attempt's end. running: It has not ended. finished: The job finished. error: The script failed,
@@ -1699,7 +1699,7 @@ job is not in force because of a mistake. cron_unheard: A periodic job names a n
 not have. cron_unknown: A notification names a periodic job that does not exist. cron_overdue: A periodic job has
 not succeeded for twice its interval. redis_replica: Redis is a replica, which refuses writes. redis_refuses_writes:
 Redis refuses every write. redis_emptied: Redis has lost all keys of the namespace. redis_old: Redis is too old.
-redis_unknown: Redis does not tell its state. redis_cannot_append: Redis cannot write its append-only file.
+redis_unknown: Redis does not report its state. redis_cannot_append: Redis cannot write its append-only file.
 redis_cannot_save: Redis cannot write its snapshot. redis_forgets: Redis may lose accepted jobs. redis_named_alone:
 Redis is a node of a cluster that is named alone. redis_memory: Redis uses much of its memory. wrong_type: A key of
 the namespace is used by another program. clock_differs: The clock of a machine differs from Redis's. clock_stepped:
@@ -1855,7 +1855,7 @@ class Methods:
         answer: GraphChange = self._call("graph.stop", _given({"id": id}))
         return answer
 
-    def graph_submit(self, *, jobs: List[GraphNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    def graph_submit(self, *, jobs: List[GraphJobResult], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
         answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
@@ -1886,15 +1886,15 @@ class Methods:
         answer: SubmittedId = self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    def job_delete(self, *, id: str) -> JobChange:
+    def job_delete(self, *, id: str) -> JobChangeResult:
         """Deletes a job that is not running, with its log."""
-        answer: JobChange = self._call("job.delete", _given({"id": id}))
+        answer: JobChangeResult = self._call("job.delete", _given({"id": id}))
         return answer
 
-    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChange:
+    def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChangeResult:
         """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
         started."""
-        answer: JobChange = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
+        answer: JobChangeResult = self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     def job_errors(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
@@ -1942,14 +1942,14 @@ class Methods:
         answer: Job = self._call("job.run", _given({"job": job, "wait": wait, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    def job_start(self, *, id: str) -> JobChange:
+    def job_start(self, *, id: str) -> JobChangeResult:
         """Starts a created job."""
-        answer: JobChange = self._call("job.start", _given({"id": id}))
+        answer: JobChangeResult = self._call("job.start", _given({"id": id}))
         return answer
 
-    def job_stop(self, *, id: str, children: Optional[bool] = None) -> JobChange:
+    def job_stop(self, *, id: str, children: Optional[bool] = None) -> JobChangeResult:
         """Stops a job, waiting or running, and the jobs below it if asked."""
-        answer: JobChange = self._call("job.stop", _given({"id": id, "children": children}))
+        answer: JobChangeResult = self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
     def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
@@ -1958,10 +1958,10 @@ class Methods:
         answer: SubmittedId = self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    def job_tell(self, *, id: str, event: str, data: Any = None) -> JobChange:
+    def job_tell(self, *, id: str, event: str, data: Any = None) -> JobChangeResult:
         """Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next
         wait."""
-        answer: JobChange = self._call("job.tell", _given({"id": id, "event": event, "data": data}))
+        answer: JobChangeResult = self._call("job.tell", _given({"id": id, "event": event, "data": data}))
         return answer
 
     def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
@@ -2071,9 +2071,9 @@ class Methods:
         answer: PublishedDocument = self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
-    def session_end(self, *, id: str) -> JobChange:
+    def session_end(self, *, id: str) -> JobChangeResult:
         """Ends a session."""
-        answer: JobChange = self._call("session.end", _given({"id": id}))
+        answer: JobChangeResult = self._call("session.end", _given({"id": id}))
         return answer
 
     def session_list(self) -> SessionList:
@@ -2244,7 +2244,7 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.stop", _given({"id": id}))
         return answer
 
-    async def graph_submit(self, *, jobs: List[GraphNode], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    async def graph_submit(self, *, jobs: List[GraphJobResult], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
         answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
@@ -2275,15 +2275,15 @@ class AsyncMethods:
         answer: SubmittedId = await self._call("job.create", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    async def job_delete(self, *, id: str) -> JobChange:
+    async def job_delete(self, *, id: str) -> JobChangeResult:
         """Deletes a job that is not running, with its log."""
-        answer: JobChange = await self._call("job.delete", _given({"id": id}))
+        answer: JobChangeResult = await self._call("job.delete", _given({"id": id}))
         return answer
 
-    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChange:
+    async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChangeResult:
         """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
         started."""
-        answer: JobChange = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
+        answer: JobChangeResult = await self._call("job.edit", _given({"id": id, "priority": priority, "group": group, "run_at": run_at, "changes": changes}))
         return answer
 
     async def job_errors(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> ErrorGroupsDocument:
@@ -2331,14 +2331,14 @@ class AsyncMethods:
         answer: Job = await self._call("job.run", _given({"job": job, "wait": wait, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    async def job_start(self, *, id: str) -> JobChange:
+    async def job_start(self, *, id: str) -> JobChangeResult:
         """Starts a created job."""
-        answer: JobChange = await self._call("job.start", _given({"id": id}))
+        answer: JobChangeResult = await self._call("job.start", _given({"id": id}))
         return answer
 
-    async def job_stop(self, *, id: str, children: Optional[bool] = None) -> JobChange:
+    async def job_stop(self, *, id: str, children: Optional[bool] = None) -> JobChangeResult:
         """Stops a job, waiting or running, and the jobs below it if asked."""
-        answer: JobChange = await self._call("job.stop", _given({"id": id, "children": children}))
+        answer: JobChangeResult = await self._call("job.stop", _given({"id": id, "children": children}))
         return answer
 
     async def job_submit(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
@@ -2347,10 +2347,10 @@ class AsyncMethods:
         answer: SubmittedId = await self._call("job.submit", _given({"job": job, "inputs": inputs, "stdin": stdin}))
         return answer
 
-    async def job_tell(self, *, id: str, event: str, data: Any = None) -> JobChange:
+    async def job_tell(self, *, id: str, event: str, data: Any = None) -> JobChangeResult:
         """Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next
         wait."""
-        answer: JobChange = await self._call("job.tell", _given({"id": id, "event": event, "data": data}))
+        answer: JobChangeResult = await self._call("job.tell", _given({"id": id, "event": event, "data": data}))
         return answer
 
     async def job_wait(self, *, id: str, wait: Optional[float] = None) -> Job:
@@ -2460,9 +2460,9 @@ class AsyncMethods:
         answer: PublishedDocument = await self._call("script.rollback", _given({"name": name, "version": version}))
         return answer
 
-    async def session_end(self, *, id: str) -> JobChange:
+    async def session_end(self, *, id: str) -> JobChangeResult:
         """Ends a session."""
-        answer: JobChange = await self._call("session.end", _given({"id": id}))
+        answer: JobChangeResult = await self._call("session.end", _given({"id": id}))
         return answer
 
     async def session_list(self) -> SessionList:
