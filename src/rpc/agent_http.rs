@@ -10,7 +10,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -79,7 +79,9 @@ pub(super) async fn call(
     let server = AgentServer::of(&service, caller);
     let call = HttpCall { server, running, cancelled, trace: sender.trace };
     if streams(&headers, &params) {
-        return told(call, reader, id, method, params);
+        let token = sender.token.clone();
+        let ends = Box::pin(async move { service.token_ends(token.as_deref()).await });
+        return told((call, ends), reader, id, method, params);
     }
     let (notices, _) = mpsc::channel(1);
     // A task of its own: the server stops waiting when the client goes away.
@@ -138,9 +140,9 @@ fn streams(headers: &HeaderMap, params: &Value) -> bool {
     accepts && !params["_meta"]["progressToken"].is_null()
 }
 
-/// The answer as a stream: notifications of progress, then the response. `reader` is dropped with the stream.
+/// The answer as a stream: notifications of progress, then the response, until the token `ends`. `reader` is dropped with the stream.
 fn told(
-    call: HttpCall,
+    (call, ends): (HttpCall, impl Future<Output = ()> + Send + 'static),
     reader: Option<CancelByDrop>,
     id: Value,
     method: String,
@@ -157,7 +159,7 @@ fn told(
         let event = Event::default().event("message").data(message.to_string());
         Some((Ok::<_, Infallible>(event), (told, reader)))
     });
-    Sse::new(events).into_response()
+    Sse::new(events.take_until(ends)).into_response()
 }
 
 /// A message with a method: a request, or without an id a notification.

@@ -11,7 +11,7 @@ use super::attempts::kept;
 use super::listing::read;
 use super::queue_depth::QueueLengths;
 use super::text::StoredText;
-use super::{PresenceOf, Store, StoreError};
+use super::{Store, StoreError};
 use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
 use crate::proto::message::ActorState;
 use crate::proto::pauses::{PauseRule, Pauses};

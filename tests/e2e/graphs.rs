@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{field, until};
-use crate::support::{Hero, Redis, keys, seed, size, wait_until};
+use crate::support::{Hero, Redis, Served, keys, seed, size, wait_until};
 
 /// Writes a file in the folder of the test.
 fn file(redis: &Redis, name: &str, text: &str) -> PathBuf {
@@ -590,4 +590,36 @@ fn object_goes_from_job_to_job_between_languages() {
     hero.run(&["job", "wait", "end"]).code(0);
     let output = field(&redis, "end", "output").expect("it finished");
     assert_eq!(output.trim_end(), "4 bob no json: {");
+}
+
+#[test]
+fn callback_that_runs_again_reads_no_later_job_or_graph_with_the_id_of_its_own() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let graph = json!({
+        "id": "own",
+        "jobs": [{ "name": "a", "job": { "id": "member", "script_type": "bash", "script": "echo first" } }],
+        "on_end": { "script_type": "bash", "script": "cat \"$HERO_INPUTS\"" },
+    });
+    let site = Served::on(&redis);
+    site.call("graph.submit", &graph);
+    site.call("graph.wait", &json!({ "id": "own" }));
+    let of_graph = site.call("graph.get", &json!({ "id": "own" }));
+    let callback =
+        of_graph["graph"]["callbacks"]["on_end"].as_str().expect("a callback").to_owned();
+    let ran = || hero.run(&["job", "wait", &callback]).code(0).stdout;
+    assert!(ran().contains("first"));
+    hero.run(&["job", "delete", "member"]).code(0);
+    hero.run(&["exec", "-t", "bash", "--id", "member", "-e", "echo SECRET"]).code(0);
+    hero.run(&["job", "retry", &callback]).code(0);
+    let again = ran();
+    assert!(again.contains("\"own\"") && !again.contains("SECRET"), "{again}");
+    hero.run(&["graph", "delete", "own"]).code(0);
+    let later = json!({ "id": "own", "jobs": [{ "name": "b", "job": { "script_type": "bash", "script": "echo SECRET" } }] });
+    site.call("graph.submit", &later);
+    site.call("graph.wait", &json!({ "id": "own" }));
+    hero.run(&["job", "retry", &callback]).code(0);
+    let again = ran();
+    assert!(!again.contains("SECRET"), "{again}");
 }

@@ -43,9 +43,9 @@ methods! {
 /// The jobs of a graph.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphResult {
+struct GraphToSubmit {
     /// The jobs.
-    jobs: Vec<GraphJobResult>,
+    jobs: Vec<GraphJobToSubmit>,
     /// A name for lists and searches.
     name: Option<Spelled<JobName>>,
     /// The id of the graph; a random UUID without one.
@@ -65,7 +65,7 @@ struct GraphResult {
 /// A job of a graph.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphJobResult {
+struct GraphJobToSubmit {
     /// Its name, unique in the graph.
     name: String,
     /// The job.
@@ -89,7 +89,7 @@ struct SubmittedGraph {
     jobs: BTreeMap<String, String>,
 }
 
-async fn submit(context: CallContext, given: GraphResult) -> Result<SubmittedGraph, RpcError> {
+async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedGraph, RpcError> {
     if given.jobs.len() > Store::WHOLE_MAX {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));
@@ -106,7 +106,7 @@ async fn submit(context: CallContext, given: GraphResult) -> Result<SubmittedGra
         graph.set_name(name);
     }
     graph.notify(notifications(&given.notify)?);
-    for GraphJobResult { name, job, after, after_any } in given.jobs {
+    for GraphJobToSubmit { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())

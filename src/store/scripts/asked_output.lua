@@ -16,6 +16,13 @@ local score = tonumber(redis.call('ZSCORE', RUNNING .. boot, asking) or nil)
 if not score or score > tonumber(ARGV[3]) then return { 'lost' } end
 local children = read(asking, 'children')[1] or ''
 
+-- A job that a deleted graph left, or its callback, is of no later graph with its id.
+local is_of_graph = graph ~= '' and redis.call('ZSCORE', GRAPH_JOBS .. graph, asking)
+if graph ~= '' and not is_of_graph then
+  local own = read(asking, 'graph_callback', 'created_at')
+  is_of_graph = own[1] and (redis.call('HGET', GRAPH .. graph, 'created_at') or '~') <= (own[2] or '')
+end
+
 local function told(id, f)
   if f[1] == 'error' then return { 'error', id, f[6] or '' } end
   if f[1] ~= 'finished' then return { 'unended', id, f[1] } end
@@ -28,8 +35,8 @@ end
 
 local function answer(id, is_awaited)
   local is_child = string.find(children, '"' .. id .. '"', 1, true)
-  local is_of_graph = graph ~= '' and redis.call('ZSCORE', GRAPH_JOBS .. graph, id)
-  if not (is_awaited or is_child or is_of_graph) then return nil end
+  local is_related = is_of_graph and redis.call('ZSCORE', GRAPH_JOBS .. graph, id)
+  if not (is_awaited or is_child or is_related) then return nil end
   local f = read(id, 'status', 'created_at', 'parent', 'graph_id', 'output_key', 'error', 'caller_id')
   if not f[1] then return { 'gone', id } end
   if is_awaited then
@@ -45,7 +52,7 @@ for place = 9, #ARGV, 2 do
   local found = answer(ARGV[place], ARGV[place + 1] == '1')
   if found then return found end
 end
-if graph ~= '' then
+if is_of_graph then
   for _, id in ipairs(redis.call('ZRANGE', GRAPH_JOBS .. graph, 0, NAMED_MAX - 1)) do
     if read(id, 'name')[1] == ARGV[5] then
       local found = answer(id, false)

@@ -330,14 +330,14 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     deleted or has expired."""
 
 
-class _GraphJobResultRequired(TypedDict):
+class _GraphJobToSubmitRequired(TypedDict):
     name: str
     """Its name, unique in the graph."""
     job: JobSettings
     """The job."""
 
 
-class GraphJobResult(_GraphJobResultRequired, total=False):
+class GraphJobToSubmit(_GraphJobToSubmitRequired, total=False):
     """A job of a graph."""
     after: List[str]
     """The jobs that must finish first: names in the graph, or ids of other jobs."""
@@ -1855,7 +1855,7 @@ class Methods:
         answer: GraphChange = self._call("graph.stop", _given({"id": id}))
         return answer
 
-    def graph_submit(self, *, jobs: List[GraphJobResult], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
         answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
@@ -2244,7 +2244,7 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.stop", _given({"id": id}))
         return answer
 
-    async def graph_submit(self, *, jobs: List[GraphJobResult], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    async def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
         answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer

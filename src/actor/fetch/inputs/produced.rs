@@ -1,12 +1,15 @@
 //! Reads the products of a graph or batch: the input of its callbacks.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use jiff::Timestamp;
 
 use crate::config::JobConfig;
 use crate::engine::Inputs;
 use crate::proto::graph::GraphJobOutcome;
 use crate::proto::job::{Job, JobId};
-use crate::store::{GraphMember, Store, StoreError};
+use crate::store::{GraphMember, JobSummary, Store, StoreError};
 
 /// The field of a job that a graph or batch started at its end: which callback it is.
 const CALLBACK: &str = "graph_callback";
@@ -32,9 +35,14 @@ pub(super) async fn read(
         return Ok(None);
     };
     let Some(info) = store.graph(graph).await? else { return Ok(None) };
+    // The graph that started it is gone, and a later one has its id.
+    let began: Option<Timestamp> = info.created_at.parse().ok();
+    if job.created_at.is_some_and(|created| began.is_none_or(|began| began > created)) {
+        return Ok(None);
+    }
     let members = members(store, graph).await?;
     let mut inputs = Inputs::default();
-    let given = outputs(store, config, &members, &mut inputs).await?;
+    let given = outputs(store, config, (graph, &members), &mut inputs).await?;
     let ids: Vec<&JobId> = members.iter().map(|member| &member.id).collect();
     let counts = info.counts;
     let summary = serde_json::json!({
@@ -68,15 +76,25 @@ async fn members(store: &Store, graph: &JobId) -> Result<Vec<GraphMember>, Store
     Ok(all)
 }
 
+/// Returns whether the hash of a job names the graph.
+fn is_of(job: &JobSummary, graph: &JobId) -> bool {
+    job.fields.get("graph_id").is_some_and(|of| of == graph.as_str())
+}
+
 /// Adds the outputs of jobs, up to the bounds. Returns how many it added.
 async fn outputs(
     store: &Store,
     config: &JobConfig,
-    members: &[GraphMember],
+    (graph, members): (&JobId, &[GraphMember]),
     inputs: &mut Inputs,
 ) -> Result<usize, StoreError> {
     let (mut given, mut left) = (0, config.inputs_size_max);
     for chunk in members[..members.len().min(OUTPUTS_MAX)].chunks(OUTPUTS_PER_CALL) {
+        // A later job may have the id of one that was deleted.
+        let ids = chunk.iter().map(|member| member.id.clone()).collect();
+        let jobs = store.summaries(ids).await?.into_iter().flatten();
+        let own: BTreeSet<JobId> = jobs.filter(|job| is_of(job, graph)).map(|job| job.id).collect();
+        let chunk: Vec<_> = chunk.iter().filter(|member| own.contains(&member.id)).collect();
         let asked: Vec<_> = chunk.iter().map(|member| vec![member.id.clone()].into()).collect();
         let (found, ..) = store.inputs(&asked, left).await?;
         for (member, outputs) in chunk.iter().zip(found) {

@@ -43,12 +43,15 @@ local function jobs_of_wait(id, wait)
 end
 
 -- Returns the function that tells the state of a job that a wait is for; 'missing' if it does not exist, or is of
--- another caller, unless it is a child of the job or of the same graph.
+-- another caller, unless it is a child of the job or both are of one graph.
 local function states_seen_by(id)
   local own = read(id, 'caller_id', 'graph_id')
+  local graph = present(own[2])
+  -- A deleted graph may have left the job, and a later one may have its id.
+  if graph and not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then graph = nil end
   return function(other)
     local f = read(other, 'status', 'caller_id', 'graph_id', 'parent')
-    local is_seen = (present(f[2]) or '') == (present(own[1]) or '') or f[4] == id or present(own[2]) and f[3] == own[2]
+    local is_seen = (present(f[2]) or '') == (present(own[1]) or '') or f[4] == id or graph and f[3] == graph
     return f[1] and is_seen and f[1] or 'missing'
   end
 end
