@@ -323,7 +323,7 @@ impl Fetch {
             }
             Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
             Ok(Control::Ping { reply_to: Some(list) }) => {
-                self.calls.push(BackgroundCall::Pong(list))
+                self.calls.push(BackgroundCall::Pong(list));
             }
             Ok(Control::Ping { reply_to: None }) => {
                 info!(actor = %id, "is live: answers a ping that names no list");

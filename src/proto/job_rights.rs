@@ -71,7 +71,7 @@ mod tests {
         let pinned = argument.strip_prefix("rights").and_then(|of| serde_json::from_str(of).ok());
         assert_eq!(
             pinned,
-            Some(serde_json::json!({ "pinned": { "created": 1002000, "id": "a" } }))
+            Some(serde_json::json!({ "pinned": { "created": 1_002_000, "id": "a" } }))
         );
     }
 }

@@ -605,9 +605,12 @@ fn callback_that_runs_again_reads_no_later_job_or_graph_with_the_id_of_its_own()
     let site = Served::on(&redis);
     site.call("graph.submit", &graph);
     site.call("graph.wait", &json!({ "id": "own" }));
-    let of_graph = site.call("graph.get", &json!({ "id": "own" }));
-    let callback =
-        of_graph["graph"]["callbacks"]["on_end"].as_str().expect("a callback").to_owned();
+    let of_graph = || {
+        let shown = hero.run(&["--json", "graph", "show", "own"]).code(0).stdout;
+        serde_json::from_str::<Value>(&shown).expect("JSON")["graph"]["callbacks"].clone()
+    };
+    wait_until("the callback has started", || of_graph()["on_end"].is_string());
+    let callback = of_graph()["on_end"].as_str().expect("an id").to_owned();
     let ran = || hero.run(&["job", "wait", &callback]).code(0).stdout;
     assert!(ran().contains("first"));
     hero.run(&["job", "delete", "member"]).code(0);

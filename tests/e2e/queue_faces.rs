@@ -69,7 +69,7 @@ fn submit(site: &Served) {
                     job[name] = value;
                 }
             }
-            lines.push_str(&format!("{job}\n"));
+            lines.extend([job.to_string(), "\n".to_owned()]);
         }
     }
     site.hero.run_with_input(&["submit", "--batch", "-"], &lines).code(0);

@@ -100,7 +100,7 @@ fn visitor_without_a_token_is_sent_to_the_sign_in() {
 /// Opens the changes of a page, and reads the first.
 fn opened_events(site: &Served, headers: &str) -> TcpStream {
     let mut stream = TcpStream::connect(site.address()).expect("connecting");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
     let address = site.address();
     write!(
         stream,

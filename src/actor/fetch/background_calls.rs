@@ -1,4 +1,4 @@
-//! BackgroundCalls: small calls to Redis, done one after the other, each until it succeeds.
+//! Background calls: small calls to Redis, done one after the other, each until it succeeds.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -143,7 +143,8 @@ async fn start(context: CallContext, given: OneJob) -> Result<JobChangeResult, R
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
     let RunNew { job, wait, inputs, stdin } = given;
     let patience = patience(wait)?;
-    let (job, submitter) = submitted_awaited(&context, SubmitNew { job, inputs, stdin }).await?;
+    let (job, submitter) =
+        Box::pin(submitted_awaited(&context, SubmitNew { job, inputs, stdin })).await?;
     context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(job.id.clone()))));
     ended(&context, &job, Some(&submitter), patience).await
 }

@@ -157,7 +157,7 @@ impl JobResult {
 /// Runs a job to its end.
 async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
     let patience = patience(given.wait)?;
-    let (job, submitter) = submitted_awaited(context, given.settings()?.into()).await?;
+    let (job, submitter) = Box::pin(submitted_awaited(context, given.settings()?.into())).await?;
     let (_, ended) = context.after_end(&job, Some(&submitter), patience).await?;
     ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }

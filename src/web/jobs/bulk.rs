@@ -165,10 +165,11 @@ async fn change_all(
     let (method, params) = call(verb, chosen, filter);
     let changed: ManyChangedDocument = visit.call_for(&method, Value::Object(params)).await?;
     let reason = changed.reason.as_deref().map(sentence);
-    let mut said = tally(verb, filter.noun(), (changed.done, changed.left), reason.as_deref());
-    if changed.told > 0 {
-        said += &format!(" {} still run until their actors stop them.", changed.told);
-    }
+    let said = tally(verb, filter.noun(), (changed.done, changed.left), reason.as_deref());
+    let said = match changed.told {
+        0 => said,
+        told => format!("{said} {told} still run until their actors stop them."),
+    };
     let rest = changed.next.filter(|_| changed.remaining > 0 || !changed.remaining_complete);
     let number = at_least(changed.remaining, changed.remaining_complete, filter.noun());
     Ok((said, rest.map(|cursor| Unreached { cursor, number })))

@@ -145,10 +145,10 @@ fn whole_pauses(visit: &Visit, pauses: &[PauseRule], back: &str) -> Markup {
 fn headline(rows: &[QueueRow], pauses: &[PauseRule]) -> Markup {
     let depth: u64 = rows.iter().map(|row| row.state.depth).sum();
     let held: u64 = rows.iter().map(|row| row.state.held).sum();
-    let paused = rows.iter().filter(|row| row.state.paused).count() as u64;
+    let stopped = rows.iter().filter(|row| row.state.paused).count() as u64;
     html! {
         (things(rows.len() as u64, "queue")) " with " (things(depth, "job")) ". "
-        (things(held, "job")) " held by limits, " (things(paused, "queue")) " paused."
+        (things(held, "job")) " held by limits, " (things(stopped, "queue")) " paused."
         @for rule in pauses { " Paused, also those that come later: " (rule.words()) "." }
     }
 }

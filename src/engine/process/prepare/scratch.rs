@@ -354,15 +354,15 @@ mod tests {
         left.note(path.clone());
         // No folder: that cannot be removed as one.
         std::fs::write(&path, "").expect("a file");
-        assert_eq!(left.due(), [path.clone()]);
+        assert_eq!(left.due(), std::slice::from_ref(&path));
         assert!(left.due().is_empty(), "not at once");
         assert_eq!(removed_now(vec![path.clone()]), [] as [&Path; 0]);
         std::fs::remove_file(&path).expect("removed");
         std::fs::create_dir_all(path.join("a/b")).expect("folders");
         for folder in [path.join("a"), path.clone(), of_process.clone()] {
-            std::fs::set_permissions(&folder, PermissionsExt::from_mode(0)).expect("a mode");
+            std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o0)).expect("a mode");
         }
-        assert_eq!(removed_now(vec![path.clone()]), [path.clone()]);
+        assert_eq!(removed_now(vec![path.clone()]), std::slice::from_ref(&path));
         assert!(!path.exists() && of_process.exists());
     }
 
