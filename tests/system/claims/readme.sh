@@ -44,7 +44,7 @@ works_by_the_readme() {
             ;;
         *JOB_ID=ID*) line=$(echo "$line" | sed "s/JOB_ID=ID/JOB_ID=$id/") ;;
         esac
-        eventually 10 says "$line" || { echo "failed or silent: $line"; return 1; }
+        eventually 30 says "$line" || { echo "failed or silent: $line"; return 1; }
     done 3< "$run_dir/block"
 }
 
