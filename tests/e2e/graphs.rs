@@ -600,7 +600,7 @@ fn callback_that_runs_again_reads_no_later_job_or_graph_with_the_id_of_its_own()
     let graph = json!({
         "id": "own",
         "jobs": [{ "name": "a", "job": { "id": "member", "script_type": "bash", "script": "echo first" } }],
-        "on_end": { "script_type": "bash", "script": "cat \"$HERO_INPUTS\"" },
+        "on_end": { "script_type": "bash", "script": "cat \"${HERO_INPUTS:-/dev/null}\"" },
     });
     let site = Served::on(&redis);
     site.call("graph.submit", &graph);

@@ -184,6 +184,8 @@ async fn state_of_a_job_of_another_caller_is_not_revealed() {
         world.redis.set_field(&keys::job(other), field, value);
     }
     world.redis.set_field(&keys::job("a"), "graph_id", "g");
+    let graph = keys::keys().graph_jobs(&"g".parse().expect("legal"));
+    world.redis.ask::<i64>(&format!("ZADD {graph} 0 a"));
     world.redis.set_field(&keys::job("a"), "caller_id", "ann");
     world.finish(&life, &id, waits("{\"jobs\":[\"theirs\"]}", HOUR)).await;
     assert_eq!(event(&world, "a")["jobs"], json!({ "theirs": "missing" }));
