@@ -135,7 +135,7 @@ impl Fetch {
                     let actions = self.waiting.done(end, &mut self.jobs.slots);
                     self.apply_all(actions);
                 }
-                end = self.calls.next() => self.on_errand(end),
+                end = self.calls.next() => self.on_call_result(end),
                 (actor, list) = self.legacy.next() => self.calls.adopt(actor, vec![list]),
                 () = self.jobs.log_written.notified() => self.recording.log_written(),
                 () = self.jobs.asked.notified() => self.calls.keep(self.jobs.take_asked()),
@@ -261,7 +261,7 @@ impl Fetch {
         self.recording.add((id, claimed_at), script_type, end, &log);
     }
 
-    fn on_errand(&mut self, end: CallResult) {
+    fn on_call_result(&mut self, end: CallResult) {
         match self.calls.done(end) {
             Ok(done) => {
                 match done {
@@ -343,7 +343,7 @@ impl Fetch {
         while self.calls.left() > 0 && !self.retry.is_waiting(Instant::now()) {
             self.calls.begin(&self.boot, self.recording.is_flushing());
             let end = self.calls.next().await;
-            self.on_errand(end);
+            self.on_call_result(end);
         }
     }
 

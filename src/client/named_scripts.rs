@@ -8,8 +8,8 @@ use super::{Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::job::json_of_field;
 use crate::proto::named_script::{
-    Parameters, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptUse,
-    VersionHistory, VersionOfScript,
+    Parameters, Provenance, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptUse,
+    VersionOfScript,
 };
 use crate::store::{ScriptEdit, ScriptEdited};
 
@@ -148,9 +148,13 @@ impl Client {
         by: &str,
     ) -> Result<PublishedDocument, Error> {
         let definition = json_text(definition)?;
-        let story = json_text(&self.story(by, None).await?)?;
-        let edit =
-            ScriptEdit::Publish { definition: &definition, text, story: &story, is_of_file: false };
+        let provenance = json_text(&self.provenance(by, None).await?)?;
+        let edit = ScriptEdit::Publish {
+            definition: &definition,
+            text,
+            provenance: &provenance,
+            is_of_file: false,
+        };
         self.edit_script("publish", name, None, edit).await
     }
 
@@ -164,8 +168,8 @@ impl Client {
         version: u32,
         by: &str,
     ) -> Result<PublishedDocument, Error> {
-        let story = json_text(&self.story(by, Some(version)).await?)?;
-        let edit = ScriptEdit::Rollback { version, story: &story };
+        let provenance = json_text(&self.provenance(by, Some(version)).await?)?;
+        let edit = ScriptEdit::Rollback { version, provenance: &provenance };
         self.edit_script("roll back", name, Some(version), edit).await
     }
 
@@ -177,10 +181,10 @@ impl Client {
         self.edit_script("delete", name, None, ScriptEdit::Delete).await.map(drop)
     }
 
-    async fn story(&self, by: &str, rolled_back_to: Option<u32>) -> Result<VersionHistory, Error> {
+    async fn provenance(&self, by: &str, rolled_back_to: Option<u32>) -> Result<Provenance, Error> {
         let at = format!("{:.3}", self.now().await?);
         let by = by.chars().take(BY_CHARS_MAX).collect();
-        Ok(VersionHistory { by, at, file: String::new(), rolled_back_to })
+        Ok(Provenance { by, at, file: String::new(), rolled_back_to })
     }
 
     async fn edit_script(

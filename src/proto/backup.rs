@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cron::{ADDED_BYTES_MAX, CronName};
 use super::job::{INPUT_FILES, JobId, JobStatus};
-use super::named_script::{
-    ScriptDefinition, ScriptName, TEXT_BYTES_MAX, VersionHistory, digest_of,
-};
+use super::named_script::{Provenance, ScriptDefinition, ScriptName, TEXT_BYTES_MAX, digest_of};
 use super::object::{Context, Field, ObjectId, ObjectType};
 use super::pauses::PauseRule;
 use super::queue::Queue;
@@ -242,8 +240,8 @@ pub struct ScriptCopy {
     pub name: ScriptName,
     /// Its version.
     pub version: u32,
-    /// Its story.
-    pub story: VersionHistory,
+    /// Its provenance.
+    pub story: Provenance,
     /// Its definition.
     pub definition: ScriptDefinition,
     /// Its text.

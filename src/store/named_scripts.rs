@@ -10,7 +10,7 @@ use crate::proto::named_script::{
 };
 use crate::proto::text::{did_you_mean, nearest};
 
-/// A change of the published scripts. Definitions and stories are JSON.
+/// A change of the published scripts. Definitions and provenances are JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptEdit<'a> {
     /// Publishes a version, unless it is the same as the latest.
@@ -19,8 +19,8 @@ pub enum ScriptEdit<'a> {
         definition: &'a str,
         /// The text.
         text: &'a str,
-        /// The story.
-        story: &'a str,
+        /// The provenance.
+        provenance: &'a str,
         /// True if it is from a file of the configuration.
         is_of_file: bool,
     },
@@ -28,8 +28,8 @@ pub enum ScriptEdit<'a> {
     Rollback {
         /// That version.
         version: u32,
-        /// The story of the new version.
-        story: &'a str,
+        /// The provenance of the new version.
+        provenance: &'a str,
     },
     /// Restores a version of a backup; versions are restored in their order.
     Restore {
@@ -39,8 +39,8 @@ pub enum ScriptEdit<'a> {
         definition: &'a str,
         /// The text.
         text: &'a str,
-        /// The story.
-        story: &'a str,
+        /// The provenance.
+        provenance: &'a str,
     },
     /// Deletes a script with all its versions.
     Delete,
@@ -72,18 +72,26 @@ impl Store {
         edit: ScriptEdit<'_>,
     ) -> Result<ScriptEdited, StoreError> {
         const DOING: &str = "changing the published scripts";
-        let (action, definition, text, story, version, file) = match edit {
-            ScriptEdit::Publish { definition, text, story, is_of_file } => {
-                ("publish", definition, text, story, 0, if is_of_file { "1" } else { "" })
+        let (action, definition, text, provenance, version, file) = match edit {
+            ScriptEdit::Publish { definition, text, provenance, is_of_file } => {
+                ("publish", definition, text, provenance, 0, if is_of_file { "1" } else { "" })
             }
-            ScriptEdit::Rollback { version, story } => ("rollback", "", "", story, version, ""),
-            ScriptEdit::Restore { version, definition, text, story } => {
-                ("restore", definition, text, story, version, "")
+            ScriptEdit::Rollback { version, provenance } => {
+                ("rollback", "", "", provenance, version, "")
+            }
+            ScriptEdit::Restore { version, definition, text, provenance } => {
+                ("restore", definition, text, provenance, version, "")
             }
             ScriptEdit::Delete => ("delete", "", "", "", 0, ""),
         };
         let mut script = self.scripts.publish_script.prepare_invoke();
-        script.arg(action).arg(name.as_str()).arg(definition).arg(text).arg(story).arg(version);
+        script
+            .arg(action)
+            .arg(name.as_str())
+            .arg(definition)
+            .arg(text)
+            .arg(provenance)
+            .arg(version);
         script.arg(SCRIPTS_MAX).arg(VERSIONS_KEPT).arg(VERSIONS_BYTES_MAX).arg(file);
         let (answer, version): (String, u32) = self.invoke(DOING, &script).await?;
         match answer.as_str() {
@@ -146,9 +154,9 @@ impl Store {
             command.arg(format!("{part}:{version}"));
         }
         let parts: [Option<Vec<u8>>; 3] = self.link.query(DOING, &command).await?;
-        let [Some(definition), Some(story), Some(text)] = parts else { return Ok(None) };
+        let [Some(definition), Some(provenance), Some(text)] = parts else { return Ok(None) };
         let (Some(of), Ok(text)) =
-            (version_of_parts(version, &definition, &story), String::from_utf8(text))
+            (version_of_parts(version, &definition, &provenance), String::from_utf8(text))
         else {
             return Err(StoreError::Failed {
                 doing: DOING,
@@ -177,8 +185,8 @@ impl Store {
         }
         let parts: Vec<Option<Vec<u8>>> = self.link.query(DOING, &command).await?;
         let versions = numbers.iter().zip(parts.chunks(2)).filter_map(|(number, parts)| {
-            let [Some(definition), Some(story)] = parts else { return None };
-            version_of_parts(*number, definition, story)
+            let [Some(definition), Some(provenance)] = parts else { return None };
+            version_of_parts(*number, definition, provenance)
         });
         Ok(versions.collect())
     }
@@ -256,8 +264,8 @@ fn version_of_json(head: &[u8]) -> Option<VersionOfScript> {
     of.definition.check().is_ok().then_some(of)
 }
 
-fn version_of_parts(version: u32, definition: &[u8], story: &[u8]) -> Option<VersionOfScript> {
+fn version_of_parts(version: u32, definition: &[u8], provenance: &[u8]) -> Option<VersionOfScript> {
     let definition = serde_json::from_slice(definition).ok()?;
-    let story = serde_json::from_slice(story).ok()?;
-    Some(VersionOfScript { version, story, definition })
+    let provenance = serde_json::from_slice(provenance).ok()?;
+    Some(VersionOfScript { version, story: provenance, definition })
 }

@@ -1,5 +1,5 @@
-//! Notes of scripts on single jobs, for the log: a sweep changes many jobs at once, and the log tells
-//! the story of each.
+//! Notes of scripts on single jobs, for the log: a sweep changes many jobs at once, and the log has
+//! lines of each.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -7,7 +7,7 @@ use tracing::{error, info, warn};
 
 use super::duty::{DutyCounts, Next, Round};
 use crate::config::{ScriptFile, ScriptFiles};
-use crate::proto::named_script::VersionHistory;
+use crate::proto::named_script::Provenance;
 use crate::store::{ScriptEdit, ScriptEdited, StoreError};
 
 /// Publishes the scripts of files.
@@ -35,17 +35,21 @@ fn is_published(counts: &DutyCounts, files: &Arc<ScriptFiles>) -> bool {
 async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {
     let ScriptFile { name, file, text, definition } = script;
     let before = round.store.latest_of_script(name).await?;
-    let story = VersionHistory {
+    let provenance = Provenance {
         by: "supervisor".to_owned(),
         at: format!("{:.3}", round.store.now().await?),
         file: file.display().to_string(),
         rolled_back_to: None,
     };
     let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
-    let (definition, story) =
-        (json(serde_json::to_string(definition)), json(serde_json::to_string(&story)));
-    let edit =
-        ScriptEdit::Publish { definition: &definition, text, story: &story, is_of_file: true };
+    let (definition, provenance) =
+        (json(serde_json::to_string(definition)), json(serde_json::to_string(&provenance)));
+    let edit = ScriptEdit::Publish {
+        definition: &definition,
+        text,
+        provenance: &provenance,
+        is_of_file: true,
+    };
     match round.store.edit_script(name, edit).await? {
         ScriptEdited::Done(version) => {
             info!("published {name}@{version} of {}", file.display());

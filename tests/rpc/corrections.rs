@@ -1,4 +1,4 @@
-//! What is changed is the job that was checked: an id may be used again between the check and the change.
+//! A correction changes the job that it checked: an id may be used again between check and change.
 
 use std::thread;
 

@@ -91,7 +91,7 @@ async fn claimed_or_created_job_does_not_read_the_later_job() {
 }
 
 #[tokio::test]
-async fn later_job_with_the_id_of_a_dependent_is_told_nothing() {
+async fn later_job_with_the_id_of_a_dependent_is_not_released() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let failed = Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true };
     for (first, verdict) in [("a", done("mine")), ("x", failed)] {

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn errand_is_queued_again_before_the_others_while_redis_is_away() {
+    fn call_is_queued_again_before_the_others_while_redis_is_away() {
         let mut calls = BackgroundCalls::default();
         calls.push(BackgroundCall::Pong("second".to_owned()));
         assert!(calls.done((BackgroundCall::Pong("first".to_owned()), Err(away()))).is_err());

@@ -120,12 +120,12 @@ impl RestoreRun<'_> {
             value.map_err(|error| BackupError::Rejected(error.to_string()))
         };
         let definition = json(serde_json::to_string(&script.definition))?;
-        let story = json(serde_json::to_string(&script.story))?;
+        let provenance = json(serde_json::to_string(&script.story))?;
         let edit = ScriptEdit::Restore {
             version: script.version,
             definition: &definition,
             text: &script.script,
-            story: &story,
+            provenance: &provenance,
         };
         self.client.store.edit_script(&script.name, edit).await?;
         Ok(())

@@ -40,10 +40,10 @@ pub struct ScriptDefinition {
     pub params: Option<Parameters>,
 }
 
-/// The history of a version: who published it, when, and from where.
+/// The provenance of a version: who published it, when, and from where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct VersionHistory {
+pub struct Provenance {
     /// The person or program that published it.
     pub by: String,
     /// The time of that, in RFC 3339.
@@ -61,8 +61,8 @@ pub struct VersionHistory {
 pub struct VersionOfScript {
     /// Its number, from 1.
     pub version: u32,
-    /// Its story.
-    pub story: VersionHistory,
+    /// Its provenance.
+    pub story: Provenance,
     /// Its definition.
     pub definition: ScriptDefinition,
 }
@@ -255,7 +255,7 @@ mod tests {
         let params = serde_json::from_value(params).expect("parameters");
         let definition =
             ScriptDefinition::new(TEXT, &spec, String::new(), Some(params)).expect("legal");
-        let of = VersionOfScript { version: 3, story: VersionHistory::default(), definition };
+        let of = VersionOfScript { version: 3, story: Provenance::default(), definition };
         PublishedScript { name: "deploy".parse().expect("legal"), of, text: TEXT.to_owned() }
     }
 
