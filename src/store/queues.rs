@@ -225,7 +225,7 @@ impl Store {
                 if let Some(wait) = wait.as_deref().and_then(AskedWait::of_field) {
                     return Ok(Some(Blocker::Wait(wait)));
                 }
-                return self.is_overdue(parsed(run_at)).await;
+                return self.overdue_blocker(parsed(run_at)).await;
             }
             _ => return Ok(None),
         }
@@ -256,7 +256,10 @@ impl Store {
     }
 
     /// Returns why a job with this time is still scheduled, if the time has come.
-    async fn is_overdue(&self, run_at: Option<Timestamp>) -> Result<Option<Blocker>, StoreError> {
+    async fn overdue_blocker(
+        &self,
+        run_at: Option<Timestamp>,
+    ) -> Result<Option<Blocker>, StoreError> {
         let now = self.now().await?;
         let is_due = run_at.is_some_and(|time| time <= now);
         Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))

@@ -57,7 +57,7 @@ impl RestOfList {
     /// Returns the next lines, which may be none, and the rest, unless there is none.
     async fn step(mut self) -> PageResult<(Bytes, Option<Self>)> {
         if !self.visit.is_still_known().await {
-            return Err(PageError::away("The token of the reader is not valid any more."));
+            return Err(PageError::unknown());
         }
         let most = self.wanted.min(ListQuery::LIMIT_MAX);
         let found = search::find(&self.visit, &self.filter, self.now, most).await?;
