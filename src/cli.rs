@@ -3,6 +3,7 @@
 mod actor;
 mod amqp;
 mod answer;
+mod api;
 mod audit;
 mod author;
 mod backup;
@@ -117,6 +118,10 @@ struct Global {
     /// The configuration, once it was read.
     #[arg(skip)]
     loaded: OnceLock<Config>,
+    /// Speak to the API of a daemon elsewhere in place of Redis: `https://HOST:PORT`, or `unix:PATH` of its socket; by
+    /// default `HERO_API`, else api in `[client]`. `HERO_TOKEN` has the token
+    #[arg(long, global = true, value_name = "URL", display_order = 903)]
+    api: Option<String>,
     /// Print one JSON document instead of text
     #[arg(long, global = true, display_order = 901)]
     json: bool,
@@ -329,6 +334,7 @@ impl Global {
     }
 
     fn client(&self) -> Result<Client, Error> {
+        self.needs_no_remote()?;
         Ok(author::open_client(self.config()?)?)
     }
 }
@@ -336,7 +342,7 @@ impl Global {
 /// Takes the options of every command out of a line of usage: clap lists those that were given as if the
 /// command needed them.
 fn without_globals(error: &mut clap::Error) {
-    const GIVEN: [&str; 2] = [" --config <FILE>", " --color <WHEN>"];
+    const GIVEN: [&str; 3] = [" --config <FILE>", " --color <WHEN>", " --api <URL>"];
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return };
     let usage = GIVEN.iter().fold(usage.to_string(), |usage, given| usage.replace(given, ""));
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));

@@ -14,8 +14,9 @@ use super::{Global, output};
 use crate::client::ActorDocument;
 use crate::config::parse_duration;
 use crate::error::Error;
-use crate::proto::message::{Control, Presence};
-use crate::proto::target::ActorId;
+use crate::proto::message::Presence;
+use crate::proto::target::{ActorId, ScriptType};
+use crate::rpc::results::{LiveActors, NotifiedActors, Pong};
 
 /// List live actors; drain, resume, ping or stop them
 #[derive(Debug, Subcommand)]
@@ -65,10 +66,10 @@ impl ActorCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         match self {
             Self::List(list) => list.run(global).await,
-            Self::Drain(which) => which.tell(&Control::Drain, "drain", global).await,
-            Self::Resume(which) => which.tell(&Control::Resume, "resume", global).await,
+            Self::Drain(which) => which.each("actor.drain", "drain", global).await,
+            Self::Resume(which) => which.each("actor.resume", "resume", global).await,
             Self::Ping(ping) => ping.run(global).await,
-            Self::Stop(which) => which.tell(&Control::Shutdown, "stop", global).await,
+            Self::Stop(which) => which.each("actor.stop", "stop", global).await,
         }
     }
 }
@@ -76,10 +77,11 @@ impl ActorCommand {
 impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let actors = global.client()?.actor_documents(script_type.as_ref()).await?;
+        let params = json!({ "script_type": script_type.as_ref().map(ScriptType::as_str) });
+        let (document, list) =
+            global.methods()?.typed::<LiveActors>("actor.list", params).await?;
         let none = NoResults::new("live actor").by("of type", script_type.as_ref());
-        let table = || table(&actors, Timestamp::now());
-        global.list(|| json!({ "actors": actors }), table, none)
+        global.list(|| document, || table(&list.actors, Timestamp::now()), none)
     }
 }
 
@@ -88,13 +90,16 @@ impl ActorNames {
         self.actors.iter().map(|name| ActorId::of_name(name).map_err(bad)).collect()
     }
 
-    /// Sends the message to each actor. All must be live: a message to an absent actor would stay
-    /// in its queue until the next start.
-    async fn tell(&self, message: &Control, verb: &str, global: &Global) -> Result<(), Error> {
-        let (client, named) = (global.client()?, self.ids()?);
-        client.check_live(&named).await?;
+    /// Calls a method for each actor. All must be live: an absent one comes first, whose call fails.
+    async fn each(&self, method: &str, verb: &str, global: &Global) -> Result<(), Error> {
+        let (methods, mut named) = (global.methods()?, self.ids()?);
+        let (_, live) = methods.typed::<LiveActors>("actor.list", json!({})).await?;
+        let is_live = |id: &ActorId| live.actors.iter().any(|of| of.actor == id.to_string());
+        named.sort_by_cached_key(is_live);
         let tell = async |id: &ActorId| {
-            for shard in client.tell_actor(id, message).await? {
+            let params = json!({ "actor": id.to_string() });
+            let (_, notified) = methods.typed::<NotifiedActors>(method, params).await?;
+            for shard in notified.not_told {
                 output::note(&format!("hero: {id}: {shard}"));
             }
             Ok((true, format!("told to {verb}")))
@@ -104,14 +109,16 @@ impl ActorNames {
 }
 
 impl PingActors {
-    async fn run(&self, global: &Global) -> Result<(), Error> {
-        let (client, mut answers) = (global.client()?, Vec::new());
+    async fn run(self, global: &Global) -> Result<(), Error> {
+        let (methods, mut answers) = (global.methods()?, Vec::new());
         for id in self.which.ids()? {
-            let took = client.ping_actor(&id, self.wait).await?;
+            let params = json!({ "actor": id.to_string(), "wait": self.wait.as_secs_f64() });
+            let (_, pong) = methods.typed::<Pong>("actor.ping", params).await?;
+            let took = Duration::from_secs_f64(pong.seconds);
             if !global.json {
                 output::line(&format!("{id} answered after {}", brief(took)))?;
             }
-            answers.push(json!({ "actor": id.to_string(), "took_s": took.as_secs_f64() }));
+            answers.push(json!({ "actor": pong.actor, "took_s": pong.seconds }));
         }
         if global.json {
             output::json(&json!({ "actors": answers }))?;

@@ -8,9 +8,9 @@ use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{local_text, local_zone};
-use crate::client::AuditFilter;
 use crate::error::Error;
 use crate::proto::audit::AuditRecord;
+use crate::rpc::results::AuditList;
 
 /// List who stopped, retried, changed, deleted, paused, purged or drained what, from where and when
 #[derive(Debug, Args)]
@@ -41,22 +41,22 @@ pub(super) struct Audit {
 
 impl Audit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
-        let client = global.client()?;
-        let now = client.now().await?;
-        let filter = AuditFilter {
-            since: self.zone.read_given("--since", self.since.as_ref(), now)?,
-            until: self.zone.read_given("--until", self.until.as_ref(), now)?,
-            who: self.who.clone(),
-            what: self.what.clone(),
-            limit: self.limit as usize,
-        };
-        let records = client.audit(&filter).await?;
+        let methods = global.methods()?;
+        let now = methods.now().await?;
+        let params = json!({
+            "since": self.zone.read_given("--since", self.since.as_ref(), now)?.map(|of| of.to_string()),
+            "until": self.zone.read_given("--until", self.until.as_ref(), now)?.map(|of| of.to_string()),
+            "who": self.who,
+            "what": self.what,
+            "limit": self.limit,
+        });
+        let (document, list) = methods.typed::<AuditList>("audit.list", params).await?;
         let none = NoResults::new("change is recorded")
             .by("of", self.what.as_ref())
             .by("by", self.who.as_ref())
             .by("since", self.since.as_ref())
             .by("until", self.until.as_ref());
-        global.list(|| json!({ "records": records }), || table(&records), none)
+        global.list(|| document, || table(&list.records), none)
     }
 }
 

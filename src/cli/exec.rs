@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::api::{Api, RemoteEnd, gave_up};
+use super::input::bad;
+use super::job::remote;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
 use super::sections::{LIMITS, WHEN};
@@ -20,6 +23,7 @@ use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
 use crate::proto::pauses::PauseRule;
 use crate::proto::text::counted;
+use crate::rpc::results::SubmittedId;
 use crate::store::Blocker;
 use crate::view::start_of;
 
@@ -80,6 +84,9 @@ pub(super) struct ExecOptions {
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
+        if let Some(remote) = global.remote()? {
+            return self.run_remote(&Api::Remote(remote), global).await;
+        }
         let client = self.how.signing.client(global.client()?)?;
         let mut job = self.options.resolved_job(&client, config).await?;
         let span = SubmitSpan::begin(config, job.spec.traceparent);
@@ -113,6 +120,34 @@ impl Exec {
             name_files(job);
         }
         ended.or_else(|error| failed(error, job.as_ref()))
+    }
+}
+
+impl Exec {
+    /// Runs over the API of a daemon elsewhere.
+    async fn run_remote(self, api: &Api, global: &Global) -> Result<ExitCode, Error> {
+        if self.how.explain || self.how.signing.is_given() {
+            let message = "--explain and --sign need the machine itself: leave out --api";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        let (SubmittedId { id, created }, job) =
+            api.submit(&self.options, global.config()?).await?;
+        if !created {
+            let known = id.parse().map_err(bad)?;
+            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &known)));
+        }
+        match api.await_end(&id, !global.json, self.how.wait).await? {
+            RemoteEnd::Ended(document, job) => {
+                if global.json {
+                    output::json(&document)?;
+                } else {
+                    name_files(&job);
+                }
+                remote::ended(&job, (global.json, self.how.raw))
+            }
+            RemoteEnd::GaveUp => Err(gave_up(&id, self.how.wait)),
+            RemoteEnd::Interrupted(code) => Ok(code),
+        }
     }
 }
 

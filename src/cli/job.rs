@@ -9,6 +9,7 @@ mod files;
 mod filter;
 mod list;
 mod past_time;
+pub(super) mod remote;
 mod search_progress;
 pub(super) mod show;
 mod tell;
@@ -178,6 +179,9 @@ pub(super) struct Clear {
 
 impl JobCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        if let Some(remote) = global.remote()? {
+            return Box::pin(remote::run(self, remote, global)).await;
+        }
         let client = global.client()?;
         match self {
             Self::List(list) => list.run(&client, global).await?,

@@ -8,6 +8,7 @@ use super::no_results::NoResults;
 use super::table::TextTable;
 use crate::client::LimitDocument;
 use crate::error::Error;
+use crate::rpc::results::LimitList;
 
 /// List limits: the jobs that run under each, and the jobs that it holds
 #[derive(Debug, Subcommand)]
@@ -32,9 +33,10 @@ pub(super) enum LimitCommand {
 impl LimitCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let Self::List = self;
-        let limits = global.client()?.limit_documents(&global.config()?.limits).await?;
+        let methods = global.methods()?;
+        let (document, list) = methods.typed::<LimitList>("limit.list", json!({})).await?;
         let none = NoResults::new("limit is configured, and none holds jobs");
-        global.list(|| json!({ "limits": limits }), || table(&limits), none)
+        global.list(|| document, || table(&list.limits), none)
     }
 }
 

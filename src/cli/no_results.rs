@@ -42,13 +42,18 @@ impl NoResults {
     }
 
     /// Adds how far a search came, unless it has seen all.
-    pub(super) fn among(mut self, found: &FoundJobs) -> Self {
-        let searched = counted(found.searched as u64, "job", "jobs");
+    pub(super) fn among(self, found: &FoundJobs) -> Self {
         let back = found.back_to().map(|time| format!(", back to {}", output::time(time)));
         let back = back.unwrap_or_else(|| {
             ": an upgrade still sorts the ended jobs of the version before, as the log of a supervisor tells".to_owned()
         });
-        self.among = (!found.complete).then(|| format!("{searched}{back}"));
+        self.searched(found.searched, &back, found.complete)
+    }
+
+    /// The same, with the words for the place where the search ended.
+    pub(super) fn searched(mut self, searched: usize, back: &str, complete: bool) -> Self {
+        let searched = counted(searched as u64, "job", "jobs");
+        self.among = (!complete).then(|| format!("{searched}{back}"));
         self
     }
 

@@ -4,15 +4,16 @@ mod drain;
 mod list;
 
 use clap::{ArgGroup, Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::api::Api;
 use super::input::parsed;
 use super::{Global, output};
-use crate::client::Client;
 use crate::error::{Error, Exit};
-use crate::proto::pauses::{PauseRule, Pauses};
+use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
-use crate::proto::text::{counted, did_you_mean};
+use crate::proto::text::counted;
+use crate::rpc::results::{Paused, Purged, Resumed};
 
 /// List, pause, drain, resume or purge queues
 #[derive(Debug, Subcommand)]
@@ -97,55 +98,30 @@ pub(super) struct Purge {
 
 impl QueueCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
-        let client = global.client()?;
+        let methods = global.methods()?;
         match self {
-            Self::List => list::run(&client, global).await,
-            Self::Pause(which) => {
-                let (changed, _) = which.pause(&client, global).await?;
+            Self::List => list::run(&methods, global).await,
+            Self::Pause(choice) => {
+                let (document, Paused { paused }) =
+                    methods.typed("queue.pause", choice.params()?).await?;
+                choice.print(global, ["paused", "was paused already"], &paused)?;
                 if global.json {
-                    output::json(&json!({ "paused": changed }))?;
+                    output::json(&document)?;
                 }
                 let drain = "running jobs go on: hero queue drain waits for their end";
-                global.hint(&format!("{drain}; afterwards: {}", which.resume()));
+                global.hint(&format!("{drain}; afterwards: {}", choice.resume()));
                 Ok(())
             }
-            Self::Drain(drain) => drain.run(&client, global).await,
-            Self::Resume(which) => {
-                if let Some(rule) = which.rule()? {
-                    return resume(&client, &rule, global.json).await;
-                }
-                let queues = checked(&which.queues, which.force, &client, global).await?;
-                let resumed = client.resume_queues(&queues).await?;
-                let words = ["resumed", "was not paused"];
-                let changed = print_changed(global.json, words, &queues, &resumed)?;
-                if global.json { output::json(&json!({ "resumed": changed })) } else { Ok(()) }
+            Self::Drain(drain) => drain.run(&methods, global).await,
+            Self::Resume(choice) => {
+                let (document, Resumed { resumed }) =
+                    methods.typed("queue.resume", choice.params()?).await?;
+                choice.print(global, ["resumed", "was not paused"], &resumed)?;
+                if global.json { output::json(&document) } else { Ok(()) }
             }
-            Self::Purge(purge) => purge.run(&client, global).await,
+            Self::Purge(purge) => purge.run(&methods, global).await,
         }
     }
-}
-
-/// Returns the named queues. Rejects those that nothing knows, which are mistyped or of a later time,
-/// unless `force`.
-async fn checked(
-    names: &[String],
-    force: bool,
-    client: &Client,
-    global: &Global,
-) -> Result<Vec<Queue>, Error> {
-    let mut all = Vec::new();
-    for name in names {
-        let of_name = Queue::all_named(name).map_err(|error| {
-            let with_type = format!("type:{name}");
-            let meant = Queue::all_named(&with_type).is_ok().then_some(with_type.as_str());
-            Error::new(Exit::Data, format!("{error}{}", did_you_mean(meant)))
-        })?;
-        all.extend(of_name);
-    }
-    if !force {
-        client.check_known(&all, global.config()?).await?;
-    }
-    Ok(all)
 }
 
 impl QueueChoice {
@@ -157,31 +133,41 @@ impl QueueChoice {
         Ok(is_rule.then_some(PauseRule { script_type, group }))
     }
 
-    /// Pauses the chosen queues, and prints them unless JSON is asked for. Returns the names that were not paused
-    /// before, and everything that is chosen.
-    async fn pause(
-        &self,
-        client: &Client,
-        global: &Global,
-    ) -> Result<(Vec<String>, Pauses), Error> {
-        let Some(rule) = self.rule()? else {
-            let queues = checked(&self.queues, self.force, client, global).await?;
-            let paused = client.pause_queues(&queues).await?;
-            let words = ["paused", "was paused already"];
-            let changed = print_changed(global.json, words, &queues, &paused)?;
-            let queues = queues.into_iter().collect();
-            return Ok((changed, Pauses { queues, ..Pauses::default() }));
+    fn params(&self) -> Result<Value, Error> {
+        let queue = match self.rule()? {
+            Some(rule) => json!(rule.to_string()),
+            None => json!(self.queues),
         };
-        if let Some(script_type) = rule.script_type.as_ref().filter(|_| !self.force) {
-            checked(&[format!("type:{script_type}")], false, client, global).await?;
+        Ok(json!({ "queue": queue, "force": self.force }))
+    }
+
+    /// Prints what was changed, with words for a changed and an unchanged queue, unless JSON is asked for.
+    fn print(&self, global: &Global, words: [&str; 2], changed: &[String]) -> Result<(), Error> {
+        let [done, before] = words;
+        if global.json {
+            return Ok(());
         }
-        let is_new = client.pause_by_rule(&rule).await?;
-        if !global.json {
-            let done = if is_new { "paused" } else { "were paused already" };
-            output::line(&format!("{} {done}", rule.words()))?;
+        let rule = self.rule()?;
+        let named = self.queues.iter().filter_map(|name| Queue::all_named(name).ok()).flatten();
+        let all: Vec<String> = match &rule {
+            // What a rule has changed may be queues that were paused by their names.
+            Some(rule) if changed.is_empty() => {
+                let before = before.replace("was ", "were ");
+                return output::line(&format!("{} {before}", rule.words()));
+            }
+            Some(_) => changed.to_vec(),
+            None => named.map(|queue| queue.to_string()).collect(),
+        };
+        if all.len() > LISTED_MAX {
+            let number = counted(changed.len() as u64, "queue", "queues");
+            return output::line(&format!("{number} {done}"));
         }
-        let changed = is_new.then(|| rule.to_string()).into_iter().collect();
-        Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }))
+        for name in &all {
+            let shown = name.parse::<PauseRule>().map_or_else(|_| name.clone(), |rule| rule.words());
+            let word = if changed.contains(name) { done } else { before };
+            output::line(&format!("{shown} {word}"))?;
+        }
+        Ok(())
     }
 
     /// Returns the command that resumes the chosen queues.
@@ -193,68 +179,19 @@ impl QueueChoice {
     }
 }
 
-/// Resumes all queues of a rule, and prints them.
-async fn resume(client: &Client, rule: &PauseRule, json: bool) -> Result<(), Error> {
-    let ended = client.resume_by_rule(rule).await?;
-    if json {
-        return output::json(&json!({ "resumed": ended.names() }));
-    }
-    if ended == Pauses::default() {
-        output::note(&format!("hero: {}: none was paused", rule.words()));
-    }
-    for rule in &ended.rules {
-        output::line(&format!("{} resumed", rule.words()))?;
-    }
-    match ended.queues.len() {
-        0 => {}
-        1..=LISTED_MAX => {
-            for queue in &ended.queues {
-                output::line(&format!("{queue} resumed"))?;
-            }
-        }
-        many => output::line(&format!("{} resumed", counted(many as u64, "queue", "queues")))?,
-    }
-    Ok(())
-}
-
 /// The maximum number of queues that are printed by their names.
 const LISTED_MAX: usize = 12;
 
-/// Prints queues, with words for a changed and an unchanged one. Returns the names of those that were changed.
-fn print_changed(
-    json: bool,
-    [done, before]: [&str; 2],
-    queues: &[Queue],
-    changed: &[Queue],
-) -> Result<Vec<String>, Error> {
-    if !json && queues.len() <= LISTED_MAX {
-        for queue in queues {
-            let word = if changed.contains(queue) { done } else { before };
-            output::line(&format!("{queue} {word}"))?;
-        }
-    } else if !json {
-        let number = counted(changed.len() as u64, "queue", "queues");
-        output::line(&format!("{number} {done}"))?;
-    }
-    Ok(changed.iter().map(ToString::to_string).collect())
-}
-
 impl Purge {
-    async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let QueueNames { queues, force } = &self.which;
-        let queues = checked(queues, *force, client, global).await?;
+    async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
         if !self.yes {
             let message = "cannot purge without confirmation: every waiting job of these queues ends \
                            in error; add --yes to purge them, or hero queue list to count them";
             return Err(Error::new(Exit::Usage, message));
         }
-        let mut purged = 0;
-        for queue in &queues {
-            purged += client.purge_queue(queue).await?;
-        }
-        global.print(
-            || json!({ "purged": purged }),
-            || format!("{} purged\n", counted(purged, "job", "jobs")),
-        )
+        let QueueNames { queues, force } = &self.which;
+        let params = json!({ "queue": queues, "force": force });
+        let (document, Purged { purged }) = methods.typed("queue.purge", params).await?;
+        global.print(|| document, || format!("{} purged\n", counted(purged, "job", "jobs")))
     }
 }

@@ -33,6 +33,11 @@ pub(super) struct Signing {
 }
 
 impl Signing {
+    /// Returns whether a key is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.sign.is_some()
+    }
+
     /// Returns a client that signs what it submits, if a key is given.
     pub(super) fn client(&self, client: Client) -> Result<Client, Error> {
         match &self.sign {

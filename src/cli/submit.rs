@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 
+use super::api::Api;
 use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
@@ -27,6 +28,7 @@ use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
+use crate::rpc::results::SubmittedId;
 use crate::store::Blocker;
 use batch::PrintedIds;
 use each::JobPerLine;
@@ -147,6 +149,19 @@ impl CallbackFiles {
 impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
+        let is_many = self.graph.is_some() || self.batch.is_some() || self.each.is_some();
+        if let Some(remote) = global.remote()?.filter(|_| !is_many && !self.signing.is_given()) {
+            let (SubmittedId { id, created }, job) =
+                Api::Remote(remote).submit(&self.options, config).await?;
+            let as_json = || json!({ "id": id, "created": created }).to_string();
+            let text = if global.json { as_json() } else { id.clone() };
+            output::accepted(&format!("{text}\n"))?;
+            if !created {
+                let known = id.parse().map_err(bad)?;
+                output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &known)));
+            }
+            return Ok(());
+        }
         if let Some(file) = &self.graph {
             self.submit_graph(file, global).await?;
         } else if let Some(file) = self.batch.as_ref().or(self.each.as_ref()) {

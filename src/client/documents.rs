@@ -1,7 +1,7 @@
 //! Documents: what commands print with `--json` and the API answers. Their members stay.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::LimitConfig;
 use crate::proto::message::Presence;
@@ -9,7 +9,7 @@ use crate::proto::times::Times;
 use crate::store::{LimitState, PresenceOf, QueueState};
 
 /// A live actor.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ActorDocument {
     /// Its name, TYPE:GROUP:INSTANCE.
     pub actor: String,
@@ -37,7 +37,7 @@ impl From<PresenceOf> for ActorDocument {
 }
 
 /// A work queue.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct QueueDocument {
     /// Its name.
     pub queue: String,
@@ -84,7 +84,7 @@ pub(super) fn word(value: &impl Serialize) -> String {
 }
 
 /// A limit, or one of the values that it counts separately.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitDocument {
     /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor.
     pub name: String,

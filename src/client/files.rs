@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
 use super::{Client, ClientError, Submission};
@@ -16,7 +16,7 @@ use crate::proto::job::{
 use crate::store::FileSide;
 
 /// One file of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobFile {
     /// Its name; `-` for standard input.
     pub name: String,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Client, ClientError};
 use crate::proto::error_kind::error_kind;
@@ -12,7 +12,7 @@ use crate::proto::job::{JobEnd, JobStatus};
 use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
 
 /// Failures, by the kind of their error.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorGroupsDocument {
     /// The kinds, the most frequent first.
     pub groups: Vec<ErrorGroupDocument>,
@@ -27,7 +27,7 @@ pub struct ErrorGroupsDocument {
 }
 
 /// Failures of one kind.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorGroupDocument {
     /// The error without numbers, ids, paths and quoted texts.
     pub kind: String,

@@ -10,6 +10,7 @@ use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
 use super::artifacts::{ArtifactFolder, ArtifactsConfig};
 use super::calendar::CalendarConfig;
+use super::client::ClientConfig;
 use super::connection::RedisConfig;
 use super::key_row::{DAY, HOUR, PIB, TEN_YEARS};
 use super::keys::KeyConfig;
@@ -54,6 +55,8 @@ toml_table! {
         pub trace: TraceConfig = TraceConfig::default(),
         /// `[api]`.
         pub api: ApiConfig = ApiConfig::default(),
+        /// `[client]`.
+        pub client: ClientConfig = ClientConfig::default(),
         /// `[amqp]`.
         pub amqp: AmqpConfig = AmqpConfig::default(),
         /// `[osis]`.

@@ -19,6 +19,7 @@ use super::amqp::{AmqpConfig, LogsConfig, RelationalConfig};
 use super::api::ApiConfig;
 use super::artifacts::ArtifactsConfig;
 use super::calendar::CalendarConfig;
+use super::client::ClientConfig;
 use super::command::DependenciesConfig;
 use super::connection::RedisConfig;
 use super::key_row::KeyTable;
@@ -47,6 +48,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     TraceConfig::TABLE,
     ApiConfig::TABLE,
     keys::API_KEYS,
+    ClientConfig::TABLE,
     AmqpConfig::TABLE,
     amqp::ROUTE,
     LogsConfig::TABLE,

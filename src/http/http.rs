@@ -1,7 +1,8 @@
-//! Posts to a URL over HTTP, with TLS for `https`. Redirects are not followed: they could lead to an address inside.
+//! Requests to a URL over HTTP, with TLS for `https`. Redirects are not followed: they could lead to an address inside.
 
 mod tls;
 
+pub use hyper::{Method, StatusCode};
 pub use tls::client_tls;
 
 use hero_config as config;
@@ -15,12 +16,12 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::CertificateError;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -43,6 +44,8 @@ pub struct HttpPoster {
     uri: Uri,
     host: String,
     port: u16,
+    /// The socket of a server on this machine, in place of host and port.
+    socket: Option<PathBuf>,
     within: Duration,
     /// The file of authorities, in place of the machine's.
     authorities: Option<PathBuf>,
@@ -88,8 +91,14 @@ impl HttpPoster {
         let host = uri.host().ok_or("the url has no host")?.trim_matches(['[', ']']).to_owned();
         let is_tls = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        let (authorities, tls, kept) = (None, None, None);
-        Ok(Self { uri, host, port, within, authorities, tls, kept })
+        let (socket, authorities, tls, kept) = (None, None, None, None);
+        Ok(Self { uri, host, port, socket, within, authorities, tls, kept })
+    }
+
+    /// Connects to a Unix socket of this machine in place of the host.
+    #[must_use]
+    pub fn through(self, socket: Option<PathBuf>) -> Self {
+        Self { socket, ..self }
     }
 
     /// Trusts the authorities of a file in place of the machine's.
@@ -110,6 +119,29 @@ impl HttpPoster {
         let within = self.within;
         let sent = timeout(within, self.send(headers, body)).await;
         sent.unwrap_or_else(|_| Err(format!("no answer within {}", format_duration(within)).into()))
+    }
+
+    /// Sends one request to a path of the server, on a connection of its own, and returns the answer with any status once
+    /// its head is there. Only the connection has to be made within the time of a post: an answer may be waited for.
+    ///
+    /// # Errors
+    /// [`PostError`]: no connection.
+    pub async fn exchange(
+        &mut self,
+        verb: Method,
+        path: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<HttpAnswer, PostError> {
+        let mut request = self.request(headers, body)?;
+        *request.method_mut() = verb;
+        *request.uri_mut() = path.parse().map_err(|_| format!("the path {path} is invalid"))?;
+        let within = self.within;
+        let connected = timeout(within, self.connect()).await;
+        let late = |_| format!("no connection within {}", format_duration(within));
+        let mut connection = connected.map_err(late)??;
+        let answer = connection.sender.send_request(request).await.map_err(|error| lost(&error))?;
+        Ok(HttpAnswer { status: answer.status(), body: answer.into_body(), _connection: connection })
     }
 
     async fn send(
@@ -150,6 +182,11 @@ impl HttpPoster {
     }
 
     async fn connect(&mut self) -> Result<OpenConnection, PostError> {
+        if let Some(socket) = &self.socket {
+            let unreachable =
+                |error| format!("cannot connect to the socket {}: {error}", socket.display());
+            return open(UnixStream::connect(socket).await.map_err(unreachable)?).await;
+        }
         let (host, port) = (&self.host, self.port);
         let unreachable =
             |error: std::io::Error| format!("cannot connect to {host} port {port}: {error}");
@@ -196,6 +233,47 @@ impl HttpPoster {
         let hint = if status.is_redirection() { "; redirects are not followed" } else { "" };
         let reason = format!("the answer is {status}{hint} {text}").trim_end().to_owned();
         Err(PostError { is_permanent: is_permanent(status), ..reason.into() })
+    }
+}
+
+/// An answer whose body is still to read.
+pub struct HttpAnswer {
+    /// Its status.
+    pub status: StatusCode,
+    body: Incoming,
+    _connection: OpenConnection,
+}
+
+impl HttpAnswer {
+    /// Returns the next part of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// [`PostError`]: the connection failed.
+    pub async fn part(&mut self) -> Result<Option<Bytes>, PostError> {
+        loop {
+            match self.body.frame().await.transpose().map_err(|error| lost(&error))? {
+                None => return Ok(None),
+                Some(frame) => match frame.into_data() {
+                    Ok(part) => return Ok(Some(part)),
+                    Err(_trailers) => {}
+                },
+            }
+        }
+    }
+
+    /// Returns the whole body.
+    ///
+    /// # Errors
+    /// [`PostError`]: the connection failed, or the body has more bytes than `most`.
+    pub async fn whole(mut self, most: usize) -> Result<Vec<u8>, PostError> {
+        let mut all = Vec::new();
+        while let Some(part) = self.part().await? {
+            if all.len() + part.len() > most {
+                return Err(format!("the answer has more than {most} bytes").into());
+            }
+            all.extend_from_slice(&part);
+        }
+        Ok(all)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Records of changes that people and programs make: who, what, to what, from where, when.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The longest text of a record, in characters.
 const TEXT_CHARS_MAX: usize = 500;
@@ -37,7 +37,7 @@ impl Author {
 }
 
 /// A change that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     /// The time, in RFC 3339, by the clock of Redis.
     pub at: String,

@@ -78,7 +78,7 @@ pub struct Method {
     /// The scope that its caller needs; `None`: any known caller may call it.
     pub scope: Option<Scope>,
     /// The names of its parameters, in the order of positional parameters.
-    pub names: Vec<String>,
+    pub names: fn() -> Vec<String>,
     /// The schema of its parameters, an object.
     pub params: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of its result.
@@ -119,7 +119,7 @@ impl Method {
             name,
             summary,
             scope: scope.into(),
-            names: names_of::<P>(),
+            names: names_of::<P>,
             params: P::json_schema,
             result: SchemaGenerator::subschema_for::<R>,
             call: Box::new(call),
@@ -166,11 +166,12 @@ impl Method {
         match params {
             Value::Null => Ok(Value::Object(Map::new())),
             Value::Object(_) => Ok(params),
-            Value::Array(values) if values.len() > self.names.len() => {
-                Err(wrong(format!("{}, more than its {}", values.len(), self.names.len())))
-            }
             Value::Array(values) => {
-                Ok(Value::Object(self.names.iter().cloned().zip(values).collect()))
+                let names = (self.names)();
+                if values.len() > names.len() {
+                    return Err(wrong(format!("{}, more than its {}", values.len(), names.len())));
+                }
+                Ok(Value::Object(names.into_iter().zip(values).collect()))
             }
             _ => Err(wrong("neither an object nor an array".to_owned())),
         }

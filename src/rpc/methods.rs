@@ -53,6 +53,7 @@ pub(super) use job_files::found_file;
 
 /// The results that the page reads.
 pub(crate) mod results {
+    pub(crate) use super::actor::{LiveActors, NotifiedActors, Pong};
     pub(crate) use super::audit::AuditList;
     pub(crate) use super::changed_job::JobChangeResult;
     pub(crate) use super::cron::{FiringList, PeriodicJobList};
@@ -65,7 +66,7 @@ pub(crate) mod results {
     pub(crate) use super::notify::DeliveryList;
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
     pub(crate) use super::published::{ScriptList, ScriptVersions};
-    pub(crate) use super::queue::Purged;
+    pub(crate) use super::queue::{Drained, Paused, Purged, Queues, Resumed, UnservedList};
     pub(crate) use super::repeats::SubmittedId;
     pub(crate) use super::script::{Documented, Findings};
 }

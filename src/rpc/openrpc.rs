@@ -53,8 +53,7 @@ fn described(
         required.is_some_and(|names| names.iter().any(|one| one == name))
     };
     let properties = object.get("properties").and_then(Value::as_object);
-    let params: Vec<Value> = method
-        .names
+    let params: Vec<Value> = (method.names)()
         .iter()
         .map(|name| {
             let schema = properties.and_then(|all| all.get(name)).cloned().unwrap_or(json!(true));
@@ -90,9 +89,10 @@ fn described(
 /// The names of the errors that a method may return, beside JSON-RPC's own.
 fn errors_of(method: &Method) -> Vec<&'static str> {
     let mut all = vec!["Unauthenticated", "Internal"];
-    let names = |one: &[&str]| method.names.iter().any(|name| one.contains(&name.as_str()));
+    let own = (method.names)();
+    let names = |one: &[&str]| own.iter().any(|name| one.contains(&name.as_str()));
     let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
-    if !method.names.is_empty() {
+    if !own.is_empty() {
         all.push("InvalidParams");
     }
     if method.scope.is_some() {
@@ -126,7 +126,7 @@ fn reference(name: &str) -> Value {
 fn example(method: &Method) -> Value {
     let given = examples::params(method.name);
     let named = |name: &String| Some(json!({ "name": name, "value": given.get(name)? }));
-    let params: Vec<Value> = method.names.iter().filter_map(named).collect();
+    let params: Vec<Value> = (method.names)().iter().filter_map(named).collect();
     json!({ "name": method.name, "params": params })
 }
 

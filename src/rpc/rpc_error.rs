@@ -1,7 +1,7 @@
 //! The error of a call, as JSON-RPC has it.
 
 use axum::http::StatusCode;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::artifacts::ArtifactError;
@@ -39,7 +39,7 @@ pub mod code {
 }
 
 /// The error of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcError {
     /// One of [`code`].

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use redis::Value;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value as Json};
 
 use super::cursor::Cursor;
 use super::text::StoredText;
@@ -84,6 +87,26 @@ impl Serialize for JobSummary {
         map.serialize_entry("status", &self.status)?;
         write_fields(&mut map, &self.fields)?;
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for JobSummary {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut members = Map::<String, Json>::deserialize(from)?;
+        let mut own = |name: &str| members.remove(name).unwrap_or_default();
+        let (id, status) = (own("id"), own("status"));
+        let fields = members.into_iter().filter_map(|(name, value)| {
+            let text = match value {
+                Json::String(text) => text,
+                other => other.to_string(),
+            };
+            Some((JobField::of(&name)?.name, text))
+        });
+        Ok(Self {
+            id: id.as_str().unwrap_or_default().parse().map_err(D::Error::custom)?,
+            status: JobStatus::deserialize(status).map_err(D::Error::custom)?,
+            fields: fields.collect(),
+        })
     }
 }
 

@@ -71,7 +71,7 @@ pub struct RefusedLines {
 }
 
 /// One line of a log.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LogLine {
     /// Its position in the stream, to continue after it: `MILLISECONDS-NUMBER`.
     pub id: String,
@@ -83,7 +83,7 @@ pub struct LogLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<f64>,
     /// True for a line of the job's output, which has it as well.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output: bool,
 }
 

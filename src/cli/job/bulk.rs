@@ -34,19 +34,19 @@ fn parse_limit(text: &str) -> Result<usize, String> {
 pub(in crate::cli) struct JobChoice {
     /// The jobs: ids, or their unique beginnings
     #[arg(value_name = "ID")]
-    ids: Vec<String>,
+    pub(super) ids: Vec<String>,
     #[command(flatten)]
-    filter: JobFilters,
+    pub(super) filter: JobFilters,
     /// The maximum number of jobs that filters choose, the latest; without it, all
     #[arg(long, value_name = "NUMBER", default_value_t = usize::MAX, hide_default_value = true,
           value_parser = parse_limit)]
-    limit: usize,
+    pub(super) limit: usize,
     /// Print the jobs that the filters choose, and change none
     #[arg(long, conflicts_with = "ids")]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Confirm that all jobs that match are stopped or deleted
     #[arg(long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Named jobs have to be dead letters.
     #[arg(skip)]
     only_dead: bool,

@@ -21,11 +21,11 @@ use crate::store::FoundJobs;
 )]
 pub(in crate::cli) struct JobErrors {
     #[command(flatten)]
-    filter: JobFilters,
+    pub(super) filter: JobFilters,
     /// The maximum number of kinds of errors to print
     #[arg(long, default_value_t = 20, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
+    pub(super) limit: u16,
 }
 
 impl JobErrors {
@@ -55,7 +55,7 @@ impl JobErrors {
     }
 }
 
-fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
+pub(super) fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
     let since = |at: &Option<String>| at.as_ref().and_then(|at| at.parse().ok());
     TextTable::of(groups)
         .column(">JOBS", &|of| of.jobs.to_string())

@@ -20,7 +20,7 @@ use crate::store::FileSide;
 #[command(after_help = "Example:\n  hero job files 7f9c2ba4")]
 pub(in crate::cli) struct ListFiles {
     /// The job
-    id: String,
+    pub(super) id: String,
 }
 
 /// Write a file of a job into the current folder, or where --output says
@@ -30,12 +30,12 @@ pub(in crate::cli) struct ListFiles {
                         Without --output, a file that exists is not replaced.")]
 pub(in crate::cli) struct FetchFile {
     /// The job
-    id: String,
+    pub(super) id: String,
     /// The name of the file; `-` is the standard input that it was given
-    name: String,
+    pub(super) name: String,
     /// The file to write; `-` writes standard output
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
 }
 
 impl ListFiles {
@@ -58,7 +58,7 @@ impl ListFiles {
     }
 }
 
-fn table(files: &[JobFile]) -> TextTable {
+pub(super) fn table(files: &[JobFile]) -> TextTable {
     let kind = |of: &JobFile| match of.kind {
         FileSide::Input => "input".to_owned(),
         FileSide::Output => "output".to_owned(),

@@ -30,14 +30,14 @@ use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
                         no other jobs. The command for the next page, if there is one, is on standard error.")]
 pub(in crate::cli) struct JobList {
     #[command(flatten)]
-    filter: JobFilters,
+    pub(super) filter: JobFilters,
     /// The page size, up to 1000
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
+    pub(super) limit: u16,
     /// The end of the previous page, as printed with it
     #[arg(long)]
-    cursor: Option<String>,
+    pub(super) cursor: Option<String>,
 }
 
 impl JobList {
@@ -91,7 +91,7 @@ impl JobList {
         Ok(())
     }
 
-    fn command_for(&self, cursor: &str) -> String {
+    pub(super) fn command_for(&self, cursor: &str) -> String {
         format!("hero job list{} --limit {} --cursor {cursor}", self.filter.words(), self.limit)
     }
 }

@@ -20,12 +20,12 @@ use crate::store::Blocker;
                         hero job tell 7f9c2ba4 report --data @report.json")]
 pub(in crate::cli) struct TellJob {
     /// The job
-    id: String,
+    pub(super) id: String,
     /// The name of the event
-    event: String,
+    pub(super) event: String,
     /// A value for the script: JSON, or @FILE with JSON, up to 64 KiB
     #[arg(long, value_name = "JSON|@FILE")]
-    data: Option<String>,
+    pub(super) data: Option<String>,
 }
 
 impl TellJob {
@@ -53,7 +53,7 @@ impl TellJob {
 }
 
 /// Returns the JSON that is given, or that a file has.
-fn read(given: String) -> Result<String, Error> {
+pub(super) fn read(given: String) -> Result<String, Error> {
     // Enough for the longest value with space between its parts.
     const FILE_BYTES_MAX: u64 = 1 << 20;
     let Some(file) = given.strip_prefix('@') else { return Ok(given) };

@@ -25,13 +25,13 @@ use crate::proto::job::JobId;
 pub(in crate::cli) struct Wait {
     /// The jobs: ids, or their unique beginnings of 4 characters or more
     #[arg(required = true, value_name = "ID")]
-    ids: Vec<String>,
+    pub(super) ids: Vec<String>,
     /// Give up after this time; the jobs continue
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    wait: Option<Duration>,
+    pub(super) wait: Option<Duration>,
     /// At a terminal, leave control characters as they are
     #[arg(long)]
-    raw: bool,
+    pub(super) raw: bool,
 }
 
 impl Wait {

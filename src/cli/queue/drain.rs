@@ -6,12 +6,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::QueueChoice;
+use crate::cli::api::Api;
 use crate::cli::time::brief;
 use crate::cli::{Global, output};
-use crate::client::Client;
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;
+use crate::rpc::results::Drained;
 
 /// The time between two looks at the running jobs.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -32,13 +33,24 @@ pub(in crate::cli) struct Drain {
 }
 
 impl Drain {
-    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let (changed, of) = self.which.pause(client, global).await?;
+    pub(super) async fn run(self, methods: &Api, global: &Global) -> Result<(), Error> {
         let (began, mut told) = (Instant::now(), None);
+        let mut changed = None;
         loop {
-            let running = client.count_running(&of).await?;
+            // A queue that is resumed meanwhile is paused again.
+            let (_, Drained { paused, running }) =
+                methods.typed("queue.drain", self.which.params()?).await?;
+            let changed = changed.get_or_insert(paused);
+            if told.is_none() {
+                self.which.print(global, ["paused", "was paused already"], changed)?;
+            }
             if running == 0 {
-                break;
+                global.print(
+                    || json!({ "paused": changed, "running": 0 }),
+                    || "drained: no job of these queues runs\n".to_owned(),
+                )?;
+                global.hint(&format!("afterwards: {}", self.which.resume()));
+                return Ok(());
             }
             let jobs = counted(running, "job still runs", "jobs still run");
             if let Some(patience) = self.wait.filter(|patience| began.elapsed() >= *patience) {
@@ -56,11 +68,5 @@ impl Drain {
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        global.print(
-            || json!({ "paused": changed, "running": 0 }),
-            || "drained: no job of these queues runs\n".to_owned(),
-        )?;
-        global.hint(&format!("afterwards: {}", self.which.resume()));
-        Ok(())
     }
 }

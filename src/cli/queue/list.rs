@@ -7,26 +7,24 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::cli::Global;
+use crate::cli::api::Api;
 use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::brief;
-use crate::client::{Client, QueueDocument};
+use crate::client::QueueDocument;
 use crate::error::Error;
 use crate::proto::pauses::PauseRule;
+use crate::proto::queue::Queue;
 use crate::proto::target::{Priority, Target};
 use crate::proto::text::shown;
-use crate::store::QueueState;
+use crate::rpc::results::{Queues, UnservedList};
 
-pub(super) async fn run(client: &Client, global: &Global) -> Result<(), Error> {
-    let queues = client.list_queues().await?;
-    let rules = client.pauses().await?.rules;
-    let unserved = client.unserved_lists().await.unwrap_or_default();
-    let documents = || queues.iter().map(QueueDocument::from).collect::<Vec<_>>();
-    let list = |(list, length): &(String, Option<u64>)| json!({ "list": list, "length": length });
-    let lists = || unserved.iter().map(list).collect::<Vec<_>>();
-    let pauses = || rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+pub(super) async fn run(methods: &Api, global: &Global) -> Result<(), Error> {
+    let (document, list) = methods.typed::<Queues>("queue.list", json!({})).await?;
+    let Queues { queues, pauses, unserved } = list;
+    let rules: BTreeSet<PauseRule> = pauses.iter().filter_map(|rule| rule.parse().ok()).collect();
     global.print(
-        || json!({ "queues": documents(), "pauses": pauses(), "unserved": lists() }),
+        || document,
         || {
             format!(
                 "{}{}{}",
@@ -51,9 +49,9 @@ fn paused(rules: &BTreeSet<PauseRule>) -> String {
 }
 
 /// Returns the lists that programs pushed to and nobody serves, a line each.
-fn left(unserved: &[(String, Option<u64>)]) -> String {
+fn left(unserved: &[UnservedList]) -> String {
     let mut text = String::new();
-    for (list, length) in unserved {
+    for UnservedList { list, length } in unserved {
         let length = length.map_or("some".to_owned(), |length| length.to_string());
         let _ = writeln!(text, "UNSERVED  {}: {length} ids; no queue has this name", shown(list));
     }
@@ -62,13 +60,13 @@ fn left(unserved: &[(String, Option<u64>)]) -> String {
 
 /// The queues of one target.
 struct TargetRow<'q> {
-    target: &'q Target,
-    queues: Vec<&'q QueueState>,
+    target: Target,
+    queues: Vec<(Queue, &'q QueueDocument)>,
 }
 
 impl TargetRow<'_> {
-    fn of(&self, priority: Priority) -> Option<&QueueState> {
-        self.queues.iter().copied().find(|state| state.queue.priority == priority)
+    fn of(&self, priority: Priority) -> Option<&QueueDocument> {
+        self.queues.iter().find(|(queue, _)| queue.priority == priority).map(|(_, of)| *of)
     }
 
     fn depth(&self, priority: Priority) -> String {
@@ -76,12 +74,13 @@ impl TargetRow<'_> {
     }
 
     fn oldest_wait(&self) -> Option<Duration> {
-        self.queues.iter().filter_map(|state| state.oldest_wait).max()
+        let waits = self.queues.iter().filter_map(|(_, state)| state.oldest_wait_s);
+        waits.filter_map(|wait| Duration::try_from_secs_f64(wait).ok()).max()
     }
 
     /// `open`, `paused`, or the priorities that are paused. A rule pauses all priorities, also those without a queue.
     fn state(&self, rules: &BTreeSet<PauseRule>) -> String {
-        if self.queues.iter().any(|of| rules.iter().any(|rule| rule.covers(&of.queue))) {
+        if self.queues.iter().any(|(queue, _)| rules.iter().any(|rule| rule.covers(queue))) {
             return "paused".to_owned();
         }
         let is_paused = |priority: &Priority| self.of(*priority).is_some_and(|state| state.paused);
@@ -95,24 +94,25 @@ impl TargetRow<'_> {
     }
 }
 
-fn table(queues: &[QueueState], rules: &BTreeSet<PauseRule>) -> TextTable {
+fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
-    let mut places: HashMap<&Target, usize> = HashMap::new();
+    let mut places: HashMap<Target, usize> = HashMap::new();
     for state in queues {
-        let target = &state.queue.target;
-        let place = *places.entry(target).or_insert(rows.len());
+        let Ok(queue) = state.queue.parse::<Queue>() else { continue };
+        let target = queue.target.clone();
+        let place = *places.entry(target.clone()).or_insert(rows.len());
         match rows.get_mut(place) {
-            Some(row) => row.queues.push(state),
-            None => rows.push(TargetRow { target, queues: vec![state] }),
+            Some(row) => row.queues.push((queue, state)),
+            None => rows.push(TargetRow { target, queues: vec![(queue, state)] }),
         }
     }
     let rate = |row: &TargetRow<'_>| {
-        let mut rates = row.queues.iter().filter_map(|state| state.type_throughput_per_s);
+        let mut rates = row.queues.iter().filter_map(|(_, state)| state.type_throughput_per_s);
         // A group has no rate of its own.
         let rate = rates.next().filter(|_| row.target.group_name().is_none());
         rate.map(|rate| format!("{rate:.1}")).unwrap_or_default()
     };
-    let held = |row: &TargetRow<'_>| row.queues.iter().map(|state| state.held).sum::<u64>();
+    let held = |row: &TargetRow<'_>| row.queues.iter().map(|(_, state)| state.held).sum::<u64>();
     TextTable::of(&rows)
         .column("!QUEUE", &|row| row.target.to_string())
         .column(">URGENT", &|row| row.depth(Priority::Urgent))
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn target_has_one_row_with_its_jobs_by_priority() {
-        let state = |queue: &str, depth, paused| QueueState {
-            queue: queue.parse().expect("legal"),
-            depth,
+        let state = |queue: &str, depth: u32, paused| QueueDocument {
+            queue: queue.to_owned(),
+            script_type: "osis".to_owned(),
+            priority: None,
+            depth: depth.into(),
             held: 1,
-            oldest_wait: Some(Duration::from_millis(500 * depth)),
-            held_wait: None,
+            oldest_wait_s: Some(0.5 * f64::from(depth)),
             held_by: None,
             type_throughput_per_s: None,
             paused,
-            paused_by: None,
         };
         let mut states = vec![state("type:osis:prio:0", 3, false), state("type:osis", 5, true)];
         assert_eq!(
@@ -148,7 +148,6 @@ mod tests {
             "QUEUE      URGENT  NORMAL  BACKGROUND  HELD  OLDEST WAIT  JOBS/S  STATE\n\
              type:osis       3       5           0     2        2.50s       -  paused: prio 1\n"
         );
-        assert_eq!(QueueDocument::from(&states[0]).oldest_wait_s, Some(1.5));
         states[0].paused = true;
         states.push(state("type:osis:prio:2", 0, true));
         let text = table(&states, &BTreeSet::new()).render();
@@ -156,6 +155,5 @@ mod tests {
         let rule = [PauseRule::default()].into();
         let text = table(&states[..1], &rule).render();
         assert!(text.contains("  paused\n"), "all priorities are paused by the rule: {text}");
-        assert!(QueueDocument::from(&states[0]).paused);
     }
 }

@@ -189,7 +189,8 @@ impl AgentTool {
     /// Returns the error of an argument that the tool does not have.
     fn unknown(&self, table: &MethodTable, name: &str) -> RpcError {
         let method = table.method(self.method);
-        let own = method.into_iter().flat_map(|method| &method.names).map(String::as_str);
+        let own = method.map(|method| (method.names)()).unwrap_or_default();
+        let own = own.iter().map(String::as_str);
         let submits = self.kind == ToolKind::Submits;
         let own = own.filter(|own| !submits || *own != "job");
         let further = self.own_arguments();

@@ -36,10 +36,10 @@ struct ListActors {
 }
 
 /// The live actors.
-#[derive(Serialize, JsonSchema)]
-struct LiveActors {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LiveActors {
     /// The actors, by name.
-    actors: Vec<ActorDocument>,
+    pub(crate) actors: Vec<ActorDocument>,
 }
 
 async fn list(context: CallContext, given: ListActors) -> Result<LiveActors, RpcError> {
@@ -66,13 +66,13 @@ impl OneActor {
 }
 
 /// Actors that were told something.
-#[derive(Serialize, JsonSchema)]
-struct NotifiedActors {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct NotifiedActors {
     /// The actors.
-    told: Vec<String>,
+    pub(crate) told: Vec<String>,
     /// The shards that do not answer, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_told: Vec<String>,
+    pub(crate) not_told: Vec<String>,
 }
 
 async fn tell(
@@ -88,16 +88,27 @@ async fn tell(
 }
 
 /// The answer of an actor.
-#[derive(Serialize, JsonSchema)]
-struct Pong {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Pong {
     /// The actor.
-    actor: String,
+    pub(crate) actor: String,
     /// The time that the answer took, in seconds.
-    seconds: f64,
+    pub(crate) seconds: f64,
 }
 
-async fn ping(context: CallContext, given: OneActor) -> Result<Pong, RpcError> {
-    let id = given.id(&context)?;
-    let took = context.client.ping_actor(&id, patience(Some(PING_S))?).await?;
+/// An actor to ask.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PingActor {
+    /// The actor, as TYPE-GROUP-INSTANCE or TYPE:GROUP:INSTANCE.
+    actor: String,
+    /// The longest time to wait, in seconds, up to 3600; 5 without it.
+    wait: Option<f64>,
+}
+
+async fn ping(context: CallContext, given: PingActor) -> Result<Pong, RpcError> {
+    let id = OneActor { actor: given.actor }.id(&context)?;
+    let wait = patience(given.wait.or(Some(PING_S)))?;
+    let took = context.client.ping_actor(&id, wait).await?;
     Ok(Pong { actor: id.to_string(), seconds: took.as_secs_f64() })
 }

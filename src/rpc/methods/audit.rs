@@ -12,7 +12,7 @@ use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
 
 /// The maximum number of records of one call.
-const RECORDS_MAX: usize = 1000;
+const RECORDS_MAX: usize = 20_000;
 
 methods! {
     /// Lists the changes that people and programs made, the newest first: who, what, to what, from where, when.
@@ -31,12 +31,12 @@ struct ListAudit {
     who: Option<String>,
     /// Only this change, such as `job.stop`, or all changes of one noun, such as `job`.
     what: Option<String>,
-    /// The maximum number of changes, up to 1000; 50 without it.
+    /// The maximum number of changes, up to 20000; 50 without it.
     limit: Option<usize>,
 }
 
 /// Changes.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AuditList {
     /// The changes, the newest first.
     pub(crate) records: Vec<AuditRecord>,

@@ -49,7 +49,7 @@ fn wrong(field: &str, why: &str) -> RpcError {
 }
 
 /// The files of a job.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ListedFiles {
     /// The id of the job.
     pub(crate) id: String,

@@ -18,7 +18,7 @@ methods! {
 }
 
 /// The limits.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LimitList {
     /// Each limit, and each value that it counts separately.
     pub(crate) limits: Vec<LimitDocument>,

@@ -38,6 +38,41 @@ impl<T> JsonSchema for Spelled<T> {
     }
 }
 
+/// One name, or a list of some.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "NameOrNames")]
+pub(super) struct OneOrMany(pub(super) Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, or a list of texts")]
+enum NameOrNames {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<NameOrNames> for OneOrMany {
+    fn from(names: NameOrNames) -> Self {
+        match names {
+            NameOrNames::One(name) => Self(vec![name]),
+            NameOrNames::Many(names) => Self(names),
+        }
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Names".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "array"], "items": { "type": "string" }, "minItems": 1 })
+    }
+}
+
 /// A time as people write it for a search, in UTC.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PastTime(pub(super) Timestamp);

@@ -7,11 +7,12 @@ use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::super::visible_health::sees_whole_types;
-use super::params::Nothing;
+use super::params::{Nothing, OneOrMany};
 use crate::client::QueueDocument;
-use crate::proto::pauses::PauseRule;
+use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::target::{Group, Priority, Target};
+use crate::proto::text::did_you_mean;
 
 methods! {
     /// Lists the queues: their depth, held jobs, the wait of the first.
@@ -20,17 +21,30 @@ methods! {
     "queue.pause", Scope::Operate => pause;
     /// Resumes a paused queue, or all queues of a rule.
     "queue.resume", Scope::Operate => resume;
+    /// Pauses a queue, or all queues of a rule, and counts the jobs of them that run: none once it is drained.
+    "queue.drain", Scope::Operate => drain;
     /// Ends all waiting jobs of a queue in error, as job.stop does.
     "queue.purge", Scope::Admin => purge;
 }
 
 /// The queues.
-#[derive(Serialize, JsonSchema)]
-struct Queues {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Queues {
     /// Every queue that may hold jobs or is paused, by name.
-    queues: Vec<QueueDocument>,
+    pub(crate) queues: Vec<QueueDocument>,
     /// The rules that pause queues as a whole, also those that come later.
-    pauses: Vec<String>,
+    pub(crate) pauses: Vec<String>,
+    /// The lists that programs pushed to and nobody serves. For callers without bounds.
+    pub(crate) unserved: Vec<UnservedList>,
+}
+
+/// A list that has no queue's name, or is of an unknown type.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct UnservedList {
+    /// Its name.
+    pub(crate) list: String,
+    /// The number of ids in it; null if it is no list.
+    pub(crate) length: Option<u64>,
 }
 
 async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
@@ -46,7 +60,13 @@ async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
     }
     let pauses = context.client.pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
-    Ok(Queues { queues, pauses: pauses.map(|rule| rule.to_string()).collect() })
+    let pauses = pauses.map(|rule| rule.to_string()).collect();
+    let unserved = match context.is_bound() {
+        false => context.client.unserved_lists().await.unwrap_or_default(),
+        true => Vec::new(),
+    };
+    let unserved = unserved.into_iter().map(|(list, length)| UnservedList { list, length });
+    Ok(Queues { queues, pauses, unserved: unserved.collect() })
 }
 
 /// Refuses a queue beyond the bounds of the caller.
@@ -64,23 +84,24 @@ fn may_use_all(context: &CallContext, rule: &PauseRule) -> Result<(), RpcError> 
     }
 }
 
-/// A queue.
+/// Queues.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OneQueue {
-    /// The queue: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with :prio:0,
-    /// :prio:1 or :prio:2 at the end, for one. To pause and resume also a rule, for all its queues and those that come
-    /// later: *, type:T:*, type:*:group:G:* or type:T:group:G:*.
-    queue: String,
-    /// Accepts a queue that no configured or live actor serves and that holds no jobs.
+struct NamedQueues {
+    /// The queue, or a list of some: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with :prio:0,
+    /// :prio:1 or :prio:2 at the end, for one. To pause, drain and resume also one rule, for all its queues and those that
+    /// come later: *, type:T:*, type:*:group:G:* or type:T:group:G:*.
+    queue: OneOrMany,
+    /// Accepts queues that no configured or live actor serves and that hold no jobs.
     #[serde(default)]
     force: bool,
 }
 
-impl OneQueue {
+impl NamedQueues {
     /// Returns the rule, if it names one.
     async fn rule(&self, context: &CallContext) -> Result<Option<PauseRule>, RpcError> {
-        let Ok(rule) = self.queue.parse::<PauseRule>() else { return Ok(None) };
+        let [name] = self.queue.0.as_slice() else { return Ok(None) };
+        let Ok(rule) = name.parse::<PauseRule>() else { return Ok(None) };
         may_use_all(context, &rule)?;
         if let Some(of) = rule.script_type.clone().filter(|_| !self.force) {
             let queue = Queue { target: Target::any(of), priority: Priority::Normal };
@@ -90,7 +111,10 @@ impl OneQueue {
     }
 
     async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>, RpcError> {
-        let queues = Queue::all_named(&self.queue)?;
+        let mut queues = Vec::new();
+        for name in &self.queue.0 {
+            queues.extend(all_named(name)?);
+        }
         for queue in &queues {
             may_use(context, queue)?;
         }
@@ -101,31 +125,66 @@ impl OneQueue {
     }
 }
 
-/// Paused queues.
-#[derive(Serialize, JsonSchema)]
-struct Paused {
-    /// The queues or the rule that were not paused before.
-    paused: Vec<String>,
+/// Returns the queues of a name, with the name that it may have to be if it is none.
+fn all_named(name: &str) -> Result<Vec<Queue>, RpcError> {
+    Queue::all_named(name).map_err(|error| {
+        let with_type = format!("type:{name}");
+        let near = Queue::all_named(&with_type).is_ok().then_some(with_type.as_str());
+        let message = format!("{error}{}", did_you_mean(near));
+        RpcError { message, ..RpcError::from(error) }
+    })
 }
 
-async fn pause(context: CallContext, given: OneQueue) -> Result<Paused, RpcError> {
+/// Paused queues.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Paused {
+    /// The queues or the rule that were not paused before.
+    pub(crate) paused: Vec<String>,
+}
+
+async fn pause(context: CallContext, given: NamedQueues) -> Result<Paused, RpcError> {
+    Ok(Paused { paused: paused(&context, &given).await?.0 })
+}
+
+/// Pauses queues. Returns the names of those that were not paused before, and all that are named.
+async fn paused(
+    context: &CallContext,
+    given: &NamedQueues,
+) -> Result<(Vec<String>, Pauses), RpcError> {
     context.needs_all_callers("pause queues")?;
-    if let Some(rule) = given.rule(&context).await? {
+    if let Some(rule) = given.rule(context).await? {
         let is_new = context.client.pause_by_rule(&rule).await?;
-        return Ok(Paused { paused: is_new.then(|| rule.to_string()).into_iter().collect() });
+        let changed = is_new.then(|| rule.to_string()).into_iter().collect();
+        return Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }));
     }
-    let paused = context.client.pause_queues(&given.queues(&context).await?).await?;
-    Ok(Paused { paused: paused.iter().map(ToString::to_string).collect() })
+    let queues = given.queues(context).await?;
+    let changed = context.client.pause_queues(&queues).await?;
+    let changed = changed.iter().map(ToString::to_string).collect();
+    Ok((changed, Pauses { queues: queues.into_iter().collect(), ..Pauses::default() }))
+}
+
+/// Paused queues with running jobs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Drained {
+    /// The queues or the rule that were not paused before.
+    pub(crate) paused: Vec<String>,
+    /// The number of jobs of the queues that run.
+    pub(crate) running: u64,
+}
+
+async fn drain(context: CallContext, given: NamedQueues) -> Result<Drained, RpcError> {
+    let (paused, of) = paused(&context, &given).await?;
+    Ok(Drained { paused, running: context.client.count_running(&of).await? })
 }
 
 /// Resumed queues.
-#[derive(Serialize, JsonSchema)]
-struct Resumed {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Resumed {
     /// The queues and rules that were paused.
-    resumed: Vec<String>,
+    pub(crate) resumed: Vec<String>,
 }
 
-async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcError> {
+async fn resume(context: CallContext, given: NamedQueues) -> Result<Resumed, RpcError> {
     context.needs_all_callers("resume queues")?;
     if let Some(rule) = given.rule(&context).await? {
         let ended = context.client.resume_by_rule(&rule).await?;
@@ -136,13 +195,13 @@ async fn resume(context: CallContext, given: OneQueue) -> Result<Resumed, RpcErr
 }
 
 /// A number of ended jobs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Purged {
     /// The number of jobs that ended.
     pub(crate) purged: u64,
 }
 
-async fn purge(context: CallContext, given: OneQueue) -> Result<Purged, RpcError> {
+async fn purge(context: CallContext, given: NamedQueues) -> Result<Purged, RpcError> {
     context.needs_all_callers("purge queues")?;
     let mut purged = 0;
     for queue in given.queues(&context).await? {

@@ -2,7 +2,7 @@
 //! that job.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
@@ -16,7 +16,7 @@ pub(super) struct StoredJob {
 }
 
 /// The id of a submitted job.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SubmittedId {
     /// The id of the job.
     pub(crate) id: String,

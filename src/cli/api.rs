@@ -1,0 +1,106 @@
+//! The methods of the API as commands call them: in this process, or of a daemon elsewhere.
+
+mod jobs;
+mod remote;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub(super) use self::jobs::{RemoteEnd, RemoteLog, gave_up, job_of};
+pub(super) use self::remote::RemoteApi;
+use super::Global;
+use super::author::user;
+use crate::error::{Error, Exit};
+use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
+
+/// The methods of the API.
+pub(super) enum Api {
+    /// In this process, with all rights: who reaches Redis has them.
+    Local { table: MethodTable, context: Box<CallContext> },
+    /// Of a daemon elsewhere, with the rights of a token.
+    Remote(RemoteApi),
+}
+
+impl Global {
+    /// Returns the methods: of the daemon that `--api`, `HERO_API` or the configuration names, else in this process.
+    pub(super) fn methods(&self) -> Result<Api, Error> {
+        if let Some(remote) = self.remote()? {
+            return Ok(Api::Remote(remote));
+        }
+        let config = self.config()?;
+        let name = user();
+        let caller = Caller { name, scopes: Scopes::all(), bounds: Bounds::default() };
+        let (client, address) = (self.client()?, config.redis.redacted_url().into());
+        let config = Arc::new(config.clone());
+        let context = Box::new(CallContext::new(client, address, config, Arc::new(caller)));
+        Ok(Api::Local { table: MethodTable::new(), context })
+    }
+}
+
+impl Api {
+    /// Calls a method. Returns its result as the API answers it.
+    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Error> {
+        match self {
+            Self::Local { table, context } => {
+                let called = table.call((**context).clone(), method, params);
+                Box::pin(called).await.map_err(|error| of_rpc(error, None))
+            }
+            Self::Remote(remote) => remote.call(method, params).await,
+        }
+    }
+
+    /// Calls a method as [`Api::call`] does, for a result of a type.
+    pub(super) async fn typed<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<(Value, R), Error> {
+        let result = self.call(method, params).await?;
+        let typed = read(method, &result)?;
+        Ok((result, typed))
+    }
+
+    /// Returns the time that words such as `yesterday` are read at: of Redis, or of this machine.
+    pub(super) async fn now(&self) -> Result<Timestamp, Error> {
+        match self {
+            Self::Local { context, .. } => Ok(context.client.now().await?),
+            Self::Remote(_) => Ok(Timestamp::now()),
+        }
+    }
+}
+
+/// Reads a result, or a part of it.
+pub(super) fn read<R: DeserializeOwned>(method: &str, result: &Value) -> Result<R, Error> {
+    R::deserialize(result).map_err(|error| {
+        let message = format!(
+            "cannot read the answer of {method}: {error}; the daemon may be of another version than this program, {}",
+            env!("CARGO_PKG_VERSION")
+        );
+        Error::new(Exit::Unavailable, message)
+    })
+}
+
+/// Returns the error of a command for the error of a method; `server` is the address of a daemon elsewhere.
+fn of_rpc(error: RpcError, server: Option<&str>) -> Error {
+    let exit = match error.code {
+        code::INVALID_REQUEST | code::INVALID_PARAMS | code::CONFLICT => Exit::Data,
+        code::NOT_FOUND => Exit::NotFound,
+        code::NOT_PERMITTED | code::UNAUTHENTICATED => Exit::NotPermitted,
+        code::JOB_FAILED => Exit::JobError,
+        code::GAVE_UP => Exit::GaveUp,
+        _ => Exit::Unavailable,
+    };
+    let message = match (server, error.code) {
+        (Some(server), code::UNAUTHENTICATED) => {
+            format!("{server} does not know the caller: {}; a token: HERO_TOKEN, or token_file in [client]", error.message)
+        }
+        (Some(server), code::METHOD_NOT_FOUND) => {
+            format!("the daemon at {server} is of another version: {}", error.message)
+        }
+        _ => error.message,
+    };
+    Error::new(exit, message)
+}

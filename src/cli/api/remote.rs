@@ -1,0 +1,180 @@
+//! The API of a daemon elsewhere, over HTTP.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::of_rpc;
+use crate::cli::Global;
+use crate::config::ClientConfig;
+use crate::error::{Error, Exit, reason};
+use crate::http::{HttpAnswer, HttpPoster, Method, PostError, StatusCode};
+use crate::rpc::RpcError;
+
+/// The time in which a connection is made.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// The largest answer of a method.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// The longest token.
+const TOKEN_BYTES_MAX: u64 = 4096;
+/// The commands that `--api` has.
+const COMMANDS: &str = "exec, submit, run-script, job, graph, queue, actor, cron, dead, limit, audit";
+
+/// The API of a daemon elsewhere.
+pub(in crate::cli) struct RemoteApi {
+    /// Its address as it was given.
+    pub(in crate::cli) address: String,
+    /// The URL without a slash at its end, and its path.
+    url: String,
+    path: String,
+    socket: Option<PathBuf>,
+    authorities: Option<PathBuf>,
+    headers: Vec<(String, String)>,
+    /// What has made connections before, with its certificates.
+    idle: Mutex<Vec<HttpPoster>>,
+}
+
+impl Global {
+    /// Returns the daemon elsewhere that commands speak to, if one is named. A configuration that is named, as in
+    /// the shell of `hero dev`, counts more than `HERO_API`.
+    pub(in crate::cli) fn remote(&self) -> Result<Option<RemoteApi>, Error> {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let has_config = self.named_file().is_some() || variable("HERO_CONFIG").is_some();
+        let named = self.api.clone().filter(|address| !address.is_empty());
+        let named = named.or_else(|| variable("HERO_API").filter(|_| !has_config));
+        let settings = &self.config()?.client;
+        match named.or_else(|| settings.api.clone()) {
+            Some(address) => RemoteApi::new(&address, settings).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses a command that works on Redis or on this machine, if a daemon elsewhere is named.
+    pub(in crate::cli) fn needs_no_remote(&self) -> Result<(), Error> {
+        let Some(remote) = self.remote()? else { return Ok(()) };
+        let message = format!(
+            "this command works on Redis or on a machine itself, not over the API of {}: run it there, or without --api, \
+             HERO_API and [client] api. Over the API: {COMMANDS}",
+            remote.address
+        );
+        Err(Error::new(Exit::Usage, message))
+    }
+}
+
+impl RemoteApi {
+    fn new(address: &str, settings: &ClientConfig) -> Result<Self, Error> {
+        let (socket, url) = match address.strip_prefix("unix:") {
+            Some(path) => {
+                (Some(PathBuf::from(path.trim_start_matches("//"))), "http://localhost".to_owned())
+            }
+            None => (None, address.trim_end_matches('/').to_owned()),
+        };
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let Some(rest) = rest.filter(|rest| !rest.starts_with('/') && !rest.is_empty()) else {
+            let message = format!(
+                "the address of the API, `{address}`, is none: https://HOST:PORT, http://HOST:PORT or unix:PATH"
+            );
+            return Err(Error::new(Exit::Usage, message));
+        };
+        let path = rest.find('/').map_or("", |at| &rest[at..]).to_owned();
+        let mut headers = Vec::new();
+        if let Some(token) = token(settings.token_file.as_deref())? {
+            headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+        }
+        let authorities = settings.tls_ca_file.clone();
+        let (address, idle) = (address.to_owned(), Mutex::default());
+        Ok(Self { address, url, path, socket, authorities, headers, idle })
+    }
+
+    /// Calls a method.
+    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Error> {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let path = format!("{}/rpc", self.path);
+        let answer = self.exchange(Method::POST, &path, Some(&request)).await?;
+        let status = answer.status;
+        let body = answer.whole(ANSWER_BYTES_MAX).await;
+        let body = body.map_err(|error| self.failed(&error))?;
+        let mut response: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if let Some(result) = response.get_mut("result") {
+            return Ok(result.take());
+        }
+        match serde_json::from_value::<RpcError>(response["error"].take()) {
+            Ok(error) => Err(of_rpc(error, Some(&self.address))),
+            Err(_) => Err(self.not_hero(status)),
+        }
+    }
+
+    /// Gets what stands below the address of the API, such as a file of a job.
+    pub(in crate::cli) async fn get(&self, path: &str) -> Result<HttpAnswer, Error> {
+        let path = format!("{}{path}", self.path);
+        let answer = self.exchange(Method::GET, &path, None).await?;
+        let status = answer.status;
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default();
+        let response: Value = serde_json::from_slice(&body).unwrap_or_default();
+        match serde_json::from_value::<RpcError>(response["error"].clone()) {
+            Ok(error) => Err(of_rpc(error, Some(&self.address))),
+            Err(_) => Err(self.not_hero(status)),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        verb: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<HttpAnswer, Error> {
+        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
+        let mut poster = match idle {
+            Some(poster) => poster,
+            None => HttpPoster::new(&self.url, CONNECT_MAX)
+                .map_err(|why| self.failed(&PostError::from(why)))?
+                .trusting(self.authorities.clone())
+                .through(self.socket.clone()),
+        };
+        let body = body.map(Value::to_string).unwrap_or_default().into();
+        let answer = poster.exchange(verb, path, &self.headers, body).await;
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.push(poster);
+        }
+        answer.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &PostError) -> Error {
+        let hint = if error.is_of_unknown_authority {
+            "; the authority of its certificate: tls_ca_file in [client], or SSL_CERT_FILE"
+        } else {
+            ""
+        };
+        Error::new(Exit::Unavailable, format!("the API of {}: {error}{hint}", self.address))
+    }
+
+    fn not_hero(&self, status: StatusCode) -> Error {
+        let message = format!(
+            "the API of {}: the answer is no answer of Hero, {status}: is it the address of [api] listen, with its \
+             [api] path?",
+            self.address
+        );
+        Error::new(Exit::Unavailable, message)
+    }
+}
+
+/// Returns the token: of `HERO_TOKEN`, else of the file of the configuration.
+fn token(file: Option<&Path>) -> Result<Option<String>, Error> {
+    use std::io::Read as _;
+    let given = std::env::var("HERO_TOKEN").ok().filter(|token| !token.is_empty());
+    let (Some(file), None) = (file, &given) else { return Ok(given) };
+    let mut text = String::new();
+    let opened = std::fs::File::open(file);
+    let read = opened.and_then(|file| file.take(TOKEN_BYTES_MAX).read_to_string(&mut text));
+    read.map_err(|error| {
+        let message =
+            format!("cannot read the token from {}: {}", file.display(), reason(&error));
+        Error::new(Exit::Config, message)
+    })?;
+    Ok(Some(text.trim().to_owned()))
+}
