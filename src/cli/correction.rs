@@ -80,25 +80,14 @@ impl Correction {
 }
 
 impl GraphCorrection {
-    /// Returns how a graph is resumed, the files read and checked.
-    pub(super) async fn checked(
-        &self,
-        client: &Client,
-        graph: &JobId,
-        config: &Config,
-    ) -> Result<GraphRetry, Error> {
+    /// Returns how a graph is resumed, the files read.
+    pub(super) fn retry(&self, config: &Config) -> Result<GraphRetry, Error> {
         let mut changes: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
         for ((job, name), text) in &self.set {
             changes.entry(job.clone()).or_default().extend([of_hash(name, text.clone())]);
         }
         for (job, file) in &self.file {
             changes.entry(job.clone()).or_default().extend([script(Path::new(file), config)?]);
-        }
-        if !changes.is_empty() {
-            let jobs = client.steps_named(graph, changes.keys()).await?;
-            for (job, changes) in jobs.iter().zip(changes.values()) {
-                check(client, job, changes, config).await?;
-            }
         }
         Ok(GraphRetry { from: self.from.clone(), changes })
     }

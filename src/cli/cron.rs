@@ -8,10 +8,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::author::user;
-use super::cron_edit::{Add, Edit, delete};
+use super::cron_edit::{Add, Edit};
 use super::cron_firings::{LATE_MAX_S, firing_table, with_offset, zone_of};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory};
@@ -22,9 +21,9 @@ use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
 use crate::error::{Error, Exit};
-use crate::proto::job::Job;
 use crate::proto::text::escape;
 use crate::proto::units::format_duration;
+use crate::rpc::results::{Id, PeriodicJobList, Switched};
 
 /// Run jobs on a schedule: add, list, show, change, run and disable periodic jobs
 #[derive(Debug, Subcommand)]
@@ -94,45 +93,52 @@ impl CronCommand {
 }
 
 async fn list(global: &Global) -> Result<ExitCode, Error> {
-    let (client, config) = (global.client()?, global.config()?);
-    let crontab = client.whole_crontab(&config.crontab()).await?;
-    let documents = client.periodic_job_documents(&crontab).await?;
-    let now = client.now().await?;
-    let problems: Vec<String> = crontab.problems.iter().map(ToString::to_string).collect();
+    let methods = global.methods()?;
+    let (document, list) = methods.typed::<PeriodicJobList>("cron.list", json!({})).await?;
+    let PeriodicJobList { cron, problems } = list;
     for problem in &problems {
         output::note(&format!("hero: {problem}"));
     }
-    let cron_dir = config.supervisor.cron_dir.display();
+    let cron_dir = global.config()?.supervisor.cron_dir.display();
     let none = NoResults::new("periodic job").by("in Redis or in", Some(cron_dir));
-    let document = || json!({ "cron": documents, "problems": problems });
-    global.list(document, || table(&documents, now), none)?;
+    let now = methods.now().await?;
+    global.list(|| document, || table(&cron, now), none)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })
 }
 
 async fn show(name: &str, global: &Global) -> Result<(), Error> {
-    let client = global.client()?;
-    let crontab = client.whole_crontab(&global.config()?.crontab()).await?;
-    let found = client.periodic_job_history(&crontab, name).await?;
-    let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
-    let settings = entry.map(|entry| settings(&entry.job(Timestamp::now()))).unwrap_or_default();
-    let text = || format!("{}{settings}", readable(&found, global.look()));
-    global.print(|| json!(found), text)
+    let params = json!({ "name": name });
+    let (document, found) =
+        global.methods()?.typed::<PeriodicJobHistoryDocument>("cron.get", params).await?;
+    let text = || format!("{}{}", readable(&found, global.look()), settings(&found));
+    global.print(|| document, text)
 }
 
 async fn run_now(name: &str, global: &Global) -> Result<(), Error> {
-    let id = global.client()?.run_periodic_job(&global.config()?.crontab(), name).await?;
-    global.print(|| json!({ "id": id }), || format!("{id}\n"))
+    let (document, Id { id }) =
+        global.methods()?.typed("cron.run", json!({ "name": name })).await?;
+    global.print(|| document, || format!("{id}\n"))
 }
 
 async fn enable(names: &[String], enabled: bool, global: &Global) -> Result<(), Error> {
-    let (client, crontab, by) = (global.client()?, global.config()?.crontab(), user());
+    let methods = global.methods()?;
     let done = if enabled { "enabled" } else { "disabled" };
+    let method = if enabled { "cron.enable" } else { "cron.disable" };
     let enable = async |name: &String| {
-        let is_new = client.enable_periodic_job(&crontab, name, enabled, &by).await?;
-        let said = if is_new { done.to_owned() } else { format!("was {done} already") };
-        Ok((is_new, said))
+        let (_, Switched { changed, .. }) =
+            methods.typed(method, json!({ "name": name })).await?;
+        let said = if changed { done.to_owned() } else { format!("was {done} already") };
+        Ok((changed, said))
     };
     global.each(names, done, enable).await
+}
+
+async fn delete(names: &[String], global: &Global) -> Result<(), Error> {
+    let methods = global.methods()?;
+    let delete = async |name: &String| {
+        methods.call("cron.delete", json!({ "name": name })).await.map(drop)
+    };
+    global.each_done(names, "deleted", delete).await
 }
 
 fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
@@ -246,21 +252,26 @@ fn overdue(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
 }
 
 /// Returns what its jobs have: their settings, the names of their variables, and the start of the script.
-fn settings(job: &Job) -> String {
+fn settings(found: &PeriodicJobHistoryDocument) -> String {
     const LINES: usize = 10;
     let mut text = String::new();
-    let fields = job.submitted_fields();
-    let shown = |name: &str| !["id", "script", "script_type", "env_vars", "reply"].contains(&name);
-    let variables = job.spec.env_vars.keys().cloned().collect::<Vec<_>>().join(" ");
-    let own = fields.iter().filter(|(name, _)| shown(name)).map(|(name, value)| (*name, value));
-    let variables = ("env", &variables);
-    for (name, value) in own.chain([variables]).filter(|(_, value)| !value.is_empty()) {
-        let _ = writeln!(text, "  {name}  {}", first_line(&escape(value)));
+    for (name, value) in found.settings.as_object().into_iter().flatten() {
+        let (name, value) = match (name.as_str(), value) {
+            ("id" | "script_type" | "reply", _) => continue,
+            ("env_vars", Value::Object(variables)) => {
+                ("env", variables.keys().cloned().collect::<Vec<_>>().join(" "))
+            }
+            (name, Value::String(value)) => (name, value.clone()),
+            (name, value) => (name, value.to_string()),
+        };
+        if !value.is_empty() {
+            let _ = writeln!(text, "  {name}  {}", first_line(&escape(&value)));
+        }
     }
     if !text.is_empty() {
         text.insert_str(0, "\njobs:\n");
     }
-    let lines: Vec<&str> = job.spec.script.lines().collect();
+    let lines: Vec<&str> = found.script.lines().collect();
     if lines.is_empty() {
         return text;
     }
@@ -302,12 +313,16 @@ mod tests {
     fn settings_of_a_periodic_job_have_no_values_of_variables_and_the_begin_of_the_script() {
         let lines: Vec<String> = (1..=12).map(|line| format!("line {line}\n")).collect();
         let script = lines.concat();
-        let mut job = Job::new("j1".parse().expect("legal"), script);
-        job.spec.retries = Some(3);
-        job.spec.env_vars = [("TOKEN".to_owned(), "s3cret".to_owned())].into();
-        let text = settings(&job);
+        let found = PeriodicJobHistoryDocument {
+            job: PeriodicJobDocument::default(),
+            upcoming: Vec::new(),
+            script,
+            settings: json!({ "env_vars": { "TOKEN": "s3cret" }, "retries": 3 }),
+            history: Vec::new(),
+        };
+        let text = settings(&found);
         assert!(
-            text.starts_with("\njobs:\n  retries  3\n  env  TOKEN\n\nscript:\n  line 1\n"),
+            text.starts_with("\njobs:\n  env  TOKEN\n  retries  3\n\nscript:\n  line 1\n"),
             "{text}"
         );
         assert!(text.ends_with("  line 10\n  … and 2 more lines\n"), "{text}");

@@ -162,12 +162,6 @@ impl Edit {
 }
 
 /// Deletes periodic jobs in Redis.
-pub(super) async fn delete(names: &[String], global: &Global) -> Result<(), Error> {
-    let (client, crontab) = (global.client()?, global.config()?.crontab());
-    let delete = async |name: &String| Ok(client.delete_periodic_job(&crontab, name).await?);
-    global.each_done(names, "deleted", delete).await
-}
-
 impl CronOptions {
     /// Returns the settings of its jobs.
     fn spec(&self) -> Result<JobSpec, Error> {

@@ -6,15 +6,18 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::Global;
-use super::cron_firings::{firing_table, with_offset};
+use super::cron_firings::{self, firing_table, with_offset};
 use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::local_zone;
-use crate::client::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
+use crate::client::{
+    BACKFILL_MAX, BackfillPeriod, BackfilledFiring, PeriodicJobHistoryDocument,
+};
 use crate::config::{Crontab, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;
+use crate::rpc::results::FiringList;
 use crate::store::FIRINGS_MAX;
 
 /// The firings of a backfill that an unconfirmed call names.
@@ -64,13 +67,14 @@ pub(super) struct Backfill {
 
 impl CronHistory {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let client = global.client()?;
-        let crontab = client.whole_crontab(&global.config()?.crontab()).await?;
-        let most = usize::try_from(self.limit).unwrap_or(FIRINGS_MAX);
-        let firings = client.cron_firings(&crontab, &self.name, most).await?;
-        let zone = zone_of(&crontab, &self.name);
+        let methods = global.methods()?;
+        let params = json!({ "name": self.name, "limit": self.limit });
+        let (document, list) = methods.typed::<FiringList>("cron.history", params).await?;
+        let zone = json!({ "name": self.name });
+        let (_, found) = methods.typed::<PeriodicJobHistoryDocument>("cron.get", zone).await?;
         let none = NoResults::new("firing").by("of", Some(&self.name));
-        global.list(|| json!({ "firings": firings }), || firing_table(&firings, &zone), none)
+        let table = || firing_table(&list.firings, &cron_firings::zone_of(&found.job));
+        global.list(|| document, table, none)
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgGroup, Args, Subcommand};
 
 use super::Global;
-use super::job::{JobChoice, JobErrors, JobList, RetryJobs, Show, show};
+use super::job::{JobChoice, JobCommand, JobErrors, JobList, RetryJobs, Show, remote, show};
 use crate::client::JobChange;
 use crate::error::Error;
 
@@ -68,6 +68,16 @@ fn without_preset(arg: Arg) -> Arg {
 
 impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        if let Some(remote) = global.remote()? {
+            let command = match self {
+                Self::List(list) => JobCommand::List(list.of_dead()),
+                Self::Errors(errors) => JobCommand::Errors(errors.of_dead()),
+                Self::Show(show) => JobCommand::Show(show),
+                Self::Retry(OfDead { jobs, .. }) => JobCommand::Retry(jobs.of_dead()),
+                Self::Delete(OfDead { jobs, .. }) => JobCommand::Delete(jobs.of_dead()),
+            };
+            return Box::pin(remote::run(command, remote, global)).await;
+        }
         let client = global.client()?;
         match self {
             Self::List(list) => list.of_dead().run(&client, global).await?,

@@ -1,32 +1,35 @@
 //! `hero graph …`: lists, shows, awaits, retries, stops and deletes graphs and batches.
 
 use std::fmt::Write;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::api::{Api, CALL_WAIT};
 use super::correction::GraphCorrection;
 use super::exec::{SIGNALLED, report_blocker};
-use super::input::parsed;
+use super::input::{bad, parsed};
 use super::no_results::NoResults;
 use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};
 use super::time::{age, between, brief, local_text, local_zone};
 use super::{Global, output};
-use crate::client::{
-    Client, ClientError, GraphChange, GraphDocument, JobOfGraph, JobOfGraphDocument,
-};
-use crate::config::parse_duration;
+use crate::client::{Client, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
+use crate::config::{format_duration, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::failed_prerequisite;
-use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
+use crate::proto::graph::{GraphJobOutcome, GraphState};
 use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
-use crate::store::GraphPage;
+use crate::rpc::results::{ListedGraphs, ShownGraph};
+
+/// The time between two looks at the progress of a graph.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// List graphs and batches, wait for them, retry, stop or delete them
 #[derive(Debug, Subcommand)]
@@ -113,23 +116,23 @@ pub(super) struct GraphWait {
 
 impl GraphCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let client = global.client()?;
+        let methods = global.methods()?;
         match self {
-            Self::List(list) => list.run(&client, global).await?,
-            Self::Show(show) => show.run(&client, global).await?,
-            Self::Wait(wait) => return wait.run(&client, global).await,
+            Self::List(list) => list.run(&methods, global).await?,
+            Self::Show(show) => show.run(&methods, global).await?,
+            Self::Wait(wait) => return wait.run(&methods, global).await,
             Self::Retry { id, correction } => {
-                let id = client.graph_id(&id).await?;
-                let how = correction.checked(&client, &id, global.config()?).await?;
-                return told(&client.retry_graph(&id, &how).await?, "retried", global);
+                let GraphRetry { from, changes } = correction.retry(global.config()?)?;
+                let params = json!({ "id": id, "from": from, "changes": changes });
+                return changed(methods.typed("graph.retry", params).await?, "retried", global);
             }
             Self::Stop(OneGraph { id }) => {
-                let change = client.stop_graph(&client.graph_id(&id).await?).await?;
-                return told(&change, "stopped", global);
+                let stopped = methods.typed("graph.stop", json!({ "id": id })).await?;
+                return changed(stopped, "stopped", global);
             }
             Self::Delete(OneGraph { id }) => {
-                let change = client.delete_graph(&client.graph_id(&id).await?).await?;
-                return told(&change, "deleted", global);
+                let deleted = methods.typed("graph.delete", json!({ "id": id })).await?;
+                return changed(deleted, "deleted", global);
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -137,12 +140,16 @@ impl GraphCommand {
 }
 
 /// Prints the changes, and the jobs that stay as they are.
-fn told(change: &GraphChange, done: &str, global: &Global) -> Result<ExitCode, Error> {
+fn changed(
+    (document, change): (Value, GraphChange),
+    done: &str,
+    global: &Global,
+) -> Result<ExitCode, Error> {
     let mut text = format!("{} {done}", counted(change.done, "job", "jobs"));
     if change.told > 0 {
         let _ = write!(text, ", {} told to stop", change.told);
     }
-    global.print(|| json!(change), || text + "\n")?;
+    global.print(|| document, || text + "\n")?;
     for problem in &change.problems {
         output::note(&format!("hero: {}", problem.problem));
     }
@@ -154,92 +161,77 @@ fn told(change: &GraphChange, done: &str, global: &Global) -> Result<ExitCode, E
 }
 
 impl GraphList {
-    async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let after = self.page.cursor;
-        let GraphPage { items, next } = client.graphs(self.page.limit.into(), after).await?;
-        let document = || {
-            let graphs: Vec<GraphDocument> = items.iter().map(GraphDocument::from).collect();
-            json!({ "graphs": graphs, "next": next })
-        };
-        global.list(
-            document,
-            || list(&items, Timestamp::now()),
-            NoResults::new("graph or batch").after(after.as_ref()),
-        )?;
-        let limit = self.page.limit;
+    async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
+        let GraphPageOptions { limit, cursor } = &self.page;
+        let params = json!({ "limit": limit, "cursor": cursor });
+        let (document, ListedGraphs { graphs, next }) =
+            methods.typed("graph.list", params).await?;
+        let none = NoResults::new("graph or batch").after(cursor.as_ref());
+        global.list(|| document, || list(&graphs, Timestamp::now()), none)?;
         global.more(next.map(|next| format!("hero graph list --limit {limit} --cursor {next}")));
         Ok(())
     }
 }
 
-fn list(graphs: &[GraphInfo], now: Timestamp) -> TextTable {
-    let age = |of: &GraphInfo| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
+fn list(graphs: &[GraphDocument], now: Timestamp) -> TextTable {
+    let age =
+        |of: &GraphDocument| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
     TextTable::of(graphs)
-        .column("#ID", &|of| of.id.to_string())
+        .column("#ID", &|of| of.id.clone())
         .column("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
-        .column("KIND", &|of| kind(of).to_owned())
-        .column("*STATE", &|of| of.counts.state().as_str().to_owned())
-        .column("PROGRESS", &|of| of.counts.to_string())
+        .column("KIND", &|of| of.kind.to_string())
+        .column("*STATE", &|of| of.state.as_str().to_owned())
+        .column("PROGRESS", &|of| of.counts().to_string())
         .column(">AGE", &age)
         .column("?>TOOK", &|of| took(of).unwrap_or_default())
         .table()
 }
 
-fn kind(graph: &GraphInfo) -> &'static str {
-    match graph.kind {
-        GraphKind::Graph => "graph",
-        GraphKind::Batch => "batch",
-    }
-}
-
 /// Returns the time from the submission to the end of the last job.
-fn took(graph: &GraphInfo) -> Option<String> {
+fn took(graph: &GraphDocument) -> Option<String> {
     let ended = graph.ended_at.as_ref()?.parse().ok()?;
     Some(brief(between(graph.created_at.parse().ok()?, ended)))
 }
 
 impl GraphShow {
-    async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let id = client.graph_id(&self.id).await?;
+    async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
-        let graph = client.graph(&id).await?;
-        let limit = usize::from(self.page.limit);
-        let after = self.page.cursor;
-        let jobs = client.jobs_of_graph(&id, outcome, after, limit).await?;
-        let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
-        let document = client.graph_document(&graph).await?;
+        let GraphPageOptions { limit, cursor } = &self.page;
+        let params =
+            json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
+        let (document, ShownGraph { graph, jobs, next }) =
+            methods.typed("graph.get", params).await?;
         if global.json {
-            let jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
-            return output::json(&json!({ "graph": document, "jobs": jobs, "next": next }));
+            return output::json(&document);
         }
-        let (head, rows) = (head(&graph, &document), rows(&jobs).show(global.look()));
+        let (head, rows) = (head(&graph), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
-        let none = NoResults::new("job of it").by("is", outcome).after(after.as_ref());
+        let none = NoResults::new("job of it").by("is", outcome).after(cursor.as_ref());
         none.report(global, jobs.is_empty());
         let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();
-        let page = format!("hero graph show {id}{outcome} --limit {limit}");
+        let page = format!("hero graph show {}{outcome} --limit {limit}", graph.id);
         global.more(next.map(|next| format!("{page} --cursor {next}")));
         Ok(())
     }
 }
 
-fn head(graph: &GraphInfo, document: &GraphDocument) -> String {
-    let mut text = format!("{} {}\n", kind(graph), graph.id);
+fn head(graph: &GraphDocument) -> String {
+    let mut text = format!("{} {}\n", graph.kind, graph.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
             let _ = writeln!(text, "{name:10} {}", escape(value));
         }
     };
     line("name", graph.name.as_deref().unwrap_or_default());
-    line("state", graph.counts.state().as_str());
-    line("progress", &graph.counts.to_string());
-    line("caller", &graph.caller);
+    line("state", graph.state.as_str());
+    line("progress", &graph.counts().to_string());
+    line("caller", &graph.caller_id);
     let zone = local_zone();
     line("created", &local_text(&graph.created_at, &zone));
     line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
     line("took", &took(graph).unwrap_or_default());
-    for (name, id) in &document.callbacks {
-        line(name, &with_state(name, id, document));
+    for (name, id) in &graph.callbacks {
+        line(name, &with_state(name, id, graph));
     }
     text
 }
@@ -250,27 +242,23 @@ fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
     format!("{id}{}", job.map(|job| format!(" {}", job.status)).unwrap_or_default())
 }
 
-fn rows(jobs: &[JobOfGraph]) -> TextTable {
+fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
     let name_of = |id: &JobId| {
-        let of = jobs.iter().find(|of| of.member.id == *id)?.job.as_ref()?;
-        of.fields.get("name").map(|name| format!("prerequisite failed: {name}"))
+        let of = jobs.iter().find(|of| of.id == id.as_str())?;
+        of.name.as_ref().map(|name| format!("prerequisite failed: {name}"))
     };
-    let field = |of: &JobOfGraph, name| {
-        of.job.as_ref().and_then(|job| job.fields.get(name)).cloned().unwrap_or_default()
+    let state = |of: &JobOfGraphDocument| match (of.outcome, of.status) {
+        (GraphJobOutcome::Cancelled, _) | (_, None) => of.outcome.as_str().to_owned(),
+        (_, Some(status)) => status.as_str().to_owned(),
     };
-    let state = |of: &JobOfGraph| match &of.job {
-        Some(job) => job.state().to_owned(),
-        // Deleted, or expired.
-        None => of.member.outcome().as_str().to_owned(),
-    };
-    let error = |of: &JobOfGraph| {
-        let error = field(of, "error");
+    let error = |of: &JobOfGraphDocument| {
+        let error = of.error.clone().unwrap_or_default();
         let named = failed_prerequisite(&error).as_ref().and_then(name_of);
         first_line(&named.unwrap_or(error))
     };
     TextTable::of(jobs)
-        .column("#ID", &|of| of.member.id.to_string())
-        .column("~NAME", &|of| shortened(&field(of, "name")))
+        .column("#ID", &|of| of.id.clone())
+        .column("~NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
         .column("*STATUS", &state)
         .column("!ERROR", &error)
         .table()
@@ -288,19 +276,12 @@ async fn report_first_blocker(client: &Client, id: &JobId) {
 }
 
 impl GraphWait {
-    async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let id = client.graph_id(&self.id).await?;
+    async fn run(&self, methods: &Api, global: &Global) -> Result<ExitCode, Error> {
         let mut interrupts = Interrupts::listen()?;
-        let mut bar = Bar::new();
-        let ended = client.await_graph(&id, self.wait, |graph| {
-            let counts = &graph.counts;
-            #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]
-            let share = |part: u64| part as f64 / counts.jobs.max(1) as f64;
-            bar.tell(share(counts.jobs - counts.waiting()), &counts.to_string());
-        });
-        let graph = tokio::select! {
-            ended = ended => ended,
+        let (document, graph) = tokio::select! {
+            ended = self.ended(methods, global) => ended?,
             signal = interrupts.next() => {
+                let id = &self.id;
                 output::note(&format!(
                     "hero: stopped waiting; graph {id} goes on: hero graph wait {id}, \
                      hero graph stop {id}"
@@ -308,28 +289,48 @@ impl GraphWait {
                 return Ok(ExitCode::from(SIGNALLED + signal));
             }
         };
-        drop(bar);
-        if matches!(graph, Err(ClientError::GaveUp { .. })) {
-            report_first_blocker(client, &id).await;
-        }
-        let graph = graph.map_err(|error| match error {
-            ClientError::GaveUp { .. } => {
-                Error::new(error.exit(), format!("{error}: hero graph wait {id}"))
-            }
-            other => other.into(),
-        })?;
-        let readable = || format!("{}\n", graph.counts);
-        let document = client.graph_document(&graph).await?;
-        global.print(|| json!(document), readable)?;
-        for (name, id) in &document.callbacks {
-            let job = with_state(name, id, &document);
+        global.print(|| document, || format!("{}\n", graph.counts()))?;
+        for (name, id) in &graph.callbacks {
+            let job = with_state(name, id, &graph);
             output::note(&format!("hero: {name}: job {job}: hero job wait {id}"));
         }
-        let state = graph.counts.state();
-        if state == GraphState::Finished {
+        if graph.state == GraphState::Finished {
             return Ok(ExitCode::SUCCESS);
         }
-        let (kind, state) = (kind(&graph), state.as_str());
+        let (kind, id, state) = (graph.kind, &graph.id, graph.state);
         Err(Error::new(Exit::JobError, format!("{kind} {id} {state}: hero graph show {id}")))
+    }
+
+    /// Waits for the end, with its progress at a terminal.
+    async fn ended(
+        &self,
+        methods: &Api,
+        global: &Global,
+    ) -> Result<(Value, GraphDocument), Error> {
+        let (began, mut bar) = (Instant::now(), Bar::new());
+        let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
+        loop {
+            let left = self.wait.map_or(step, |most| most.saturating_sub(began.elapsed()));
+            let params = json!({ "id": self.id, "wait": left.min(step).as_secs_f64() });
+            let (document, graph): (_, GraphDocument) = methods.typed("graph.wait", params).await?;
+            if graph.state != GraphState::Running {
+                return Ok((document, graph));
+            }
+            let counts = graph.counts();
+            if self.wait.is_some_and(|most| began.elapsed() >= most) {
+                drop(bar);
+                let id = graph.id.parse().map_err(bad)?;
+                if matches!(methods, Api::Local { .. }) {
+                    report_first_blocker(&global.client()?, &id).await;
+                }
+                let after = self.wait.map(format_duration).unwrap_or_default();
+                let message =
+                    format!("gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}");
+                return Err(Error::new(Exit::GaveUp, message));
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]
+            let share = (counts.jobs - counts.waiting()) as f64 / counts.jobs.max(1) as f64;
+            bar.tell(share, &counts.to_string());
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! Periodic jobs as JSON.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::documents::word;
 use crate::config::{CronEntry, CronPlace};
 use crate::store::PeriodicJobState;
 
 /// A periodic job.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PeriodicJobDocument {
     /// Its name.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct PeriodicJobDocument {
 }
 
 /// The delay of the firings of a periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SpreadDocument {
     /// The longest, in seconds.
     pub most_s: u64,
@@ -77,7 +77,7 @@ pub struct SpreadDocument {
 }
 
 /// A periodic job with its next and latest firings.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PeriodicJobHistoryDocument {
     /// The periodic job.
     #[serde(flatten)]
@@ -93,7 +93,7 @@ pub struct PeriodicJobHistoryDocument {
 }
 
 /// One firing of a periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FiringDocument {
     /// The due time, in RFC 3339.
     pub due: String,
@@ -114,7 +114,7 @@ pub struct FiringDocument {
 }
 
 /// The last firing of a periodic job.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LastFiringDocument {
     /// The due time, in RFC 3339.
     pub due: String,

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Client, ClientError};
-use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphKind, GraphState};
+use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
 use crate::store::{DeleteOutcome, GraphMember, GraphPage, JobSummary, StopOutcome, Store};
 
 /// A graph or batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDocument {
     /// Its id.
     pub id: String,
@@ -53,7 +53,7 @@ pub struct GraphDocument {
 }
 
 /// The job of a callback.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallbackJob {
     /// The callback: `on_success`, `on_failure` or `on_end`.
     pub callback: String,
@@ -98,8 +98,16 @@ pub struct JobOfGraph {
     pub job: Option<JobSummary>,
 }
 
+impl GraphDocument {
+    /// The number of its jobs, and of those that ended.
+    pub fn counts(&self) -> GraphCounts {
+        let Self { jobs, finished, failed, cancelled, .. } = *self;
+        GraphCounts { jobs, finished, failed, cancelled }
+    }
+}
+
 /// A job of a graph or batch, as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobOfGraphDocument {
     /// The id of the job.
     pub id: String,
@@ -133,7 +141,7 @@ impl From<&JobOfGraph> for JobOfGraphDocument {
 }
 
 /// The result of an operation on the jobs of a graph or batch.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphChange {
     /// The jobs that were retried, stopped or deleted.
     pub done: u64,
@@ -146,7 +154,7 @@ pub struct GraphChange {
 }
 
 /// A job of a graph or batch that stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphProblem {
     /// The id of the job.
     pub id: String,

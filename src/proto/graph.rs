@@ -59,7 +59,7 @@ impl GraphJobOutcome {
 
 words! {
     /// The state of a graph.
-    #[derive(JsonSchema)]
+    #[derive(Deserialize, JsonSchema)]
     GraphState;
     /// Some of its jobs have not ended.
     Running = "running",

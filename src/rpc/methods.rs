@@ -56,7 +56,7 @@ pub(crate) mod results {
     pub(crate) use super::actor::{LiveActors, NotifiedActors, Pong};
     pub(crate) use super::audit::AuditList;
     pub(crate) use super::changed_job::JobChangeResult;
-    pub(crate) use super::cron::{FiringList, PeriodicJobList};
+    pub(crate) use super::cron::{FiringList, PeriodicJobList, Switched};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph};
     pub(crate) use super::job::{Deleted, Id};
     pub(crate) use super::job_files::ListedFiles;

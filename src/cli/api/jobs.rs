@@ -20,7 +20,7 @@ use crate::rpc::results::SubmittedId;
 use crate::store::LogLine;
 
 /// The time of one call that waits: no proxy on the way ends it.
-const CALL_WAIT: Duration = Duration::from_secs(25);
+pub(in crate::cli) const CALL_WAIT: Duration = Duration::from_secs(25);
 /// The time between two calls for a log.
 const LOG_POLL: Duration = Duration::from_millis(300);
 /// The lines of a log that one call returns at most.

@@ -49,7 +49,7 @@ pub(in crate::cli) struct JobChoice {
     pub(super) yes: bool,
     /// Named jobs have to be dead letters.
     #[arg(skip)]
-    only_dead: bool,
+    pub(super) only_dead: bool,
 }
 
 impl JobChoice {

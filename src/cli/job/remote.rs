@@ -30,7 +30,7 @@ use crate::rpc::results::ListedFiles;
 use crate::store::{JobSummary, LogLine};
 
 /// Runs a command over the API.
-pub(super) async fn run(
+pub(in crate::cli) async fn run(
     command: JobCommand,
     remote: RemoteApi,
     global: &Global,
@@ -309,7 +309,7 @@ async fn change(
         let message = format!("cannot {verb} jobs: name them by their ids, or find them with filters, not both");
         return Err(Error::new(Exit::Usage, message));
     }
-    if jobs.ids.is_empty() {
+    if jobs.ids.is_empty() || jobs.only_dead {
         return change_found(api, jobs, (verb, done), &further, global).await;
     }
     let (mut documents, mut worst) = (Vec::new(), Exit::Ok);
@@ -351,14 +351,25 @@ async fn change_found(
     }
     let (mut changed, mut left, mut why) = (0, 0, None);
     loop {
-        let mut params = json!({ "change": verb, "filter": filter, "dry_run": jobs.dry_run, "yes": jobs.yes });
+        let mut params = json!({ "change": verb, "dry_run": jobs.dry_run, "yes": jobs.yes });
+        params["filter"] = json!(filter);
         for (name, value) in further.as_object().into_iter().flatten() {
             // A tree of jobs is stopped by its root alone.
             if name != "children" {
                 params[name] = value.clone();
             }
         }
-        let result = api.call("job.change_many", params).await?;
+        let result = if jobs.ids.is_empty() {
+            api.call("job.change_many", params).await?
+        } else {
+            let corrects = further["changes"].as_object().is_some_and(|all| !all.is_empty());
+            if corrects || further["with_dependents"] == true {
+                let message = "dead letters that are named run again as they are: hero job retry corrects them";
+                return Err(Error::new(Exit::Usage, message));
+            }
+            let params = json!({ "ids": jobs.ids, "dry_run": jobs.dry_run });
+            api.call(&format!("dead.{verb}"), params).await?
+        };
         let number = |name: &str| result[name].as_u64().unwrap_or_default();
         if jobs.dry_run {
             let found: Vec<JobSummary> = read("job.change_many", &result["jobs"])?;

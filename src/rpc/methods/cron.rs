@@ -46,7 +46,7 @@ methods! {
 }
 
 /// The periodic jobs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct PeriodicJobList {
     /// The periodic jobs, by name.
     pub(crate) cron: Vec<PeriodicJobDocument>,
@@ -110,7 +110,7 @@ struct LatestFirings {
 }
 
 /// Firings of a periodic job.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FiringList {
     /// The firings, the newest first.
     pub(crate) firings: Vec<FiringDocument>,
@@ -276,14 +276,14 @@ async fn delete(
 struct ChangedSettings(serde_json::Map<String, Value>);
 
 /// A periodic job that was enabled or disabled.
-#[derive(Serialize, JsonSchema)]
-struct Switched {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Switched {
     /// Its name.
-    name: String,
+    pub(crate) name: String,
     /// Set if it is enabled now.
-    enabled: bool,
+    pub(crate) enabled: bool,
     /// Set if that changed it.
-    changed: bool,
+    pub(crate) changed: bool,
 }
 
 async fn switch(

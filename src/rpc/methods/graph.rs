@@ -166,7 +166,7 @@ struct ListGraphs {
 }
 
 /// A page of graphs and batches.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ListedGraphs {
     /// The graphs and batches. A caller with bounds gets its own alone; there may be less than a page with
     /// more to come.
@@ -252,7 +252,7 @@ struct GetGraph {
 }
 
 /// A graph or batch with a page of its jobs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ShownGraph {
     /// The graph or batch.
     pub(crate) graph: GraphDocument,

@@ -86,7 +86,7 @@ struct RunNew {
 }
 
 /// The id of a job.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Id {
     /// The id of the job.
     pub(crate) id: String,
