@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(super) use self::jobs::{CALL_WAIT, RemoteEnd, RemoteLog, gave_up, job_of};
+pub(super) use self::jobs::{CALL_WAIT, RemoteEnd, RemoteLog, gave_up, job_of, settings};
 pub(super) use self::remote::RemoteApi;
 use super::Global;
 use super::author::user;

@@ -6,6 +6,7 @@ mod each;
 #[cfg(test)]
 mod entrances;
 mod graph;
+mod remote;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -149,10 +150,15 @@ impl CallbackFiles {
 impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
-        let is_many = self.graph.is_some() || self.batch.is_some() || self.each.is_some();
-        if let Some(remote) = global.remote()?.filter(|_| !is_many && !self.signing.is_given()) {
-            let (SubmittedId { id, created }, job) =
-                Api::Remote(remote).submit(&self.options, config).await?;
+        if let Some(remote) = global.remote()? {
+            if self.signing.is_given() {
+                return global.needs_no_remote();
+            }
+            let api = Api::Remote(remote);
+            if self.graph.is_some() || self.batch.is_some() || self.each.is_some() {
+                return Box::pin(self.submit_many(&api, global)).await;
+            }
+            let (SubmittedId { id, created }, job) = api.submit(&self.options, config).await?;
             let as_json = || json!({ "id": id, "created": created }).to_string();
             let text = if global.json { as_json() } else { id.clone() };
             output::accepted(&format!("{text}\n"))?;

@@ -52,6 +52,26 @@ impl GraphNode {
         self
     }
 
+    /// Returns its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns its job, without ids in place of names.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Returns the names or ids of those that must finish first, and of those that must end first.
+    pub fn prerequisites(&self) -> [&[String]; 2] {
+        [&self.after, &self.after_any]
+    }
+
+    /// Returns whether its script is given files.
+    pub fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
     /// Gives its script files. They count together for the whole graph: [`Graph::FILES_BYTES_MAX`] in Redis.
     pub fn files(&mut self, files: JobFiles) -> &mut Self {
         self.files = files;
@@ -159,6 +179,21 @@ impl Graph {
         let place = self.nodes.len();
         self.nodes.push(node);
         &mut self.nodes[place]
+    }
+
+    /// Returns its jobs.
+    pub fn nodes(&self) -> &[GraphNode] {
+        &self.nodes
+    }
+
+    /// Returns its name for lists.
+    pub fn name_of_all(&self) -> Option<&JobName> {
+        self.head.name.as_ref()
+    }
+
+    /// Returns whether its submitter chose its id.
+    pub fn has_fixed_id(&self) -> bool {
+        self.head.has_fixed_id
     }
 
     /// The jobs with their names, then those that it asks for at its end.

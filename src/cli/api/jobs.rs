@@ -176,7 +176,7 @@ fn show(line: &LogLine) {
 }
 
 /// Returns the settings of a job as the API takes them.
-fn settings(job: &Job) -> Map<String, Value> {
+pub(in crate::cli) fn settings(job: &Job) -> Map<String, Value> {
     let fields = job.submitted_fields().into_iter();
     let fields = fields.filter(|(name, _)| match *name {
         "id" => job.has_fixed_id,

@@ -1,0 +1,133 @@
+//! `hero --api URL submit` of many jobs: a batch or a graph, in one call of the API.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::each::JobPerLine;
+use super::{Submit, batch, batch_line, graph};
+use crate::cli::api::{Api, settings};
+use crate::cli::input::bad;
+use crate::cli::{Global, output};
+use crate::config::Config;
+use crate::error::{Error, Exit};
+use crate::proto::job::JobSpec;
+use crate::proto::text::{counted, escape_lines};
+
+impl Submit {
+    /// Submits a batch or a graph.
+    pub(super) async fn submit_many(self, api: &Api, global: &Global) -> Result<(), Error> {
+        if self.options.is_check() {
+            return global.needs_no_remote();
+        }
+        let config = global.config()?;
+        let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
+        let mut params = json!({ "id": id, "name": name, "notify": notify });
+        if let Some(file) = &self.graph {
+            graph_params(&mut params, file, config)?;
+            let result = api.call("graph.submit", params).await?;
+            return self.print(&result, "graph_id", global);
+        }
+        let each = self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
+        let Some(file) = self.batch.as_deref().or(self.each.as_deref()) else { return Ok(()) };
+        let mut jobs = Vec::new();
+        for (number, text) in batch::lines_of(file, config)? {
+            let read = match &each {
+                Some(each) => each.job(&text).map(|job| (job, true)),
+                None => batch_line::read(&text, file, config).map(|(job, of)| (job, of.is_empty())),
+            };
+            let at = |why: &str| bad(format!("{}:{number}: {why}", file.display()));
+            let (job, has_no_files) = read.map_err(|error| at(&error.to_string()))?;
+            if !has_no_files {
+                return Err(at("files of a line are not submitted over the API"));
+            }
+            jobs.push(settings(&job));
+        }
+        params["jobs"] = json!(jobs);
+        params["all_or_none"] = json!(self.all_or_none);
+        let printed = (self.ids, global.json);
+        for (callback, job) in self.callbacks.jobs(config)? {
+            params[callback.as_str()] = json!(settings(&job));
+        }
+        let result = api.call("batch.submit", params).await?;
+        print_batch(&result, file, printed)
+    }
+
+    fn print(&self, result: &Value, id: &str, global: &Global) -> Result<(), Error> {
+        let id = result[id].as_str().unwrap_or_default();
+        let text = if global.json {
+            format!("{result}\n")
+        } else if self.ids {
+            let jobs = result["jobs"].as_object().into_iter().flatten();
+            jobs.map(|(name, id)| {
+                format!("{}  {}\n", escape_lines(name), id.as_str().unwrap_or_default())
+            })
+            .collect()
+        } else {
+            format!("{id}\n")
+        };
+        output::accepted(&text)?;
+        if !global.json {
+            output::note(&format!("graph {id}: hero graph wait {id}"));
+        }
+        Ok(())
+    }
+}
+
+/// Adds the jobs and callbacks of a file to the parameters of a graph. What the command line names counts more.
+fn graph_params(params: &mut Value, file: &Path, config: &Config) -> Result<(), Error> {
+    let text = graph::read_file(file)?;
+    let source = graph::parse(file, &text)?;
+    let (_, graph) = graph::GraphFile::read(&source, file, config)?;
+    if params["id"].is_null() && graph.has_fixed_id() {
+        params["id"] = json!(graph.id());
+    }
+    if params["name"].is_null() {
+        params["name"] = json!(graph.name_of_all());
+    }
+    let notify = params["notify"].as_array_mut().into_iter();
+    notify.for_each(|all| all.extend(graph.notifications().iter().map(|name| json!(name))));
+    let mut jobs = Vec::new();
+    for node in graph.nodes() {
+        if node.has_files() {
+            let message = format!("{}: files of a job are not submitted over the API", node.name());
+            return Err(Error::new(Exit::Data, message));
+        }
+        let [after, after_any] = node.prerequisites();
+        let job = settings(node.job());
+        jobs.push(
+            json!({ "name": node.name(), "job": job, "after": after, "after_any": after_any }),
+        );
+    }
+    params["jobs"] = json!(jobs);
+    for (callback, job) in graph.callbacks() {
+        params[callback.as_str()] = json!(settings(job));
+    }
+    Ok(())
+}
+
+fn print_batch(result: &Value, file: &Path, (ids, json): (bool, bool)) -> Result<(), Error> {
+    let refused = result["refused"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for of in refused {
+        let why = of["error"].as_str().unwrap_or_default();
+        output::note(&format!("hero: {}:{}: {why}", file.display(), of["line"]));
+    }
+    let text = match (json, ids, result["id"].as_str()) {
+        (true, ..) => format!("{result}\n"),
+        (_, true, _) => {
+            let ids = result["ids"].as_array().into_iter().flatten();
+            ids.filter_map(Value::as_str).map(|id| format!("{id}\n")).collect()
+        }
+        (_, _, Some(id)) => format!("{id}\n"),
+        (_, _, None) => String::new(),
+    };
+    output::accepted(&text)?;
+    if let Some(id) = result["id"].as_str().filter(|_| !json) {
+        output::note(&format!("batch {id}: hero graph wait {id}"));
+    }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let number = counted(refused.len() as u64, "line was", "lines were");
+    Err(Error::new(Exit::Data, format!("{}: {number} rejected", file.display())))
+}
