@@ -10,11 +10,12 @@ use super::job_notes::unknown_notifications;
 use super::table::TextTable;
 use super::time::{local_text, local_zone};
 use super::{Global, output};
-use crate::client::{HeldMessage, LatestDeliveries};
-use crate::config::{Config, NotifyConfig};
+use crate::client::HeldMessage;
+use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 use crate::proto::text::{counted, did_you_mean, nearest};
+use crate::rpc::results::{ConfiguredNotification, DeliveryList};
 
 /// The time that a test waits for a supervisor.
 const TEST_PATIENCE: Duration = Duration::from_secs(30);
@@ -66,22 +67,14 @@ impl NotifyCommand {
 
 impl ListDeliveries {
     async fn run(self, global: &Global) -> Result<(), Error> {
-        let config = global.config()?;
-        let client = global.client()?;
-        let LatestDeliveries { recent, failing } = client.deliveries(self.limit.into()).await?;
-        let held = client.held_messages().await?;
-        let configured = config.notify.iter();
-        let document = || {
-            let configured = configured.clone().map(
-                |(name, notify)| json!({ "name": name, "ways": notify.ways(), "on": notify.on }),
-            );
-            let configured: Vec<_> = configured.collect();
-            json!({ "configured": configured, "held": held, "failing": failing, "deliveries": recent })
-        };
+        let params = json!({ "limit": self.limit });
+        let (document, list) =
+            global.methods()?.typed::<DeliveryList>("notify.list", params).await?;
+        let DeliveryList { configured, held, deliveries: recent, failing } = list;
         let text = || {
             let mut parts = Vec::new();
-            if !config.notify.is_empty() {
-                parts.push(notifications(config.notify.iter()).show(global.look()));
+            if !configured.is_empty() {
+                parts.push(notifications(&configured).show(global.look()));
             }
             if !held.is_empty() {
                 parts.push(held.iter().map(held_line).collect());
@@ -96,7 +89,7 @@ impl ListDeliveries {
             }
             parts.join("\n")
         };
-        global.print(document, text)
+        global.print(|| document, text)
     }
 }
 
@@ -150,15 +143,12 @@ fn held_line(held: &HeldMessage) -> String {
     format!("{name}: held {events}, next message at {due}\n")
 }
 
-fn notifications<'c>(
-    configured: impl Iterator<Item = (&'c NotifyName, &'c NotifyConfig)>,
-) -> TextTable {
-    let mut table = TextTable::new(&["NAME", "WAYS", "~ON"]);
-    for (name, notify) in configured {
-        let on: Vec<&str> = notify.on.iter().map(|kind| kind.as_str()).collect();
-        table.row([name.to_string(), notify.ways().join(", "), on.join(", ")]);
-    }
-    table
+fn notifications(configured: &[ConfiguredNotification]) -> TextTable {
+    TextTable::of(configured)
+        .column("NAME", &|of| of.name.clone())
+        .column("WAYS", &|of| of.ways.join(", "))
+        .column("~ON", &|of| of.on.join(", "))
+        .table()
 }
 
 fn deliveries(records: &[DeliveryRecord]) -> TextTable {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::job::PastZone;
@@ -10,9 +11,9 @@ use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Client, Counters, PeriodStats, StatsDocument, TypeStatsDocument};
+use crate::client::{Counters, StatsDocument, TypeStatsDocument};
 use crate::config::parse_duration;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::target::ScriptType;
 
 /// Show how many jobs came and ended, how many failed, and how long they waited and ran
@@ -45,36 +46,35 @@ pub(super) struct Stats {
 
 impl Stats {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let client = global.client()?;
-        if let Some(since) = &self.since {
-            return self.of_period(&client, global, since).await;
+        if let Some(period) = self.period {
+            let client = global.client()?;
+            let (before, began) = (client.all_counters().await?, Instant::now());
+            tokio::time::sleep(period).await;
+            let (stats, took) = (client.all_counters().await?, began.elapsed());
+            let (stats, took) = (grown(stats, &before), Some(took));
+            let types: Vec<TypeStatsDocument> = stats
+                .iter()
+                .map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters))
+                .collect();
+            let document = || json!(StatsDocument::of(&stats, took));
+            let none = NoResults::new("job was counted yet");
+            return global.list(document, || table(&types, took), none);
         }
-        let (stats, took) = match self.period {
-            None => (client.all_counters().await?, None),
-            Some(period) => {
-                let (before, began) = (client.all_counters().await?, Instant::now());
-                tokio::time::sleep(period).await;
-                let after = client.all_counters().await?;
-                (grown(after, &before), Some(began.elapsed()))
-            }
-        };
-        let types = documents(&stats);
-        let document = || json!(StatsDocument::of(&stats, took));
-        global.list(document, || table(&types, took), NoResults::new("job was counted yet"))
-    }
-
-    async fn of_period(&self, client: &Client, global: &Global, since: &str) -> Result<(), Error> {
-        let now = client.now().await?;
-        let from = self.zone.read("--since", since, now)?;
-        let to = self.zone.read_given("--until", self.until.as_ref(), now)?;
-        let Some(period) = client.stats_between(from, to).await? else {
-            return Err(Error::new(Exit::NotFound, PeriodStats::NONE));
-        };
-        let types = documents(&period.types);
-        global.print(|| json!(period.document()), || table(&types, None).show(global.look()))?;
-        let zone = local_zone();
-        let [from, to] = [period.from, period.to].map(|time| local_second(time, &zone));
-        output::note(&format!("hero: from {from} to {to}"));
+        let methods = global.methods()?;
+        let now = methods.now().await?;
+        let since = self.zone.read_given("--since", self.since.as_ref(), now)?;
+        let until = self.zone.read_given("--until", self.until.as_ref(), now)?;
+        let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
+        let params = json!({ "since": text(since), "until": text(until) });
+        let (document, stats) = methods.typed::<StatsDocument>("stats.get", params).await?;
+        let none = NoResults::new("job was counted yet");
+        global.list(|| document, || table(&stats.types, None), none)?;
+        let time = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+        if let (Some(from), Some(to)) = (time(&stats.from), time(&stats.to)) {
+            let zone = local_zone();
+            let [from, to] = [from, to].map(|time| local_second(time, &zone));
+            output::note(&format!("hero: from {from} to {to}"));
+        }
         Ok(())
     }
 }
@@ -96,10 +96,6 @@ fn grown(
             (script_type, counters)
         })
         .collect()
-}
-
-fn documents(stats: &[(ScriptType, Counters)]) -> Vec<TypeStatsDocument> {
-    stats.iter().map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters)).collect()
 }
 
 fn table(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
@@ -143,6 +139,10 @@ fn float(number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn documents(stats: &[(ScriptType, Counters)]) -> Vec<TypeStatsDocument> {
+        stats.iter().map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters)).collect()
+    }
 
     fn osis(counters: &[(&str, u64)]) -> (ScriptType, Counters) {
         let counters = counters.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();

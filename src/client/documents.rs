@@ -144,7 +144,7 @@ impl LimitDocument {
 }
 
 /// Rates, errors and times of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsDocument {
     /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
@@ -157,7 +157,7 @@ pub struct StatsDocument {
 }
 
 /// The counters of a script type.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeStatsDocument {
     /// The script type.
     pub script_type: String,
@@ -180,7 +180,7 @@ pub struct TypeStatsDocument {
 }
 
 /// Times of attempts.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimesDocument {
     /// The number of attempts.
     pub number: u64,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Client, ClientError};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
@@ -20,7 +20,7 @@ pub struct LatestDeliveries {
 }
 
 /// A message that gathers events until it may be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldMessage {
     /// The notification.
     #[schemars(with = "String")]

@@ -63,7 +63,7 @@ pub(crate) mod results {
     pub(crate) use super::job_many::ManyChangedDocument;
     pub(crate) use super::job_types::JobDocument;
     pub(crate) use super::limit::LimitList;
-    pub(crate) use super::notify::DeliveryList;
+    pub(crate) use super::notify::{ConfiguredNotification, DeliveryList};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
     pub(crate) use super::published::{ScriptList, ScriptVersions};
     pub(crate) use super::queue::{Drained, Paused, Purged, Queues, Resumed, UnservedList};

@@ -34,23 +34,23 @@ struct DeliveriesToList {
 }
 
 /// A notification of the configuration.
-#[derive(Serialize, JsonSchema)]
-struct ConfiguredNotification {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ConfiguredNotification {
     /// Its name, `[notify.NAME]`.
-    name: String,
+    pub(crate) name: String,
     /// The ways by which it tells: `webhook`, `mail`, `command`, `journal`.
-    ways: Vec<&'static str>,
+    pub(crate) ways: Vec<String>,
     /// The events that it tells, such as `failed`, `held` or `cron_late`.
-    on: Vec<&'static str>,
+    pub(crate) on: Vec<String>,
 }
 
 /// The notifications and their latest deliveries.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DeliveryList {
     /// The notifications that are configured here.
-    configured: Vec<ConfiguredNotification>,
+    pub(crate) configured: Vec<ConfiguredNotification>,
     /// Messages that are held until the `every` of a notification has passed.
-    held: Vec<HeldMessage>,
+    pub(crate) held: Vec<HeldMessage>,
     /// The ends of deliveries, the newest first.
     pub(crate) deliveries: Vec<DeliveryRecord>,
     /// The latest attempt of each notification whose latest attempt failed.
@@ -63,8 +63,8 @@ async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryL
     let LatestDeliveries { recent, failing } = context.client.deliveries(limit).await?;
     let configured = context.config.notify.iter().map(|(name, notify)| ConfiguredNotification {
         name: name.to_string(),
-        ways: notify.ways(),
-        on: notify.on.iter().map(|kind| kind.as_str()).collect(),
+        ways: notify.ways().into_iter().map(str::to_owned).collect(),
+        on: notify.on.iter().map(|kind| kind.as_str().to_owned()).collect(),
     });
     let (configured, held) = (configured.collect(), context.client.held_messages().await?);
     Ok(DeliveryList { configured, held, deliveries: recent, failing })
