@@ -227,12 +227,29 @@ impl Cli {
             _ => variable,
         };
         self.global.choose_file(variable, of_user);
+        if self.global.api.is_some() && self.command.is_of_machine() {
+            self.global.needs_no_remote()?;
+        }
         let ended = self.command.run(&self.global);
         ended.map_err(|error| self.global.explained(error))
     }
 }
 
 impl Command {
+    /// Returns whether it works on this machine, whatever daemon elsewhere the environment names.
+    fn is_of_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_)
+                | Self::Dev(_)
+                | Self::Check(_)
+                | Self::Doctor(_)
+                | Self::Key(_)
+                | Self::Bench(_)
+                | Self::Restore(_)
+        )
+    }
+
     fn run(self, global: &Global) -> Result<ExitCode, Error> {
         match self {
             Self::Run(RunUnit { unit, wait }) => {

@@ -55,6 +55,7 @@ mod queue_faces;
 mod queues;
 mod readme;
 mod refusals;
+mod remote;
 mod results;
 mod run_and_wait;
 mod sandboxed_daemon;

@@ -78,8 +78,7 @@ impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
         let params = json!({ "script_type": script_type.as_ref().map(ScriptType::as_str) });
-        let (document, list) =
-            global.methods()?.typed::<LiveActors>("actor.list", params).await?;
+        let (document, list) = global.methods()?.typed::<LiveActors>("actor.list", params).await?;
         let none = NoResults::new("live actor").by("of type", script_type.as_ref());
         global.list(|| document, || table(&list.actors, Timestamp::now()), none)
     }

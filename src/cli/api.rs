@@ -85,7 +85,7 @@ pub(super) fn read<R: DeserializeOwned>(method: &str, result: &Value) -> Result<
 
 /// Returns the error of a command for the error of a method; `server` is the address of a daemon elsewhere.
 fn of_rpc(error: RpcError, server: Option<&str>) -> Error {
-    let exit = match error.code {
+    let by_code = match error.code {
         code::INVALID_REQUEST | code::INVALID_PARAMS | code::CONFLICT => Exit::Data,
         code::NOT_FOUND => Exit::NotFound,
         code::NOT_PERMITTED | code::UNAUTHENTICATED => Exit::NotPermitted,
@@ -93,9 +93,13 @@ fn of_rpc(error: RpcError, server: Option<&str>) -> Error {
         code::GAVE_UP => Exit::GaveUp,
         _ => Exit::Unavailable,
     };
+    let exit = error.exit.unwrap_or(by_code);
     let message = match (server, error.code) {
         (Some(server), code::UNAUTHENTICATED) => {
-            format!("{server} does not know the caller: {}; a token: HERO_TOKEN, or token_file in [client]", error.message)
+            format!(
+                "{server} does not know the caller: {}; a token: HERO_TOKEN, or token_file in [client]",
+                error.message
+            )
         }
         (Some(server), code::METHOD_NOT_FOUND) => {
             format!("the daemon at {server} is of another version: {}", error.message)

@@ -125,8 +125,7 @@ async fn enable(names: &[String], enabled: bool, global: &Global) -> Result<(), 
     let done = if enabled { "enabled" } else { "disabled" };
     let method = if enabled { "cron.enable" } else { "cron.disable" };
     let enable = async |name: &String| {
-        let (_, Switched { changed, .. }) =
-            methods.typed(method, json!({ "name": name })).await?;
+        let (_, Switched { changed, .. }) = methods.typed(method, json!({ "name": name })).await?;
         let said = if changed { done.to_owned() } else { format!("was {done} already") };
         Ok((changed, said))
     };
@@ -135,9 +134,8 @@ async fn enable(names: &[String], enabled: bool, global: &Global) -> Result<(), 
 
 async fn delete(names: &[String], global: &Global) -> Result<(), Error> {
     let methods = global.methods()?;
-    let delete = async |name: &String| {
-        methods.call("cron.delete", json!({ "name": name })).await.map(drop)
-    };
+    let delete =
+        async |name: &String| methods.call("cron.delete", json!({ "name": name })).await.map(drop);
     global.each_done(names, "deleted", delete).await
 }
 

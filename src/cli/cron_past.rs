@@ -11,9 +11,7 @@ use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::local_zone;
-use crate::client::{
-    BACKFILL_MAX, BackfillPeriod, BackfilledFiring, PeriodicJobHistoryDocument,
-};
+use crate::client::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring, PeriodicJobHistoryDocument};
 use crate::config::{Crontab, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;

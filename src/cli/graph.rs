@@ -164,8 +164,7 @@ impl GraphList {
     async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
         let GraphPageOptions { limit, cursor } = &self.page;
         let params = json!({ "limit": limit, "cursor": cursor });
-        let (document, ListedGraphs { graphs, next }) =
-            methods.typed("graph.list", params).await?;
+        let (document, ListedGraphs { graphs, next }) = methods.typed("graph.list", params).await?;
         let none = NoResults::new("graph or batch").after(cursor.as_ref());
         global.list(|| document, || list(&graphs, Timestamp::now()), none)?;
         global.more(next.map(|next| format!("hero graph list --limit {limit} --cursor {next}")));
@@ -174,8 +173,7 @@ impl GraphList {
 }
 
 fn list(graphs: &[GraphDocument], now: Timestamp) -> TextTable {
-    let age =
-        |of: &GraphDocument| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
+    let age = |of: &GraphDocument| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
     TextTable::of(graphs)
         .column("#ID", &|of| of.id.clone())
         .column("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
@@ -197,8 +195,7 @@ impl GraphShow {
     async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let GraphPageOptions { limit, cursor } = &self.page;
-        let params =
-            json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
+        let params = json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
         let (document, ShownGraph { graph, jobs, next }) =
             methods.typed("graph.get", params).await?;
         if global.json {
@@ -302,11 +299,7 @@ impl GraphWait {
     }
 
     /// Waits for the end, with its progress at a terminal.
-    async fn ended(
-        &self,
-        methods: &Api,
-        global: &Global,
-    ) -> Result<(Value, GraphDocument), Error> {
+    async fn ended(&self, methods: &Api, global: &Global) -> Result<(Value, GraphDocument), Error> {
         let (began, mut bar) = (Instant::now(), Bar::new());
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
         loop {
@@ -324,8 +317,9 @@ impl GraphWait {
                     report_first_blocker(&global.client()?, &id).await;
                 }
                 let after = self.wait.map(format_duration).unwrap_or_default();
-                let message =
-                    format!("gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}");
+                let message = format!(
+                    "gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}"
+                );
                 return Err(Error::new(Exit::GaveUp, message));
             }
             #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::api::Api;
-use super::input::parsed;
+use super::input::{bad, parsed};
 use super::{Global, output};
 use crate::error::{Error, Exit};
 use crate::proto::pauses::PauseRule;
@@ -151,9 +151,12 @@ impl QueueChoice {
         let named = self.queues.iter().filter_map(|name| Queue::all_named(name).ok()).flatten();
         let all: Vec<String> = match &rule {
             // What a rule has changed may be queues that were paused by their names.
+            Some(rule) if changed.is_empty() && done == "resumed" => {
+                output::note(&format!("hero: {}: none was paused", rule.words()));
+                return Ok(());
+            }
             Some(rule) if changed.is_empty() => {
-                let before = before.replace("was ", "were ");
-                return output::line(&format!("{} {before}", rule.words()));
+                return output::line(&format!("{} were paused already", rule.words()));
             }
             Some(_) => changed.to_vec(),
             None => named.map(|queue| queue.to_string()).collect(),
@@ -163,7 +166,8 @@ impl QueueChoice {
             return output::line(&format!("{number} {done}"));
         }
         for name in &all {
-            let shown = name.parse::<PauseRule>().map_or_else(|_| name.clone(), |rule| rule.words());
+            let shown =
+                name.parse::<PauseRule>().map_or_else(|_| name.clone(), |rule| rule.words());
             let word = if changed.contains(name) { done } else { before };
             output::line(&format!("{shown} {word}"))?;
         }
@@ -184,6 +188,9 @@ const LISTED_MAX: usize = 12;
 
 impl Purge {
     async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
+        for name in &self.which.queues {
+            Queue::all_given(name).map_err(bad)?;
+        }
         if !self.yes {
             let message = "cannot purge without confirmation: every waiting job of these queues ends \
                            in error; add --yes to purge them, or hero queue list to count them";

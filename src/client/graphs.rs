@@ -44,11 +44,11 @@ pub struct GraphDocument {
     pub ended_at: Option<String>,
     /// The callbacks that were started at its last end: `on_success`, `on_failure`, `on_end`, each with the
     /// id of its job.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub callbacks: BTreeMap<String, String>,
     /// The jobs of these callbacks with their states, where one graph or batch is asked for; without a job that was
     /// deleted or has expired.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callback_jobs: Vec<CallbackJob>,
 }
 

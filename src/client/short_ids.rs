@@ -60,32 +60,7 @@ impl Client {
     /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortIdNotFound`] if none does and not
     /// all were looked at; [`ClientError::Store`].
     pub async fn graph_id(&self, text: &str) -> Result<JobId, ClientError> {
-        let by_id = match text.parse::<JobId>() {
-            Ok(id) => self.graph_id_among(id, |_| true).await,
-            Err(illegal) => Err(illegal.into()),
-        };
-        match &by_id {
-            Ok(id) if self.of(id)?.graph(id).await?.is_some() => return by_id,
-            Ok(_) | Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => {}
-            Err(_) => return by_id,
-        }
-        let mut named = self.graphs_named(text).await?;
-        match named.len() {
-            0 => by_id,
-            1 => Ok(named.remove(0)),
-            _ => Err(ClientError::AmbiguousGraphName { name: text.to_owned(), first: named }),
-        }
-    }
-
-    /// Looks for the graphs with a name, at most [`IdsFound::MOST`].
-    async fn graphs_named(&self, name: &str) -> Result<Vec<JobId>, ClientError> {
-        let is_named = |graph: &GraphInfo| graph.name.as_deref() == Some(name);
-        let mut named = Vec::new();
-        for store in self.shards.all() {
-            named.extend(graphs_that(store, is_named).await?.ids);
-        }
-        named.truncate(IdsFound::MOST);
-        Ok(named)
+        self.graph_id_among(text, |_| true).await
     }
 
     /// The same, for a caller that `sees` only some graphs.
@@ -93,6 +68,34 @@ impl Client {
     /// # Errors
     /// As [`Client::graph_id`].
     pub async fn graph_id_among(
+        &self,
+        text: &str,
+        sees: impl Fn(&GraphInfo) -> bool,
+    ) -> Result<JobId, ClientError> {
+        let by_id = match text.parse::<JobId>() {
+            Ok(id) => self.graph_of_id(id, &sees).await,
+            Err(illegal) => Err(illegal.into()),
+        };
+        match &by_id {
+            Ok(id) if self.of(id)?.graph(id).await?.is_some_and(|of| sees(&of)) => return by_id,
+            Ok(_) | Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => {}
+            Err(_) => return by_id,
+        }
+        let is_named = |graph: &GraphInfo| sees(graph) && graph.name.as_deref() == Some(text);
+        let mut named = Vec::new();
+        for store in self.shards.all() {
+            named.extend(graphs_that(store, is_named).await?.ids);
+        }
+        named.truncate(IdsFound::MOST);
+        match named.len() {
+            0 => by_id,
+            1 => Ok(named.remove(0)),
+            _ => Err(ClientError::AmbiguousGraphName { name: text.to_owned(), first: named }),
+        }
+    }
+
+    /// Returns the graph that an id or its beginning names.
+    async fn graph_of_id(
         &self,
         id: JobId,
         sees: impl Fn(&GraphInfo) -> bool,

@@ -141,7 +141,11 @@ impl HttpPoster {
         let late = |_| format!("no connection within {}", format_duration(within));
         let mut connection = connected.map_err(late)??;
         let answer = connection.sender.send_request(request).await.map_err(|error| lost(&error))?;
-        Ok(HttpAnswer { status: answer.status(), body: answer.into_body(), _connection: connection })
+        Ok(HttpAnswer {
+            status: answer.status(),
+            body: answer.into_body(),
+            _connection: connection,
+        })
     }
 
     async fn send(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::target::{ActorId, IllegalName, Priority, Target};
+use super::text::did_you_mean;
 
 /// One work queue: a target at a priority. Written as its target, with `:prio:N` unless the
 /// priority is normal.
@@ -28,6 +29,18 @@ impl Queue {
             return Ok(vec![queue]);
         }
         Ok(queue.all_of_its_name())
+    }
+
+    /// Returns the same of a name that a person gave.
+    ///
+    /// # Errors
+    /// Why it is none, with the name that is near.
+    pub fn all_given(name: &str) -> Result<Vec<Self>, String> {
+        Self::all_named(name).map_err(|error| {
+            let with_type = format!("type:{name}");
+            let near = Self::all_named(&with_type).is_ok().then_some(with_type.as_str());
+            format!("{error}{}", did_you_mean(near))
+        })
     }
 
     /// Returns the queues that its own name means: all priorities of its target, unless the name ends with one.

@@ -39,7 +39,9 @@ pub mod code {
 }
 
 /// The error of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema, thiserror::Error)]
+#[derive(
+    Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema, thiserror::Error,
+)]
 #[error("{message}")]
 pub struct RpcError {
     /// One of [`code`].
@@ -49,12 +51,15 @@ pub struct RpcError {
     /// More about it, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// The exit code of a command that called the method in this process.
+    #[serde(skip)]
+    pub exit: Option<Exit>,
 }
 
 impl RpcError {
     /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, exit: None }
     }
 
     /// Creates the error of a wrong parameter.
@@ -94,75 +99,79 @@ impl RpcError {
 
 impl From<StoreError> for RpcError {
     fn from(error: StoreError) -> Self {
-        Self::new(code::INTERNAL, error.to_string()).with("retryable", error.is_transient())
+        ClientError::from(error).into()
     }
 }
 
 impl From<ClientError> for RpcError {
     fn from(error: ClientError) -> Self {
-        let message = error.to_string();
-        let new = |code| Self::new(code, message.clone());
-        let of_id = |code, id: &JobId| new(code).with("id", id.as_str());
-        let of_actor = |code, actor: ActorId| new(code).with("actor", actor.to_string());
-        let of_stored = |word, id: &JobId| {
-            new(code::INTERNAL).with("retryable", false).with(word, true).with("id", id.as_str())
-        };
-        let of_prerequisite =
-            |id: String| new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id);
-        match error {
-            ClientError::Store(error) => error.into(),
-            ClientError::BrokenQueue(_) => new(code::INTERNAL).with("retryable", false),
-            ClientError::Unsure { id, .. } => of_stored("unsure", &id),
-            ClientError::Unconfirmed { id, .. } => of_stored("unconfirmed", &id),
-            ClientError::Object(error) => error.into(),
-            ClientError::Invalid(error) => error.into(),
-            ClientError::File(error) => new(code_of_file(&error)),
-            ClientError::Name(error) => error.into(),
-            ClientError::NoSuchJob(id)
-            | ClientError::NoSuchGraph(id)
-            | ClientError::ShortIdNotFound { part: id, .. } => of_id(code::NOT_FOUND, &id),
-            ClientError::AmbiguousId { of, part, first, .. } => {
-                let found: Vec<String> = first.iter().map(ToString::to_string).collect();
-                of_id(code::INVALID_PARAMS, &part).with(&format!("{of}s"), found)
-            }
-            ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
-            ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
-            ClientError::IdTaken(id) | ClientError::KeyHeld(id) | ClientError::GraphTaken(id) => {
-                of_id(code::CONFLICT, &id)
-            }
-            ClientError::UnknownPrerequisite(id) => of_prerequisite(id),
-            ClientError::NoSuchShard(error) => new(code::INVALID_PARAMS).with("id", error.id()),
-            ClientError::PrerequisitesApart { second: id, .. }
-            | ClientError::OtherShard { id, .. } => of_prerequisite(id.to_string()),
-            ClientError::Refused { place, name, error } => {
-                let inner = Self::from(*error);
-                Self { message, ..inner }.with("place", place).with("name", name)
-            }
-            ClientError::AmbiguousGraphName { .. } => new(code::INVALID_PARAMS),
-            ClientError::Cycle(names) => new(code::INVALID_PARAMS).with("cycle", names),
-            ClientError::UnknownInGraph { job, prerequisite, .. } => {
-                new(code::INVALID_PARAMS).with("name", job).with("prerequisite", prerequisite)
-            }
-            ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
-                new(code::INVALID_PARAMS).with("most", most)
-            }
-            ClientError::PausedByRule { .. } | ClientError::Step { .. } => new(code::CONFLICT),
-            ClientError::WrongState { id, status, .. } => {
-                of_id(code::CONFLICT, &id).with("status", status)
-            }
-            ClientError::GraphRuns { id, job } => {
-                of_id(code::CONFLICT, &id).with("job", job.as_str())
-            }
-            ClientError::FailedPrerequisite { id, cause: other }
-            | ClientError::LostPrerequisite { id, lost: other } => {
-                of_id(code::CONFLICT, &id).with("prerequisite", other.as_str())
-            }
-            ClientError::NoDeadLetter { id, status } => {
-                of_id(code::CONFLICT, &id).with("status", status.as_str())
-            }
-            ClientError::JobFailed { id, .. } => of_id(code::JOB_FAILED, &id),
-            ClientError::GaveUp { id, .. } => of_id(code::GAVE_UP, &id),
+        let exit = Some(error.exit());
+        Self { exit, ..of_client(error) }
+    }
+}
+
+fn of_client(error: ClientError) -> RpcError {
+    let message = error.to_string();
+    let new = |code| RpcError::new(code, message.clone());
+    let of_id = |code, id: &JobId| new(code).with("id", id.as_str());
+    let of_actor = |code, actor: ActorId| new(code).with("actor", actor.to_string());
+    let of_stored = |word, id: &JobId| {
+        new(code::INTERNAL).with("retryable", false).with(word, true).with("id", id.as_str())
+    };
+    let of_prerequisite =
+        |id: String| new(code::INVALID_PARAMS).with("field", "prerequisites").with("id", id);
+    match error {
+        ClientError::Store(error) => new(code::INTERNAL).with("retryable", error.is_transient()),
+        ClientError::BrokenQueue(_) => new(code::INTERNAL).with("retryable", false),
+        ClientError::Unsure { id, .. } => of_stored("unsure", &id),
+        ClientError::Unconfirmed { id, .. } => of_stored("unconfirmed", &id),
+        ClientError::Object(error) => error.into(),
+        ClientError::Invalid(error) => error.into(),
+        ClientError::File(error) => new(code_of_file(&error)),
+        ClientError::Name(error) => error.into(),
+        ClientError::NoSuchJob(id)
+        | ClientError::NoSuchGraph(id)
+        | ClientError::ShortIdNotFound { part: id, .. } => of_id(code::NOT_FOUND, &id),
+        ClientError::AmbiguousId { of, part, first, .. } => {
+            let found: Vec<String> = first.iter().map(ToString::to_string).collect();
+            of_id(code::INVALID_PARAMS, &part).with(&format!("{of}s"), found)
         }
+        ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
+        ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
+        ClientError::IdTaken(id) | ClientError::KeyHeld(id) | ClientError::GraphTaken(id) => {
+            of_id(code::CONFLICT, &id)
+        }
+        ClientError::UnknownPrerequisite(id) => of_prerequisite(id),
+        ClientError::NoSuchShard(error) => new(code::INVALID_PARAMS).with("id", error.id()),
+        ClientError::PrerequisitesApart { second: id, .. } | ClientError::OtherShard { id, .. } => {
+            of_prerequisite(id.to_string())
+        }
+        ClientError::Refused { place, name, error } => {
+            let inner = RpcError::from(*error);
+            RpcError { message, ..inner }.with("place", place).with("name", name)
+        }
+        ClientError::AmbiguousGraphName { .. } => new(code::INVALID_PARAMS),
+        ClientError::Cycle(names) => new(code::INVALID_PARAMS).with("cycle", names),
+        ClientError::UnknownInGraph { job, prerequisite, .. } => {
+            new(code::INVALID_PARAMS).with("name", job).with("prerequisite", prerequisite)
+        }
+        ClientError::TooMany { most, .. } | ClientError::TooManyOthers { most, .. } => {
+            new(code::INVALID_PARAMS).with("most", most)
+        }
+        ClientError::PausedByRule { .. } | ClientError::Step { .. } => new(code::CONFLICT),
+        ClientError::WrongState { id, status, .. } => {
+            of_id(code::CONFLICT, &id).with("status", status)
+        }
+        ClientError::GraphRuns { id, job } => of_id(code::CONFLICT, &id).with("job", job.as_str()),
+        ClientError::FailedPrerequisite { id, cause: other }
+        | ClientError::LostPrerequisite { id, lost: other } => {
+            of_id(code::CONFLICT, &id).with("prerequisite", other.as_str())
+        }
+        ClientError::NoDeadLetter { id, status } => {
+            of_id(code::CONFLICT, &id).with("status", status.as_str())
+        }
+        ClientError::JobFailed { id, .. } => of_id(code::JOB_FAILED, &id),
+        ClientError::GaveUp { id, .. } => of_id(code::GAVE_UP, &id),
     }
 }
 
@@ -208,24 +217,29 @@ impl From<ObjectError> for RpcError {
 /// The error of a function that the command line calls too, by its exit code.
 impl From<Error> for RpcError {
     fn from(error: Error) -> Self {
-        let code = match error.exit {
-            Exit::Usage | Exit::Data => code::INVALID_PARAMS,
-            Exit::NotFound => code::NOT_FOUND,
-            Exit::NotPermitted => code::NOT_PERMITTED,
-            Exit::JobError => code::JOB_FAILED,
-            Exit::GaveUp => code::GAVE_UP,
-            Exit::Ok
-            | Exit::Unavailable
-            | Exit::Machine
-            | Exit::Taken
-            | Exit::Output
-            | Exit::Config => {
-                let retryable = error.exit == Exit::Unavailable;
-                return Self::new(code::INTERNAL, error.message).with("retryable", retryable);
-            }
-        };
-        Self::new(code, error.message)
+        let exit = Some(error.exit);
+        Self { exit, ..of_exit(error) }
     }
+}
+
+fn of_exit(error: Error) -> RpcError {
+    let code = match error.exit {
+        Exit::Usage | Exit::Data => code::INVALID_PARAMS,
+        Exit::NotFound => code::NOT_FOUND,
+        Exit::NotPermitted => code::NOT_PERMITTED,
+        Exit::JobError => code::JOB_FAILED,
+        Exit::GaveUp => code::GAVE_UP,
+        Exit::Ok
+        | Exit::Unavailable
+        | Exit::Machine
+        | Exit::Taken
+        | Exit::Output
+        | Exit::Config => {
+            let retryable = error.exit == Exit::Unavailable;
+            return RpcError::new(code::INTERNAL, error.message).with("retryable", retryable);
+        }
+    };
+    RpcError::new(code, error.message)
 }
 
 /// Returns the beginning of a text from outside, for messages.

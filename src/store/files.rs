@@ -19,7 +19,9 @@ const STDIN: &str = "stdin";
 const ELSEWHERE: &str = "a:";
 
 /// The side of a job that a file is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum FileSide {
     /// Its submitter gave it.

@@ -53,6 +53,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         api.call("graph.submit", json!({ "id": id, "jobs": [{ "name": "a", "job": job }] }));
     };
     graph("g");
+    graph("gone-graph");
     let cron = json!({ "name": "more", "schedule": "0 3 * * *", "job": { "script": "1", "script_type": "osis" } });
     let script_of =
         |name: &str| json!({ "name": name, "script": "1", "settings": { "script_type": "osis" } });
@@ -80,11 +81,12 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("object.delete", object, "object.delete"),
         ("graph.stop", json!({ "id": "g" }), "graph.stop"),
         ("graph.retry", json!({ "id": "g" }), "graph.retry"),
-        ("graph.delete", json!({ "id": "g" }), "graph.delete"),
+        ("graph.delete", json!({ "id": "gone-graph" }), "graph.delete"),
         ("dead.retry", json!({ "all": true, "error": "no luck" }), "job.retry"),
         ("dead.delete", json!({ "all": true }), "job.delete"),
         ("queue.pause", queue.clone(), "queue.pause"),
         ("queue.resume", queue.clone(), "queue.resume"),
+        ("queue.drain", queue.clone(), "queue.pause"),
         ("queue.purge", queue, "queue.purge"),
         ("cron.add", cron, "cron.add"),
         ("cron.edit", json!({ "name": "more", "schedule": "0 4 * * *" }), "cron.edit"),

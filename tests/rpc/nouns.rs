@@ -94,7 +94,7 @@ fn queues_are_listed_paused_resumed_and_purged_within_bounds() {
         assert_eq!(code, code::NOT_PERMITTED, "{method}");
     }
     let seen = api.call_as(&bound, "queue.list", Value::Null).expect("may list");
-    assert_eq!(seen, json!({ "queues": [], "pauses": [] }));
+    assert_eq!(seen, json!({ "queues": [], "pauses": [], "unserved": [] }));
     let all = json!({ "queue": "*" });
     for method in ["queue.pause", "queue.resume"] {
         let (code, error) = api.fails(&bound, method, all.clone());

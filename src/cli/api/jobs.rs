@@ -60,7 +60,11 @@ impl Api {
         let params = json!({ "job": settings(&job), "inputs": inputs, "stdin": stdin });
         let (_, submitted) = self.typed("job.submit", params).await.map_err(|error: Error| {
             let unsure = error.exit == Exit::Unavailable;
-            let hint = if unsure { "; whether the job was accepted is not known: hero job list" } else { "" };
+            let hint = if unsure {
+                "; whether the job was accepted is not known: hero job list"
+            } else {
+                ""
+            };
             Error::new(error.exit, format!("{}{hint}", error.message))
         })?;
         Ok((submitted, job))
@@ -194,9 +198,10 @@ pub(in crate::cli) fn settings(job: &Job) -> Map<String, Value> {
 /// Returns the job of a document.
 pub(in crate::cli) fn job_of(document: &Value) -> Result<Job, Error> {
     let wrong = |error: ClientError| of_option(error);
-    let id: JobId = read("job.get", &document["id"]).map(|id: String| id)?.parse().map_err(
-        |error| Error::new(Exit::Unavailable, format!("the answer is no job: {error}")),
-    )?;
+    let id: JobId = read("job.get", &document["id"])
+        .map(|id: String| id)?
+        .parse()
+        .map_err(|error| Error::new(Exit::Unavailable, format!("the answer is no job: {error}")))?;
     let is_encoded = document["output_encoding"] == "base64";
     let mut fields: Vec<(&str, Vec<u8>)> = Vec::new();
     for (name, value) in document.as_object().into_iter().flatten() {

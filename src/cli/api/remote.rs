@@ -20,7 +20,8 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The longest token.
 const TOKEN_BYTES_MAX: u64 = 4096;
 /// The commands that `--api` has.
-const COMMANDS: &str = "exec, submit, run-script, job, graph, queue, actor, cron, dead, limit, audit";
+const COMMANDS: &str =
+    "exec, submit, run-script, job, graph, queue, actor, cron, dead, limit, audit";
 
 /// The API of a daemon elsewhere.
 pub(in crate::cli) struct RemoteApi {
@@ -172,8 +173,7 @@ fn token(file: Option<&Path>) -> Result<Option<String>, Error> {
     let opened = std::fs::File::open(file);
     let read = opened.and_then(|file| file.take(TOKEN_BYTES_MAX).read_to_string(&mut text));
     read.map_err(|error| {
-        let message =
-            format!("cannot read the token from {}: {}", file.display(), reason(&error));
+        let message = format!("cannot read the token from {}: {}", file.display(), reason(&error));
         Error::new(Exit::Config, message)
     })?;
     Ok(Some(text.trim().to_owned()))

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::super::api::{Api, job_of};
 use super::super::correction::of_hash;
 use super::super::job_options::{DelayOption, SettingOptions, of_option, pair, spoken_time};
 use super::super::script_arguments::ScriptArguments;
@@ -10,6 +11,7 @@ use super::super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::Error;
 use crate::proto::job::{FieldKind, InvalidJob, Job};
+use crate::rpc::results::Id;
 
 /// Submit a copy of a job, and print its id
 ///
@@ -52,6 +54,24 @@ impl CloneJob {
         }
         let id = client.submit_copy(&of, copy).await?;
         global.print(|| json!({ "id": id }), || format!("{id}\n"))
+    }
+}
+
+impl CloneJob {
+    /// Submits a copy over the API.
+    pub(super) async fn run_remote(self, api: &Api, global: &Global) -> Result<(), Error> {
+        if self.dry_run {
+            return global.needs_no_remote();
+        }
+        let job = job_of(&api.call("job.get", json!({ "id": self.job })).await?)?;
+        let mut changes = self.options.changes(&job)?;
+        changes.extend(self.set.into_iter().map(|(name, text)| of_hash(&name, text)));
+        let mut delayed = Job::new(job.id.clone(), "");
+        self.delay.apply(&mut delayed)?;
+        changes.extend(delayed.spec.run_at.map(|at| ("run_at".to_owned(), at.to_string().into())));
+        let params = json!({ "id": job.id, "changes": changes });
+        let (document, Id { id }) = api.typed("job.clone", params).await?;
+        global.print(|| document, || format!("{id}\n"))
     }
 }
 

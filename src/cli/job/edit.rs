@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::bulk::JobChoice;
+use super::remote;
 use crate::cli::Global;
+use crate::cli::api::Api;
 use crate::cli::correction::{Correction, check};
 use crate::cli::input::{bad, parsed};
 use crate::cli::job_options::{TIME_HELP, spoken_time};
@@ -77,6 +79,20 @@ impl EditJob {
         let starts = start.map(|time| format!(", starts {}", local(time, &local_zone())));
         global.print(document, || format!("{id} {state}{}\n", starts.unwrap_or_default()))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Changes named jobs over the API.
+    pub(super) async fn run_remote(&self, api: &Api, global: &Global) -> Result<ExitCode, Error> {
+        let place = self.place()?;
+        let delayed = self.delay.map(|delay| Timestamp::now().checked_add(delay));
+        let run_at = place.run_at.or(delayed.map(|time| time.unwrap_or(Timestamp::MAX)));
+        let further = json!({
+            "priority": place.priority.map(|of| of.as_str().parse::<u8>().unwrap_or_default()),
+            "group": place.group.map(|group| group.map_or(String::new(), |of| of.to_string())),
+            "run_at": run_at.map(|time| time.to_string()),
+            "changes": self.correction.changes(global.config()?)?,
+        });
+        remote::change(api, &self.jobs, ("edit", "edited"), further, global).await
     }
 
     fn place(&self) -> Result<JobEdit, Error> {

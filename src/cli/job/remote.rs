@@ -65,9 +65,8 @@ pub(in crate::cli) async fn run(
         JobCommand::Tell(TellJob { id, event, data }) => {
             let data = data.map(tell::read).transpose()?;
             let data = data.map(|text| serde_json::from_str::<Value>(&text)).transpose();
-            let data = data.map_err(|error| {
-                Error::new(Exit::Data, format!("--data is no JSON: {error}"))
-            })?;
+            let data = data
+                .map_err(|error| Error::new(Exit::Data, format!("--data is no JSON: {error}")))?;
             let params = json!({ "id": id, "event": event, "data": data });
             let result = api.call("job.tell", params).await?;
             let text = || format!("{id} {} {event}\n", word(&result["result"]));
@@ -87,7 +86,8 @@ pub(in crate::cli) async fn run(
             let text = || format!("{} deleted\n", counted(deleted, "job", "jobs"));
             global.print(|| result.clone(), text)?;
         }
-        JobCommand::Edit(_) | JobCommand::Clone(_) => global.needs_no_remote()?,
+        JobCommand::Edit(edit) => return edit.run_remote(api, global).await,
+        JobCommand::Clone(clone) => Box::pin(clone.run_remote(api, global)).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,8 +139,7 @@ async fn list_jobs(api: &Api, list: &JobList, global: &Global) -> Result<(), Err
 async fn list_errors(api: &Api, of: &JobErrors, global: &Global) -> Result<(), Error> {
     let mut params = filters(&of.filter)?;
     params.insert("limit".to_owned(), of.limit.into());
-    let (document, found) =
-        api.typed::<ErrorGroupsDocument>("job.errors", params.into()).await?;
+    let (document, found) = api.typed::<ErrorGroupsDocument>("job.errors", params.into()).await?;
     let none = NoResults::new(&of.filter.filter.sentence("failed job"));
     let none = none.searched(found.searched, "", found.complete);
     global.list(|| document, || errors::table(&found.groups, Timestamp::now()), none)
@@ -298,7 +297,7 @@ async fn fetch_file(api: &Api, fetch: &FetchFile, global: &Global) -> Result<(),
 }
 
 /// Changes jobs: named ones, each by its method, or all that match filters.
-async fn change(
+pub(super) async fn change(
     api: &Api,
     jobs: &JobChoice,
     (verb, done): (&str, &str),
@@ -306,7 +305,9 @@ async fn change(
     global: &Global,
 ) -> Result<ExitCode, Error> {
     if jobs.filter.is_given() != jobs.ids.is_empty() {
-        let message = format!("cannot {verb} jobs: name them by their ids, or find them with filters, not both");
+        let message = format!(
+            "cannot {verb} jobs: name them by their ids, or find them with filters, not both"
+        );
         return Err(Error::new(Exit::Usage, message));
     }
     if jobs.ids.is_empty() || jobs.only_dead {
@@ -318,7 +319,8 @@ async fn change(
         params["id"] = json!(id);
         match api.call(&format!("job.{verb}"), params).await {
             Ok(result) => {
-                let result = if verb == "retry" { json!({ "id": id, "result": done }) } else { result };
+                let result =
+                    if verb == "retry" { json!({ "id": id, "result": done }) } else { result };
                 if !global.json {
                     output::line(&format!("{} {}", word(&result["id"]), word(&result["result"])))?;
                 }
@@ -353,7 +355,10 @@ async fn change_found(
     loop {
         let mut params = json!({ "change": verb, "dry_run": jobs.dry_run, "yes": jobs.yes });
         params["filter"] = json!(filter);
-        for (name, value) in further.as_object().into_iter().flatten() {
+        if verb == "edit" {
+            params["edit"] = further.clone();
+        }
+        for (name, value) in further.as_object().into_iter().flatten().filter(|_| verb != "edit") {
             // A tree of jobs is stopped by its root alone.
             if name != "children" {
                 params[name] = value.clone();
@@ -374,7 +379,10 @@ async fn change_found(
         if jobs.dry_run {
             let found: Vec<JobSummary> = read("job.change_many", &result["jobs"])?;
             let total = found.len() as u64 + number("remaining");
-            global.print(|| result.clone(), || table(&found, Timestamp::now(), false).show(global.look()))?;
+            global.print(
+                || result.clone(),
+                || table(&found, Timestamp::now(), false).show(global.look()),
+            )?;
             output::note(&format!("hero: {} would be {done}", counted(total, "job", "jobs")));
             return Ok(ExitCode::SUCCESS);
         }

@@ -334,7 +334,8 @@ pub(super) fn lines_of(path: &Path, config: &Config) -> Result<Vec<(usize, Vec<u
     let read = input::open(path)?.take(most + 1).read_to_end(&mut text);
     if read.map_err(|error| input::unreadable(path, &error))? as u64 > most {
         let (path, most) = (path.display(), format_size(most));
-        let message = format!("{path}: more than {most} are not submitted in one call: several files");
+        let message =
+            format!("{path}: more than {most} are not submitted in one call: several files");
         return Err(Error::new(Exit::Data, message));
     }
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();

@@ -28,7 +28,8 @@ impl Submit {
             let result = api.call("graph.submit", params).await?;
             return self.print(&result, "graph_id", global);
         }
-        let each = self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
+        let each =
+            self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
         let Some(file) = self.batch.as_deref().or(self.each.as_deref()) else { return Ok(()) };
         let mut jobs = Vec::new();
         for (number, text) in batch::lines_of(file, config)? {

@@ -71,7 +71,7 @@ pub(crate) struct NotifiedActors {
     /// The actors.
     pub(crate) told: Vec<String>,
     /// The shards that do not answer, each with the reason.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_told: Vec<String>,
 }
 

@@ -204,9 +204,9 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
     !context.is_bound() || graph.caller == context.caller.name
 }
 
-/// Returns the graph of an id, or of a beginning that is unique among the graphs that the caller may
+/// Returns the graph of an id, or of a beginning or a name that is unique among the graphs that the caller may
 /// see.
-async fn named(context: &CallContext, Spelled(id): Spelled<JobId>) -> Result<JobId, RpcError> {
+async fn named(context: &CallContext, id: &str) -> Result<JobId, RpcError> {
     let knows = |graph: &GraphInfo| {
         context.reads() || context.operates() || graph.caller == context.caller.name
     };
@@ -224,7 +224,7 @@ async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcErro
 }
 
 /// Returns the same of a graph that the caller may change.
-async fn own(context: &CallContext, id: Spelled<JobId>, doing: &str) -> Result<JobId, RpcError> {
+async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId, RpcError> {
     let id = named(context, id).await?;
     let graph = visible(context, &id).await?;
     if context.operates() || graph.caller == context.caller.name {
@@ -241,8 +241,8 @@ async fn own(context: &CallContext, id: Spelled<JobId>, doing: &str) -> Result<J
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GetGraph {
-    /// The id of the graph or batch.
-    id: Spelled<JobId>,
+    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    id: String,
     /// Only jobs with this outcome.
     outcome: Option<GraphJobOutcome>,
     /// The size of the page, up to 1000; 50 without it.
@@ -264,7 +264,7 @@ pub(crate) struct ShownGraph {
 
 async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
-    let id = named(&context, given.id).await?;
+    let id = named(&context, &given.id).await?;
     let graph = visible(&context, &id).await?;
     let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
@@ -280,15 +280,15 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcErr
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AwaitGraph {
-    /// The id of the graph or batch.
-    id: Spelled<JobId>,
+    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    id: String,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The jobs go on after it.
     wait: Option<f64>,
 }
 
 async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, RpcError> {
     let patience = patience(given.wait)?;
-    let id = named(&context, given.id).await?;
+    let id = named(&context, &given.id).await?;
     visible(&context, &id).await?;
     let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
         Ok(_) | Err(ClientError::GaveUp { .. }) => visible(&context, &id).await?,
@@ -301,16 +301,16 @@ async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NamedGraph {
-    /// The id of the graph or batch.
-    id: Spelled<JobId>,
+    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    id: String,
 }
 
 /// A graph or batch to resume.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ResumeGraph {
-    /// The id of the graph or batch.
-    id: Spelled<JobId>,
+    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    id: String,
     /// The name or id of a job that runs again with all jobs that depend on it, also if they finished. Without it the
     /// jobs that failed or were stopped run again.
     from: Option<String>,
@@ -322,7 +322,7 @@ struct ResumeGraph {
 
 async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, RpcError> {
     let ResumeGraph { id, from, mut changes } = given;
-    let id = own(&context, id, "retry").await?;
+    let id = own(&context, &id, "retry").await?;
     let mut checked = Vec::new();
     if !changes.is_empty() {
         let jobs = context.client.steps_named(&id, changes.keys()).await?;
@@ -336,11 +336,11 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, 
 }
 
 async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
-    let id = own(&context, given.id, "stop").await?;
+    let id = own(&context, &given.id, "stop").await?;
     Ok(context.client.stop_graph(&id).await?)
 }
 
 async fn delete(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
-    let id = own(&context, given.id, "delete").await?;
+    let id = own(&context, &given.id, "delete").await?;
     Ok(context.client.delete_graph(&id).await?)
 }

@@ -12,7 +12,6 @@ use crate::client::QueueDocument;
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::target::{Group, Priority, Target};
-use crate::proto::text::did_you_mean;
 
 methods! {
     /// Lists the queues: their depth, held jobs, the wait of the first.
@@ -99,21 +98,27 @@ struct NamedQueues {
 
 impl NamedQueues {
     /// Returns the rule, if it names one.
-    async fn rule(&self, context: &CallContext) -> Result<Option<PauseRule>, RpcError> {
+    fn rule(&self, context: &CallContext) -> Result<Option<PauseRule>, RpcError> {
         let [name] = self.queue.0.as_slice() else { return Ok(None) };
         let Ok(rule) = name.parse::<PauseRule>() else { return Ok(None) };
         may_use_all(context, &rule)?;
+        Ok(Some(rule))
+    }
+
+    /// Refuses a rule of a type that no configured or live actor serves, which is mistyped or of a later time.
+    async fn check(&self, rule: &PauseRule, context: &CallContext) -> Result<(), RpcError> {
         if let Some(of) = rule.script_type.clone().filter(|_| !self.force) {
             let queue = Queue { target: Target::any(of), priority: Priority::Normal };
             context.client.check_known(&[queue], &context.config).await?;
         }
-        Ok(Some(rule))
+        Ok(())
     }
 
     async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>, RpcError> {
         let mut queues = Vec::new();
         for name in &self.queue.0 {
-            queues.extend(all_named(name)?);
+            let named = Queue::all_given(name);
+            queues.extend(named.map_err(|why| RpcError::wrong("queue", why))?);
         }
         for queue in &queues {
             may_use(context, queue)?;
@@ -123,16 +128,6 @@ impl NamedQueues {
         }
         Ok(queues)
     }
-}
-
-/// Returns the queues of a name, with the name that it may have to be if it is none.
-fn all_named(name: &str) -> Result<Vec<Queue>, RpcError> {
-    Queue::all_named(name).map_err(|error| {
-        let with_type = format!("type:{name}");
-        let near = Queue::all_named(&with_type).is_ok().then_some(with_type.as_str());
-        let message = format!("{error}{}", did_you_mean(near));
-        RpcError { message, ..RpcError::from(error) }
-    })
 }
 
 /// Paused queues.
@@ -152,7 +147,8 @@ async fn paused(
     given: &NamedQueues,
 ) -> Result<(Vec<String>, Pauses), RpcError> {
     context.needs_all_callers("pause queues")?;
-    if let Some(rule) = given.rule(context).await? {
+    if let Some(rule) = given.rule(context)? {
+        given.check(&rule, context).await?;
         let is_new = context.client.pause_by_rule(&rule).await?;
         let changed = is_new.then(|| rule.to_string()).into_iter().collect();
         return Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }));
@@ -186,7 +182,7 @@ pub(crate) struct Resumed {
 
 async fn resume(context: CallContext, given: NamedQueues) -> Result<Resumed, RpcError> {
     context.needs_all_callers("resume queues")?;
-    if let Some(rule) = given.rule(&context).await? {
+    if let Some(rule) = given.rule(&context)? {
         let ended = context.client.resume_by_rule(&rule).await?;
         return Ok(Resumed { resumed: ended.names() });
     }

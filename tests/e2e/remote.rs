@@ -1,0 +1,255 @@
+//! Commands over the API of a daemon elsewhere: `--api`, `HERO_API` and `[client]`.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::{Authority, Hero, Redis, Served};
+
+/// The user of the commands, who cannot reach Redis.
+const NOBODY: u32 = 65_534;
+
+/// A machine that has the program alone: another user, an empty home folder, no configuration.
+struct Laptop {
+    home: tempfile::TempDir,
+    program: std::path::PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Laptop {
+    fn new(variables: &[(&str, &str)]) -> Self {
+        let home = tempfile::tempdir_in("/tmp").expect("a folder");
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("permissions");
+        // The folder of the build may be closed to others.
+        let program = home.path().join("hero");
+        fs::hard_link(env!("CARGO_BIN_EXE_hero"), &program)
+            .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_hero"), &program).map(drop))
+            .expect("the program");
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self { home, program, variables: variables.iter().map(own).collect() }
+    }
+
+    fn path(&self) -> &Path {
+        self.home.path()
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(&self.program);
+        command.args(args).env_clear().env("HOME", self.path()).current_dir(self.path());
+        command.envs(self.variables.iter().cloned()).uid(NOBODY).gid(NOBODY);
+        command.output().expect("the program starts")
+    }
+
+    /// Runs a command that succeeds. Returns its output.
+    #[track_caller]
+    fn done(&self, args: &[&str]) -> String {
+        let done = self.run(args);
+        assert!(done.status.success(), "{args:?}: {}", text(&done.stderr));
+        text(&done.stdout)
+    }
+
+    /// Runs a command that fails. Returns its exit code and its error.
+    #[track_caller]
+    fn failed(&self, args: &[&str]) -> (i32, String) {
+        let done = self.run(args);
+        assert!(!done.status.success(), "{args:?}: {}", text(&done.stdout));
+        (done.status.code().unwrap_or_default(), text(&done.stderr))
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.done(args)).expect("one document")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A laptop with a token of all scopes for what is served.
+fn laptop_of(served: &Served) -> Laptop {
+    let token = served.token(&["laptop", "--scope", "read,submit,operate,admin"]);
+    Laptop::new(&[("HERO_API", &served.at("")), ("HERO_TOKEN", &token)])
+}
+
+#[test]
+fn jobs_are_run_shown_and_changed_without_redis() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let _actor = served.hero.actor("bash-default-1").start();
+    let laptop = laptop_of(&served);
+
+    let done = laptop.run(&["exec", "-t", "bash", "-e", "echo out; echo log >&2"]);
+    assert_eq!((text(&done.stdout), text(&done.stderr)), ("out\n".into(), "log\n".into()));
+    let (code, error) = laptop.failed(&["exec", "-t", "bash", "-e", "exit 3"]);
+    assert!(code == 3 && error.contains("failed: exit code 3"), "{code} {error}");
+    fs::write(laptop.path().join("in.txt"), "given").expect("written");
+    let script = "cat \"$HERO_INPUT_DIR/in.txt\"; echo kept > \"$HERO_OUTPUT_DIR/f.txt\"";
+    let id =
+        laptop.done(&["submit", "--name", "one", "--input", "in.txt", "-t", "bash", "-e", script]);
+    let id = id.trim_end();
+    assert_eq!(laptop.done(&["job", "wait", id]), "given\n");
+    assert_eq!(laptop.done(&["job", "output", id]), "given");
+    assert!(laptop.done(&["job", "show", id]).contains("\nstatus        finished\n"));
+    assert!(laptop.done(&["job", "files", id]).contains("f.txt"));
+    assert_eq!(laptop.done(&["job", "fetch", id, "f.txt", "-o", "-"]), "kept\n");
+    laptop.done(&["job", "fetch", id, "f.txt"]);
+    assert_eq!(fs::read_to_string(laptop.path().join("f.txt")).ok().as_deref(), Some("kept\n"));
+
+    let listed = laptop.json(&["job", "list", "--name", "one", "--since", "1h", "--json"]);
+    let same = served.call("job.list", &json!({ "name": "one" }));
+    assert_eq!(listed, same, "it is the result of the method");
+    assert!(laptop.done(&["job", "list", "--status", "failed"]).contains("exit code 3"));
+    assert!(laptop.done(&["job", "errors"]).contains("exit code"));
+    let none = laptop.run(&["job", "list", "--name", "nothing"]);
+    assert!(text(&none.stderr).contains("no job with a name that contains `nothing`"));
+
+    let retried = laptop.run(&["job", "retry", "--status", "failed", "--dry-run"]);
+    assert!(text(&retried.stderr).contains("1 job would be retried"));
+    assert_eq!(laptop.done(&["job", "delete", id]), format!("{id} deleted\n"));
+    assert_eq!(laptop.failed(&["job", "show", id]).0, 66);
+    let waiting = laptop.done(&["submit", "--delay", "1h", "-t", "bash", "-e", "echo $A"]);
+    let waiting = waiting.trim_end();
+    laptop.done(&["job", "edit", waiting, "--priority", "background"]);
+    assert_eq!(laptop.json(&["job", "show", waiting, "--json"])["priority"], 2);
+    let copy = laptop.done(&["job", "clone", waiting, "--env", "A=copied"]);
+    assert_eq!(laptop.done(&["job", "wait", copy.trim_end()]), "copied\n");
+    let long = laptop.done(&["submit", "-t", "bash", "-e", "echo begun; sleep 600"]);
+    let long = long.trim_end();
+    laptop.done(&["job", "stop", long]);
+    let (code, error) = laptop.failed(&["job", "wait", long]);
+    assert!(code == 1 && error.contains("was stopped by laptop"), "{code} {error}");
+    let (code, error) = laptop.failed(&["exec", "--wait", "0s", "-t", "bash", "-e", "sleep 600"]);
+    assert!(code == 75 && error.contains("hero job wait"), "{code} {error}");
+}
+
+#[test]
+fn many_jobs_queues_and_people_are_reached_without_redis() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let _actor = served.hero.actor("bash-default-1").start();
+    let laptop = laptop_of(&served);
+
+    fs::write(laptop.path().join("lines"), "a\nb\n").expect("written");
+    let batch = laptop.done(&["submit", "--each", "lines", "--", "echo"]);
+    assert_eq!(laptop.done(&["graph", "wait", batch.trim_end()]), "2 of 2 done\n");
+    let line = "{\"script_type\": \"bash\", \"script\": \"echo 1\"}\n";
+    fs::write(laptop.path().join("jobs.jsonl"), line).expect("written");
+    let ids = laptop.done(&["submit", "--batch", "jobs.jsonl", "--ids"]);
+    assert_eq!(laptop.done(&["job", "wait", ids.trim_end()]), "1\n");
+    let graph = "name = \"pipe\"\n[job.a]\ntype = \"bash\"\nscript = \"echo 1\"\n\
+                 [job.b]\ntype = \"bash\"\nafter = [\"a\"]\nscript = \"cat $HERO_INPUTS\"\n";
+    fs::write(laptop.path().join("g.toml"), graph).expect("written");
+    let id = laptop.done(&["submit", "--graph", "g.toml"]);
+    assert_eq!(laptop.done(&["graph", "wait", id.trim_end()]), "2 of 2 done\n");
+    let shown = laptop.done(&["graph", "show", id.trim_end()]);
+    assert!(shown.contains("name       pipe\n") && shown.contains(" b "), "{shown}");
+    assert!(laptop.done(&["graph", "list"]).contains("2 of 2 done"));
+
+    assert!(laptop.done(&["queue", "pause", "type:bash"]).contains("type:bash paused\n"));
+    assert!(laptop.done(&["queue", "list"]).contains("paused"));
+    assert!(laptop.done(&["queue", "resume", "type:bash"]).contains("type:bash resumed\n"));
+    assert!(
+        laptop
+            .done(&["queue", "drain", "--all", "--wait", "1m"])
+            .ends_with("no job of these queues runs\n")
+    );
+    assert!(laptop.done(&["queue", "resume", "--all"]).contains("all queues resumed\n"));
+    assert!(laptop.done(&["actor", "list"]).contains("bash:default:1"));
+    assert!(laptop.done(&["actor", "ping", "bash-default-1"]).contains("answered after"));
+    assert!(laptop.done(&["stats"]).contains("bash"));
+    assert_eq!(laptop.json(&["limit", "list", "--json"]), json!({ "limits": [] }));
+    assert_eq!(laptop.json(&["cron", "list", "--json"]), json!({ "cron": [], "problems": [] }));
+    let audit = laptop.done(&["audit", "--what", "queue"]);
+    assert!(audit.contains("laptop") && audit.contains("queue.pause"), "{audit}");
+    assert!(laptop.done(&["notify", "list"]).contains("no notification was delivered yet"));
+    assert!(laptop.run(&["dead", "list"]).status.success());
+}
+
+#[test]
+fn what_keeps_a_command_from_the_api_is_named() {
+    let redis = Redis::start();
+    let authority = Authority::new(redis.folder(), "own");
+    let hero = Hero::on(&redis)
+        .set("api.tls_cert_file", &authority.quoted("cert.pem"))
+        .set("api.tls_key_file", &authority.quoted("key.pem"));
+    let served = Served::with(hero, &redis);
+    let token = served.token(&["laptop", "--scope", "read"]);
+    let address = format!("https://127.0.0.1:{}", served.port);
+
+    let laptop = Laptop::new(&[("HERO_API", &address), ("HERO_TOKEN", &token)]);
+    let (code, error) = laptop.failed(&["job", "list"]);
+    assert!(code == 69 && error.contains("tls_ca_file in [client]"), "{code} {error}");
+
+    let laptop = Laptop::new(&[]);
+    let file = |name: &str| laptop.path().join(name);
+    fs::copy(authority.file("ca.pem"), file("ca.pem")).expect("copied");
+    fs::write(file("token"), format!("{token}\n")).expect("written");
+    fs::create_dir_all(file(".config/hero")).expect("a folder");
+    let own = format!(
+        "[client]\napi = {address:?}\ntoken_file = {:?}\ntls_ca_file = {:?}\n",
+        file("token"),
+        file("ca.pem")
+    );
+    fs::write(file(".config/hero/hero.toml"), own).expect("written");
+    assert!(laptop.done(&["job", "list"]).starts_with("ID"), "the user's configuration is enough");
+    let (code, error) = laptop.failed(&["queue", "pause", "--all"]);
+    assert!(code == 77 && error.contains("scope operate"), "{code} {error}");
+    for command in [
+        &["bench", "--api", &address][..],
+        &["backup", "b"],
+        &["top"],
+        &["doctor", "--api", &address],
+    ] {
+        let (code, error) = laptop.failed(command);
+        assert!(code == 2 && error.contains("not over the API of https://"), "{code} {error}");
+    }
+
+    let stranger = Laptop::new(&[("HERO_TOKEN", "wrong")]);
+    let other = Redis::start();
+    let plain = Served::on(&other);
+    let (code, error) = stranger.failed(&["job", "list", "--api", &plain.at("")]);
+    assert!(code == 77 && error.contains("HERO_TOKEN"), "{code} {error}");
+    let (code, error) = stranger.failed(&["job", "list", "--api", "ftp://host"]);
+    assert!(code == 2 && error.contains("`ftp://host`, is none"), "{code} {error}");
+    let (code, error) = stranger.failed(&["job", "list", "--api", "http://127.0.0.1:1"]);
+    assert!(code == 69 && error.contains("127.0.0.1 port 1"), "{code} {error}");
+}
+
+#[test]
+fn daemon_of_another_version_and_another_server_are_told_apart() {
+    let old = json!({ "jsonrpc": "2.0", "id": 1, "error": {
+        "code": -32601, "message": "there is no method `job.list`" } });
+    for (body, said) in [
+        (old.to_string(), "is of another version: there is no method `job.list`"),
+        ("<html>It works!</html>".to_owned(), "is no answer of Hero, 404 Not Found"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).expect("a request");
+            let head = "HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length:";
+            write!(stream, "{head} {}\r\n\r\n{body}", body.len()).expect("written");
+        });
+        let (code, error) = Laptop::new(&[]).failed(&["job", "list", "--api", &address]);
+        assert!(code == 69 && error.contains(said), "{code} {error}");
+        server.join().expect("it ends");
+    }
+}
+
+#[test]
+fn user_of_the_local_socket_needs_no_token() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let api = format!("unix:{}", served.socket.display());
+    let listed = served.hero.run(&["--api", &api, "actor", "list"]).code(0);
+    assert!(listed.stdout.starts_with("ACTOR"), "{}", listed.stdout);
+}
