@@ -161,6 +161,14 @@ class Documented(TypedDict):
     """The functions."""
 
 
+class Drained(TypedDict):
+    """Paused queues with running jobs."""
+    paused: List[str]
+    """The queues or the rule that were not paused before."""
+    running: int
+    """The number of jobs of the queues that run."""
+
+
 class EditedValues(TypedDict, total=False):
     """New values of jobs. Omitted values stay as they are."""
     priority: Optional[int]
@@ -1387,6 +1395,8 @@ class Queues(TypedDict):
     """Every queue that may hold jobs or is paused, by name."""
     pauses: List[str]
     """The rules that pause queues as a whole, also those that come later."""
+    unserved: List[UnservedList]
+    """The lists that programs pushed to and nobody serves. For callers without bounds."""
 
 
 class _RanInSessionRequired(TypedDict):
@@ -1652,6 +1662,14 @@ class UnchangedJob(TypedDict):
     """The reason."""
 
 
+class UnservedList(TypedDict):
+    """A list that has no queue's name, or is of an unknown type."""
+    list: str
+    """Its name."""
+    length: Optional[int]
+    """The number of ids in it; null if it is no list."""
+
+
 ActorState = Literal['ready', 'draining', 'foreign']
 """The state of an actor. ready: It claims jobs. draining: It claims no more jobs; running ones end. foreign: It
 belongs to a foreign program, which does not report."""
@@ -1738,9 +1756,9 @@ class Methods:
         answer: LiveActors = self._call("actor.list", _given({"script_type": script_type}))
         return answer
 
-    def actor_ping(self, *, actor: str) -> Pong:
+    def actor_ping(self, *, actor: str, wait: Optional[float] = None) -> Pong:
         """Asks a live actor for an answer."""
-        answer: Pong = self._call("actor.ping", _given({"actor": actor}))
+        answer: Pong = self._call("actor.ping", _given({"actor": actor, "wait": wait}))
         return answer
 
     def actor_resume(self, *, actor: str) -> NotifiedActors:
@@ -2011,22 +2029,28 @@ class Methods:
         answer: TypeCounts = self._call("object.types", _given({"context": context, "after": after}))
         return answer
 
+    def queue_drain(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Drained:
+        """Pauses a queue, or all queues of a rule, and counts the jobs of them that run: none once it is
+        drained."""
+        answer: Drained = self._call("queue.drain", _given({"queue": queue, "force": force}))
+        return answer
+
     def queue_list(self) -> Queues:
         """Lists the queues: their depth, held jobs, the wait of the first."""
         answer: Queues = self._call("queue.list", _given({}))
         return answer
 
-    def queue_pause(self, *, queue: str, force: Optional[bool] = None) -> Paused:
+    def queue_pause(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Paused:
         """Pauses a queue, or all queues of a rule: no actor claims their jobs until they are resumed."""
         answer: Paused = self._call("queue.pause", _given({"queue": queue, "force": force}))
         return answer
 
-    def queue_purge(self, *, queue: str, force: Optional[bool] = None) -> Purged:
+    def queue_purge(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Purged:
         """Ends all waiting jobs of a queue in error, as job.stop does."""
         answer: Purged = self._call("queue.purge", _given({"queue": queue, "force": force}))
         return answer
 
-    def queue_resume(self, *, queue: str, force: Optional[bool] = None) -> Resumed:
+    def queue_resume(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Resumed:
         """Resumes a paused queue, or all queues of a rule."""
         answer: Resumed = self._call("queue.resume", _given({"queue": queue, "force": force}))
         return answer
@@ -2127,9 +2151,9 @@ class AsyncMethods:
         answer: LiveActors = await self._call("actor.list", _given({"script_type": script_type}))
         return answer
 
-    async def actor_ping(self, *, actor: str) -> Pong:
+    async def actor_ping(self, *, actor: str, wait: Optional[float] = None) -> Pong:
         """Asks a live actor for an answer."""
-        answer: Pong = await self._call("actor.ping", _given({"actor": actor}))
+        answer: Pong = await self._call("actor.ping", _given({"actor": actor, "wait": wait}))
         return answer
 
     async def actor_resume(self, *, actor: str) -> NotifiedActors:
@@ -2400,22 +2424,28 @@ class AsyncMethods:
         answer: TypeCounts = await self._call("object.types", _given({"context": context, "after": after}))
         return answer
 
+    async def queue_drain(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Drained:
+        """Pauses a queue, or all queues of a rule, and counts the jobs of them that run: none once it is
+        drained."""
+        answer: Drained = await self._call("queue.drain", _given({"queue": queue, "force": force}))
+        return answer
+
     async def queue_list(self) -> Queues:
         """Lists the queues: their depth, held jobs, the wait of the first."""
         answer: Queues = await self._call("queue.list", _given({}))
         return answer
 
-    async def queue_pause(self, *, queue: str, force: Optional[bool] = None) -> Paused:
+    async def queue_pause(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Paused:
         """Pauses a queue, or all queues of a rule: no actor claims their jobs until they are resumed."""
         answer: Paused = await self._call("queue.pause", _given({"queue": queue, "force": force}))
         return answer
 
-    async def queue_purge(self, *, queue: str, force: Optional[bool] = None) -> Purged:
+    async def queue_purge(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Purged:
         """Ends all waiting jobs of a queue in error, as job.stop does."""
         answer: Purged = await self._call("queue.purge", _given({"queue": queue, "force": force}))
         return answer
 
-    async def queue_resume(self, *, queue: str, force: Optional[bool] = None) -> Resumed:
+    async def queue_resume(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Resumed:
         """Resumes a paused queue, or all queues of a rule."""
         answer: Resumed = await self._call("queue.resume", _given({"queue": queue, "force": force}))
         return answer
