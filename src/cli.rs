@@ -236,7 +236,7 @@ impl Cli {
 }
 
 impl Command {
-    /// Returns whether it works on this machine, whatever daemon elsewhere the environment names.
+    /// Returns whether it works on this machine, also where the environment names a daemon elsewhere.
     fn is_of_machine(&self) -> bool {
         matches!(
             self,

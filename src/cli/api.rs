@@ -17,7 +17,7 @@ use crate::error::{Error, Exit};
 use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
 
 /// The methods of the API.
-pub(super) enum Api {
+pub(super) enum ApiMethods {
     /// In this process, with all rights: who reaches Redis has them.
     Local { table: MethodTable, context: Box<CallContext> },
     /// Of a daemon elsewhere, with the rights of a token.
@@ -26,9 +26,9 @@ pub(super) enum Api {
 
 impl Global {
     /// Returns the methods: of the daemon that `--api`, `HERO_API` or the configuration names, else in this process.
-    pub(super) fn methods(&self) -> Result<Api, Error> {
+    pub(super) fn methods(&self) -> Result<ApiMethods, Error> {
         if let Some(remote) = self.remote()? {
-            return Ok(Api::Remote(remote));
+            return Ok(ApiMethods::Remote(remote));
         }
         let config = self.config()?;
         let name = user();
@@ -36,11 +36,11 @@ impl Global {
         let (client, address) = (self.client()?, config.redis.redacted_url().into());
         let config = Arc::new(config.clone());
         let context = Box::new(CallContext::new(client, address, config, Arc::new(caller)));
-        Ok(Api::Local { table: MethodTable::new(), context })
+        Ok(ApiMethods::Local { table: MethodTable::new(), context })
     }
 }
 
-impl Api {
+impl ApiMethods {
     /// Calls a method. Returns its result as the API answers it.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Error> {
         match self {
@@ -52,7 +52,7 @@ impl Api {
         }
     }
 
-    /// Calls a method as [`Api::call`] does, for a result of a type.
+    /// Calls a method as [`ApiMethods::call`] does, for a result of a type.
     pub(super) async fn typed<R: DeserializeOwned>(
         &self,
         method: &str,

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::api::{Api, RemoteEnd, gave_up};
+use super::api::{ApiMethods, RemoteEnd, gave_up};
 use super::input::bad;
-use super::job::remote;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
 use super::sections::{LIMITS, WHEN};
@@ -27,8 +26,6 @@ use crate::rpc::results::SubmittedId;
 use crate::store::Blocker;
 use crate::view::start_of;
 
-/// Added to a signal's number, the exit code of a program that the signal ended.
-pub(super) const SIGNALLED: u8 = 128;
 /// The time between looks at the reason why a job waits.
 const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
 
@@ -85,7 +82,7 @@ impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
         if let Some(remote) = global.remote()? {
-            return self.run_remote(&Api::Remote(remote), global).await;
+            return self.run_remote(&ApiMethods::Remote(remote), global).await;
         }
         let client = self.how.signing.client(global.client()?)?;
         let mut job = self.options.resolved_job(&client, config).await?;
@@ -125,7 +122,7 @@ impl Exec {
 
 impl Exec {
     /// Runs over the API of a daemon elsewhere.
-    async fn run_remote(self, api: &Api, global: &Global) -> Result<ExitCode, Error> {
+    async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
         if self.how.explain || self.how.signing.is_given() {
             let message = "--explain and --sign need the machine itself: leave out --api";
             return Err(Error::new(Exit::Usage, message));
@@ -143,12 +140,25 @@ impl Exec {
                 } else {
                     name_files(&job);
                 }
-                remote::ended(&job, (global.json, self.how.raw))
+                ended(&job, (global.json, self.how.raw))
             }
             RemoteEnd::GaveUp => Err(gave_up(&id, self.how.wait)),
             RemoteEnd::Interrupted(code) => Ok(code),
         }
     }
+}
+
+/// Prints the output of a job that has ended, unless JSON is asked for, or why it failed.
+pub(super) fn ended(job: &Job, (json, raw): (bool, bool)) -> Result<ExitCode, Error> {
+    if let Some(error) = &job.error {
+        let error = Error::new(Exit::JobError, format!("job {} failed: {error}", job.id));
+        return failed(error, Some(job));
+    }
+    match &job.output {
+        Some(result) if !json => output::result(result, raw)?,
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Names the files that the script left.
@@ -183,14 +193,14 @@ pub(super) fn failed(mut error: Error, job: Option<&Job>) -> Result<ExitCode, Er
 /// Returns the exit code for a failed job: the script's own, unless it means something of Hero's own.
 fn code_of(job: &Job) -> u8 {
     const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
-    let own = job
-        .exit_code
-        .filter(|code| (1..=63).contains(code) || SIGNALS.contains(&(code - i32::from(SIGNALLED))));
+    let own = job.exit_code.filter(|code| {
+        (1..=63).contains(code) || SIGNALS.contains(&(code - i32::from(output::SIGNALLED)))
+    });
     let error = job.error.as_deref().unwrap_or_default();
     let signal = error.strip_prefix("killed by signal ").and_then(|rest| rest.split(' ').next());
     let signal = signal.and_then(|number| number.parse().ok());
     let signal = signal.filter(|number| SIGNALS.contains(number));
-    let code = own.or(signal.map(|number| number + i32::from(SIGNALLED)));
+    let code = own.or(signal.map(|number| number + i32::from(output::SIGNALLED)));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::JobError as u8)
 }
 
@@ -282,7 +292,7 @@ pub(super) async fn awaited(
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
             ));
-            return Ok(Awaited::Interrupted(ExitCode::from(SIGNALLED + signal)));
+            return Ok(Awaited::Interrupted(ExitCode::from(output::SIGNALLED + signal)));
         }
     };
     // The bar is cleared before anything is printed.

@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::api::{Api, CALL_WAIT};
+use super::api::{ApiMethods, CALL_WAIT};
 use super::correction::GraphCorrection;
-use super::exec::{SIGNALLED, report_blocker};
+use super::exec::report_blocker;
 use super::input::{bad, parsed};
 use super::no_results::NoResults;
 use super::progress::Bar;
@@ -161,7 +161,7 @@ fn changed(
 }
 
 impl GraphList {
-    async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         let GraphPageOptions { limit, cursor } = &self.page;
         let params = json!({ "limit": limit, "cursor": cursor });
         let (document, ListedGraphs { graphs, next }) = methods.typed("graph.list", params).await?;
@@ -192,7 +192,7 @@ fn took(graph: &GraphDocument) -> Option<String> {
 }
 
 impl GraphShow {
-    async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let GraphPageOptions { limit, cursor } = &self.page;
         let params = json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
@@ -273,7 +273,7 @@ async fn report_first_blocker(client: &Client, id: &JobId) {
 }
 
 impl GraphWait {
-    async fn run(&self, methods: &Api, global: &Global) -> Result<ExitCode, Error> {
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
         let mut interrupts = Interrupts::listen()?;
         let (document, graph) = tokio::select! {
             ended = self.ended(methods, global) => ended?,
@@ -283,7 +283,7 @@ impl GraphWait {
                     "hero: stopped waiting; graph {id} goes on: hero graph wait {id}, \
                      hero graph stop {id}"
                 ));
-                return Ok(ExitCode::from(SIGNALLED + signal));
+                return Ok(ExitCode::from(output::SIGNALLED + signal));
             }
         };
         global.print(|| document, || format!("{}\n", graph.counts()))?;
@@ -299,7 +299,11 @@ impl GraphWait {
     }
 
     /// Waits for the end, with its progress at a terminal.
-    async fn ended(&self, methods: &Api, global: &Global) -> Result<(Value, GraphDocument), Error> {
+    async fn ended(
+        &self,
+        methods: &ApiMethods,
+        global: &Global,
+    ) -> Result<(Value, GraphDocument), Error> {
         let (began, mut bar) = (Instant::now(), Bar::new());
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
         loop {
@@ -313,7 +317,7 @@ impl GraphWait {
             if self.wait.is_some_and(|most| began.elapsed() >= most) {
                 drop(bar);
                 let id = graph.id.parse().map_err(bad)?;
-                if matches!(methods, Api::Local { .. }) {
+                if matches!(methods, ApiMethods::Local { .. }) {
                     report_first_blocker(&global.client()?, &id).await;
                 }
                 let after = self.wait.map(format_duration).unwrap_or_default();

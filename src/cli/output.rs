@@ -11,6 +11,9 @@ use crate::error::{Error, Exit, reason};
 use crate::proto::job::JobOutput;
 use crate::proto::text::{at_terminal, escape_lines};
 
+/// Added to a signal's number, the exit code of a program that the signal ended.
+pub(super) const SIGNALLED: u8 = 128;
+
 /// Prints the error's message, unless it is empty.
 pub fn print_error(error: &Error) {
     if !error.message.is_empty() {

@@ -6,7 +6,7 @@ mod list;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::api::Api;
+use super::api::ApiMethods;
 use super::input::{bad, parsed};
 use super::{Global, output};
 use crate::error::{Error, Exit};
@@ -187,7 +187,7 @@ impl QueueChoice {
 const LISTED_MAX: usize = 12;
 
 impl Purge {
-    async fn run(&self, methods: &Api, global: &Global) -> Result<(), Error> {
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         for name in &self.which.queues {
             Queue::all_given(name).map_err(bad)?;
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 
-use super::api::Api;
+use super::api::ApiMethods;
 use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
@@ -29,7 +29,6 @@ use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
-use crate::rpc::results::SubmittedId;
 use crate::store::Blocker;
 use batch::PrintedIds;
 use each::JobPerLine;
@@ -151,22 +150,7 @@ impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         if let Some(remote) = global.remote()? {
-            if self.signing.is_given() {
-                return global.needs_no_remote();
-            }
-            let api = Api::Remote(remote);
-            if self.graph.is_some() || self.batch.is_some() || self.each.is_some() {
-                return Box::pin(self.submit_many(&api, global)).await;
-            }
-            let (SubmittedId { id, created }, job) = api.submit(&self.options, config).await?;
-            let as_json = || json!({ "id": id, "created": created }).to_string();
-            let text = if global.json { as_json() } else { id.clone() };
-            output::accepted(&format!("{text}\n"))?;
-            if !created {
-                let known = id.parse().map_err(bad)?;
-                output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &known)));
-            }
-            return Ok(());
+            return Box::pin(self.run_remote(&ApiMethods::Remote(remote), global)).await;
         }
         if let Some(file) = &self.graph {
             self.submit_graph(file, global).await?;

@@ -7,8 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{Api, read};
-use crate::cli::exec::SIGNALLED;
+use super::{ApiMethods, read};
 use crate::cli::job_options::{JobOptions, of_option};
 use crate::cli::output;
 use crate::client::ClientError;
@@ -36,7 +35,7 @@ pub(in crate::cli) enum RemoteEnd {
     Interrupted(ExitCode),
 }
 
-impl Api {
+impl ApiMethods {
     /// Submits the job of the options with its files. Returns its id, and whether it is new.
     pub(in crate::cli) async fn submit(
         &self,
@@ -86,7 +85,7 @@ impl Api {
                 output::note(&format!(
                     "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
                 ));
-                return Ok(RemoteEnd::Interrupted(ExitCode::from(SIGNALLED + signal)));
+                return Ok(RemoteEnd::Interrupted(ExitCode::from(output::SIGNALLED + signal)));
             }
         };
         if shows_log {
@@ -122,13 +121,13 @@ pub(in crate::cli) fn gave_up(id: &str, patience: Option<Duration>) -> Error {
 
 /// The log of a job.
 pub(in crate::cli) struct RemoteLog<'a> {
-    api: &'a Api,
+    api: &'a ApiMethods,
     id: &'a str,
     after: Option<String>,
 }
 
 impl<'a> RemoteLog<'a> {
-    pub(in crate::cli) fn new(api: &'a Api, id: &'a str, after: Option<String>) -> Self {
+    pub(in crate::cli) fn new(api: &'a ApiMethods, id: &'a str, after: Option<String>) -> Self {
         Self { api, id, after }
     }
 

@@ -33,7 +33,7 @@ pub(in crate::cli) struct RemoteApi {
     socket: Option<PathBuf>,
     authorities: Option<PathBuf>,
     headers: Vec<(String, String)>,
-    /// What has made connections before, with its certificates.
+    /// The clients that have made connections before, with their certificates.
     idle: Mutex<Vec<HttpPoster>>,
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::super::api::{Api, job_of};
+use super::super::api::{ApiMethods, job_of};
 use super::super::correction::of_hash;
 use super::super::job_options::{DelayOption, SettingOptions, of_option, pair, spoken_time};
 use super::super::script_arguments::ScriptArguments;
@@ -59,7 +59,7 @@ impl CloneJob {
 
 impl CloneJob {
     /// Submits a copy over the API.
-    pub(super) async fn run_remote(self, api: &Api, global: &Global) -> Result<(), Error> {
+    pub(super) async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         if self.dry_run {
             return global.needs_no_remote();
         }

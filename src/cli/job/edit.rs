@@ -10,7 +10,7 @@ use serde_json::json;
 use super::bulk::JobChoice;
 use super::remote;
 use crate::cli::Global;
-use crate::cli::api::Api;
+use crate::cli::api::ApiMethods;
 use crate::cli::correction::{Correction, check};
 use crate::cli::input::{bad, parsed};
 use crate::cli::job_options::{TIME_HELP, spoken_time};
@@ -82,7 +82,11 @@ impl EditJob {
     }
 
     /// Changes named jobs over the API.
-    pub(super) async fn run_remote(&self, api: &Api, global: &Global) -> Result<ExitCode, Error> {
+    pub(super) async fn run_remote(
+        &self,
+        api: &ApiMethods,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
         let place = self.place()?;
         let delayed = self.delay.map(|delay| Timestamp::now().checked_add(delay));
         let run_at = place.run_at.or(delayed.map(|time| time.unwrap_or(Timestamp::MAX)));

@@ -1,10 +1,11 @@
 //! `hero job files` and `hero job fetch`: the files of a job.
 
+use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::artifacts::{ArtifactError, Contents};
 use crate::cli::no_results::NoResults;
@@ -50,7 +51,7 @@ impl ListFiles {
             }
             document
         };
-        global.list(document, || table(&files), NoResults::new("file").by("of job", Some(&id)))?;
+        print(&id, &files, document, global)?;
         if let Some(why) = not_kept.as_ref().filter(|_| !global.json) {
             output::note(&format!("hero: {why}"));
         }
@@ -58,7 +59,18 @@ impl ListFiles {
     }
 }
 
-pub(super) fn table(files: &[JobFile]) -> TextTable {
+/// Prints the files of a job.
+pub(super) fn print(
+    id: &impl Display,
+    files: &[JobFile],
+    document: impl FnOnce() -> Value,
+    global: &Global,
+) -> Result<(), Error> {
+    let none = NoResults::new("file").by("of job", Some(id));
+    global.list(document, || table(files), none)
+}
+
+fn table(files: &[JobFile]) -> TextTable {
     let kind = |of: &JobFile| match of.kind {
         FileSide::Input => "input".to_owned(),
         FileSide::Output => "output".to_owned(),

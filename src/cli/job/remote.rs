@@ -1,6 +1,7 @@
 //! `hero --api URL job …`: the commands of jobs over the API of a daemon elsewhere.
 
-use std::fmt::Write as _;
+mod changes;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::bulk::JobChoice;
+pub(super) use self::changes::change;
 use super::errors::JobErrors;
 use super::files::{self, FetchFile, ListFiles};
 use super::filter::JobFilters;
@@ -17,13 +18,13 @@ use super::list::{JobList, table};
 use super::tell::{self, TellJob};
 use super::wait::Wait;
 use super::{Clear, JobCommand, Logs, RetryJobs, StopJobs, errors, show};
-use crate::cli::api::{Api, RemoteApi, RemoteEnd, RemoteLog, gave_up, job_of, read};
-use crate::cli::exec::failed;
+use crate::cli::api::{ApiMethods, RemoteApi, RemoteEnd, RemoteLog, gave_up, job_of, read};
+use crate::cli::exec::ended;
 use crate::cli::no_results::NoResults;
 use crate::cli::{Global, output};
 use crate::client::ErrorGroupsDocument;
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::{Job, JobAttempt, STDIN};
+use crate::proto::job::{JobAttempt, STDIN};
 use crate::proto::job_filter::FilterTest;
 use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::ListedFiles;
@@ -35,7 +36,7 @@ pub(in crate::cli) async fn run(
     remote: RemoteApi,
     global: &Global,
 ) -> Result<ExitCode, Error> {
-    let api = &Api::Remote(remote);
+    let api = &ApiMethods::Remote(remote);
     match command {
         JobCommand::List(list) => list_jobs(api, &list, global).await?,
         JobCommand::Errors(errors) => list_errors(api, &errors, global).await?,
@@ -119,7 +120,7 @@ fn filters(filters: &JobFilters) -> Result<Map<String, Value>, Error> {
     Ok(params)
 }
 
-async fn list_jobs(api: &Api, list: &JobList, global: &Global) -> Result<(), Error> {
+async fn list_jobs(api: &ApiMethods, list: &JobList, global: &Global) -> Result<(), Error> {
     let mut params = filters(&list.filter)?;
     params.insert("limit".to_owned(), list.limit.into());
     params.extend(list.cursor.as_ref().map(|cursor| ("cursor".to_owned(), json!(cursor))));
@@ -136,7 +137,7 @@ async fn list_jobs(api: &Api, list: &JobList, global: &Global) -> Result<(), Err
     Ok(())
 }
 
-async fn list_errors(api: &Api, of: &JobErrors, global: &Global) -> Result<(), Error> {
+async fn list_errors(api: &ApiMethods, of: &JobErrors, global: &Global) -> Result<(), Error> {
     let mut params = filters(&of.filter)?;
     params.insert("limit".to_owned(), of.limit.into());
     let (document, found) = api.typed::<ErrorGroupsDocument>("job.errors", params.into()).await?;
@@ -145,7 +146,7 @@ async fn list_errors(api: &Api, of: &JobErrors, global: &Global) -> Result<(), E
     global.list(|| document, || errors::table(&found.groups, Timestamp::now()), none)
 }
 
-async fn show_job(api: &Api, id: &str, raw: bool, global: &Global) -> Result<(), Error> {
+async fn show_job(api: &ApiMethods, id: &str, raw: bool, global: &Global) -> Result<(), Error> {
     let document = api.call("job.get", json!({ "id": id })).await?;
     if global.json {
         return output::json(&document);
@@ -159,7 +160,7 @@ async fn show_job(api: &Api, id: &str, raw: bool, global: &Global) -> Result<(),
     output::text(&if raw { text } else { escape_lines(&text) })
 }
 
-async fn wait_for(api: &Api, wait: &Wait, global: &Global) -> Result<ExitCode, Error> {
+async fn wait_for(api: &ApiMethods, wait: &Wait, global: &Global) -> Result<ExitCode, Error> {
     let mut first = None;
     let mut documents = Vec::new();
     for id in &wait.ids {
@@ -190,20 +191,7 @@ async fn wait_for(api: &Api, wait: &Wait, global: &Global) -> Result<ExitCode, E
     Ok(first.unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Prints the output of a job that has ended, unless JSON is asked for, or why it failed.
-pub(in crate::cli) fn ended(job: &Job, (json, raw): (bool, bool)) -> Result<ExitCode, Error> {
-    if let Some(error) = &job.error {
-        let error = Error::new(Exit::JobError, format!("job {} failed: {error}", job.id));
-        return failed(error, Some(job));
-    }
-    match &job.output {
-        Some(result) if !json => output::result(result, raw)?,
-        _ => {}
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn print_log(api: &Api, logs: &Logs, global: &Global) -> Result<(), Error> {
+async fn print_log(api: &ApiMethods, logs: &Logs, global: &Global) -> Result<(), Error> {
     let since = logs.zone.read_given("--since", logs.since.as_ref(), Timestamp::now())?;
     let job = job_of(&api.call("job.get", json!({ "id": logs.id })).await?)?;
     let mut log = RemoteLog::new(api, job.id.as_str(), since.map(LogLine::place_before));
@@ -249,15 +237,14 @@ async fn print_log(api: &Api, logs: &Logs, global: &Global) -> Result<(), Error>
     Ok(())
 }
 
-async fn list_files(api: &Api, list: &ListFiles, global: &Global) -> Result<(), Error> {
+async fn list_files(api: &ApiMethods, list: &ListFiles, global: &Global) -> Result<(), Error> {
     let (document, ListedFiles { id, files }) =
         api.typed("job.files", json!({ "id": list.id })).await?;
-    let none = NoResults::new("file").by("of job", Some(&id));
-    global.list(|| document, || files::table(&files), none)
+    files::print(&id, &files, || document, global)
 }
 
-async fn fetch_file(api: &Api, fetch: &FetchFile, global: &Global) -> Result<(), Error> {
-    let Api::Remote(remote) = api else { return Ok(()) };
+async fn fetch_file(api: &ApiMethods, fetch: &FetchFile, global: &Global) -> Result<(), Error> {
+    let ApiMethods::Remote(remote) = api else { return Ok(()) };
     let id = job_of(&api.call("job.get", json!({ "id": fetch.id })).await?)?.id;
     let name = utf8_percent_encode(&fetch.name, NON_ALPHANUMERIC);
     let mut answer = remote.get(&format!("/jobs/{id}/files/{name}")).await?;
@@ -294,111 +281,4 @@ async fn fetch_file(api: &Api, fetch: &FetchFile, global: &Global) -> Result<(),
         output::json(&json!({ "id": id, "name": fetch.name, "size": size, "file": path }))?;
     }
     Ok(())
-}
-
-/// Changes jobs: named ones, each by its method, or all that match filters.
-pub(super) async fn change(
-    api: &Api,
-    jobs: &JobChoice,
-    (verb, done): (&str, &str),
-    further: Value,
-    global: &Global,
-) -> Result<ExitCode, Error> {
-    if jobs.filter.is_given() != jobs.ids.is_empty() {
-        let message = format!(
-            "cannot {verb} jobs: name them by their ids, or find them with filters, not both"
-        );
-        return Err(Error::new(Exit::Usage, message));
-    }
-    if jobs.ids.is_empty() || jobs.only_dead {
-        return change_found(api, jobs, (verb, done), &further, global).await;
-    }
-    let (mut documents, mut worst) = (Vec::new(), Exit::Ok);
-    for id in &jobs.ids {
-        let mut params = further.clone();
-        params["id"] = json!(id);
-        match api.call(&format!("job.{verb}"), params).await {
-            Ok(result) => {
-                let result =
-                    if verb == "retry" { json!({ "id": id, "result": done }) } else { result };
-                if !global.json {
-                    output::line(&format!("{} {}", word(&result["id"]), word(&result["result"])))?;
-                }
-                documents.push(result);
-            }
-            Err(error) => {
-                output::print_error(&error);
-                documents.push(json!({ "id": id, "problem": error.message }));
-                worst = if worst == Exit::Ok { error.exit } else { worst };
-            }
-        }
-    }
-    if global.json {
-        output::json(&json!({ "jobs": documents }))?;
-    }
-    Ok(worst.into())
-}
-
-/// Changes all jobs that match filters, in calls of some seconds each.
-async fn change_found(
-    api: &Api,
-    jobs: &JobChoice,
-    (verb, done): (&str, &str),
-    further: &Value,
-    global: &Global,
-) -> Result<ExitCode, Error> {
-    let mut filter = filters(&jobs.filter)?;
-    if jobs.limit < usize::MAX {
-        filter.insert("limit".to_owned(), jobs.limit.into());
-    }
-    let (mut changed, mut left, mut why) = (0, 0, None);
-    loop {
-        let mut params = json!({ "change": verb, "dry_run": jobs.dry_run, "yes": jobs.yes });
-        params["filter"] = json!(filter);
-        if verb == "edit" {
-            params["edit"] = further.clone();
-        }
-        for (name, value) in further.as_object().into_iter().flatten().filter(|_| verb != "edit") {
-            // A tree of jobs is stopped by its root alone.
-            if name != "children" {
-                params[name] = value.clone();
-            }
-        }
-        let result = if jobs.ids.is_empty() {
-            api.call("job.change_many", params).await?
-        } else {
-            let corrects = further["changes"].as_object().is_some_and(|all| !all.is_empty());
-            if corrects || further["with_dependents"] == true {
-                let message = "dead letters that are named run again as they are: hero job retry corrects them";
-                return Err(Error::new(Exit::Usage, message));
-            }
-            let params = json!({ "ids": jobs.ids, "dry_run": jobs.dry_run });
-            api.call(&format!("dead.{verb}"), params).await?
-        };
-        let number = |name: &str| result[name].as_u64().unwrap_or_default();
-        if jobs.dry_run {
-            let found: Vec<JobSummary> = read("job.change_many", &result["jobs"])?;
-            let total = found.len() as u64 + number("remaining");
-            global.print(
-                || result.clone(),
-                || table(&found, Timestamp::now(), false).show(global.look()),
-            )?;
-            output::note(&format!("hero: {} would be {done}", counted(total, "job", "jobs")));
-            return Ok(ExitCode::SUCCESS);
-        }
-        (changed, left) = (changed + number("done"), left + number("left"));
-        why = why.or_else(|| result["reason"].as_str().map(str::to_owned));
-        match result["next"].as_str().filter(|_| jobs.limit == usize::MAX) {
-            Some(next) => filter.insert("cursor".to_owned(), next.into()),
-            None => break,
-        };
-    }
-    let mut text = format!("{} {done}", counted(changed, "job", "jobs"));
-    if left > 0 {
-        let stays = counted(left, "job stays as it is", "jobs stay as they are");
-        let _ = write!(text, "; {stays}: {}", why.as_deref().unwrap_or_default());
-    }
-    let document = || json!({ done: changed, "left": left, "reason": why });
-    global.print(document, || text + "\n")?;
-    Ok(if left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
 }

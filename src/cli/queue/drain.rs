@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::QueueChoice;
-use crate::cli::api::Api;
+use crate::cli::api::ApiMethods;
 use crate::cli::time::brief;
 use crate::cli::{Global, output};
 use crate::config::parse_duration;
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Drain {
 }
 
 impl Drain {
-    pub(super) async fn run(self, methods: &Api, global: &Global) -> Result<(), Error> {
+    pub(super) async fn run(self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         let (began, mut told) = (Instant::now(), None);
         let mut changed = None;
         loop {

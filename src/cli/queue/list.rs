@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::cli::Global;
-use crate::cli::api::Api;
+use crate::cli::api::ApiMethods;
 use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::brief;
@@ -19,7 +19,7 @@ use crate::proto::target::{Priority, Target};
 use crate::proto::text::shown;
 use crate::rpc::results::{Queues, UnservedList};
 
-pub(super) async fn run(methods: &Api, global: &Global) -> Result<(), Error> {
+pub(super) async fn run(methods: &ApiMethods, global: &Global) -> Result<(), Error> {
     let (document, list) = methods.typed::<Queues>("queue.list", json!({})).await?;
     let Queues { queues, pauses, unserved } = list;
     let rules: BTreeSet<PauseRule> = pauses.iter().filter_map(|rule| rule.parse().ok()).collect();

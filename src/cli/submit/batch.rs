@@ -327,22 +327,6 @@ impl Tally {
     }
 }
 
-/// Returns the lines of a file that are not empty, with their numbers.
-pub(super) fn lines_of(path: &Path, config: &Config) -> Result<Vec<(usize, Vec<u8>)>, Error> {
-    let mut text = Vec::new();
-    let most = config.api.body_size_max;
-    let read = input::open(path)?.take(most + 1).read_to_end(&mut text);
-    if read.map_err(|error| input::unreadable(path, &error))? as u64 > most {
-        let (path, most) = (path.display(), format_size(most));
-        let message =
-            format!("{path}: more than {most} are not submitted in one call: several files");
-        return Err(Error::new(Exit::Data, message));
-    }
-    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
-    let lines = lines.filter(|(_, line)| !line.is_empty());
-    Ok(lines.map(|(place, line)| (place + 1, line.to_vec())).collect())
-}
-
 /// A line of the file.
 struct BatchLine {
     /// Its number, from 1.

@@ -1,22 +1,43 @@
 //! `hero --api URL submit` of many jobs: a batch or a graph, in one call of the API.
 
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::each::JobPerLine;
-use super::{Submit, batch, batch_line, graph};
-use crate::cli::api::{Api, settings};
-use crate::cli::input::bad;
-use crate::cli::{Global, output};
-use crate::config::Config;
+use super::{Submit, batch_line, graph};
+use crate::cli::api::{ApiMethods, settings};
+use crate::cli::input::{self, bad};
+use crate::cli::{Global, job_notes, output};
+use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
 use crate::proto::text::{counted, escape_lines};
+use crate::rpc::results::SubmittedId;
 
 impl Submit {
-    /// Submits a batch or a graph.
-    pub(super) async fn submit_many(self, api: &Api, global: &Global) -> Result<(), Error> {
+    /// Submits over the API.
+    pub(super) async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        if self.signing.is_given() {
+            return global.needs_no_remote();
+        }
+        if self.graph.is_some() || self.batch.is_some() || self.each.is_some() {
+            return self.submit_many(api, global).await;
+        }
+        let (SubmittedId { id, created }, job) =
+            api.submit(&self.options, global.config()?).await?;
+        let as_json = || json!({ "id": id, "created": created }).to_string();
+        let text = if global.json { as_json() } else { id.clone() };
+        output::accepted(&format!("{text}\n"))?;
+        if !created {
+            let known = id.parse().map_err(bad)?;
+            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &known)));
+        }
+        Ok(())
+    }
+
+    async fn submit_many(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         if self.options.is_check() {
             return global.needs_no_remote();
         }
@@ -32,7 +53,7 @@ impl Submit {
             self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
         let Some(file) = self.batch.as_deref().or(self.each.as_deref()) else { return Ok(()) };
         let mut jobs = Vec::new();
-        for (number, text) in batch::lines_of(file, config)? {
+        for (number, text) in lines_of(file, config)? {
             let read = match &each {
                 Some(each) => each.job(&text).map(|job| (job, true)),
                 None => batch_line::read(&text, file, config).map(|(job, of)| (job, of.is_empty())),
@@ -73,6 +94,22 @@ impl Submit {
         }
         Ok(())
     }
+}
+
+/// Returns the lines of a file that are not empty, with their numbers.
+fn lines_of(path: &Path, config: &Config) -> Result<Vec<(usize, Vec<u8>)>, Error> {
+    let mut text = Vec::new();
+    let most = config.api.body_size_max;
+    let read = input::open(path)?.take(most + 1).read_to_end(&mut text);
+    if read.map_err(|error| input::unreadable(path, &error))? as u64 > most {
+        let (path, most) = (path.display(), format_size(most));
+        let message =
+            format!("{path}: more than {most} are not submitted in one call: several files");
+        return Err(Error::new(Exit::Data, message));
+    }
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
+    let lines = lines.filter(|(_, line)| !line.is_empty());
+    Ok(lines.map(|(place, line)| (place + 1, line.to_vec())).collect())
 }
 
 /// Adds the jobs and callbacks of a file to the parameters of a graph. What the command line names counts more.

@@ -1,0 +1,123 @@
+//! Changes of jobs over the API: of named ones, or of all that match filters.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{filters, word};
+use crate::cli::api::{ApiMethods, read};
+use crate::cli::job::bulk::JobChoice;
+use crate::cli::job::list::table;
+use crate::cli::{Global, output};
+use crate::error::{Error, Exit};
+use crate::proto::text::counted;
+use crate::store::JobSummary;
+
+/// Changes jobs: named ones, each by its method, or all that match filters.
+pub(in crate::cli::job) async fn change(
+    api: &ApiMethods,
+    jobs: &JobChoice,
+    (verb, done): (&str, &str),
+    further: Value,
+    global: &Global,
+) -> Result<ExitCode, Error> {
+    if jobs.filter.is_given() != jobs.ids.is_empty() {
+        let message = format!(
+            "cannot {verb} jobs: name them by their ids, or find them with filters, not both"
+        );
+        return Err(Error::new(Exit::Usage, message));
+    }
+    if jobs.ids.is_empty() || jobs.only_dead {
+        return change_found(api, jobs, (verb, done), &further, global).await;
+    }
+    let (mut documents, mut worst) = (Vec::new(), Exit::Ok);
+    for id in &jobs.ids {
+        let mut params = further.clone();
+        params["id"] = json!(id);
+        match api.call(&format!("job.{verb}"), params).await {
+            Ok(result) => {
+                let result =
+                    if verb == "retry" { json!({ "id": id, "result": done }) } else { result };
+                if !global.json {
+                    output::line(&format!("{} {}", word(&result["id"]), word(&result["result"])))?;
+                }
+                documents.push(result);
+            }
+            Err(error) => {
+                output::print_error(&error);
+                documents.push(json!({ "id": id, "problem": error.message }));
+                worst = if worst == Exit::Ok { error.exit } else { worst };
+            }
+        }
+    }
+    if global.json {
+        output::json(&json!({ "jobs": documents }))?;
+    }
+    Ok(worst.into())
+}
+
+/// Changes all jobs that match filters, in calls of some seconds each.
+async fn change_found(
+    api: &ApiMethods,
+    jobs: &JobChoice,
+    (verb, done): (&str, &str),
+    further: &Value,
+    global: &Global,
+) -> Result<ExitCode, Error> {
+    let mut filter = filters(&jobs.filter)?;
+    if jobs.limit < usize::MAX {
+        filter.insert("limit".to_owned(), jobs.limit.into());
+    }
+    let (mut changed, mut left, mut why) = (0, 0, None);
+    loop {
+        let mut params = json!({ "change": verb, "dry_run": jobs.dry_run, "yes": jobs.yes });
+        params["filter"] = json!(filter);
+        if verb == "edit" {
+            params["edit"] = further.clone();
+        }
+        for (name, value) in further.as_object().into_iter().flatten().filter(|_| verb != "edit") {
+            // A tree of jobs is stopped by its root alone.
+            if name != "children" {
+                params[name] = value.clone();
+            }
+        }
+        let result = if jobs.ids.is_empty() {
+            api.call("job.change_many", params).await?
+        } else {
+            let corrects = further["changes"].as_object().is_some_and(|all| !all.is_empty());
+            if corrects || further["with_dependents"] == true {
+                let message = "dead letters that are named run again as they are: hero job retry corrects them";
+                return Err(Error::new(Exit::Usage, message));
+            }
+            let params = json!({ "ids": jobs.ids, "dry_run": jobs.dry_run });
+            api.call(&format!("dead.{verb}"), params).await?
+        };
+        let number = |name: &str| result[name].as_u64().unwrap_or_default();
+        if jobs.dry_run {
+            let found: Vec<JobSummary> = read("job.change_many", &result["jobs"])?;
+            let total = found.len() as u64 + number("remaining");
+            global.print(
+                || result.clone(),
+                || table(&found, Timestamp::now(), false).show(global.look()),
+            )?;
+            output::note(&format!("hero: {} would be {done}", counted(total, "job", "jobs")));
+            return Ok(ExitCode::SUCCESS);
+        }
+        (changed, left) = (changed + number("done"), left + number("left"));
+        why = why.or_else(|| result["reason"].as_str().map(str::to_owned));
+        match result["next"].as_str().filter(|_| jobs.limit == usize::MAX) {
+            Some(next) => filter.insert("cursor".to_owned(), next.into()),
+            None => break,
+        };
+    }
+    let mut text = format!("{} {done}", counted(changed, "job", "jobs"));
+    if left > 0 {
+        let stays = counted(left, "job stays as it is", "jobs stay as they are");
+        let _ = write!(text, "; {stays}: {}", why.as_deref().unwrap_or_default());
+    }
+    let document = || json!({ done: changed, "left": left, "reason": why });
+    global.print(document, || text + "\n")?;
+    Ok(if left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
+}
