@@ -2,6 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::id::JobId;
 use crate::proto::word_table::words;
 
 words! {
@@ -24,6 +25,12 @@ words! {
     Replace = "replace",
     /// It is rejected.
     Reject = "reject",
+}
+
+/// Returns the clause that names the job which holds a unique key; `None` for one that the caller may not see.
+pub fn holds_key(holder: Option<&JobId>) -> String {
+    let hidden = || "a job that the caller may not see".to_owned();
+    format!("{} holds its unique key", holder.map_or_else(hidden, |id| format!("job {id}")))
 }
 
 /// Returns the scope of the unique keys of one caller and context: `CALLER/CONTEXT`, where any byte that is not of
