@@ -286,3 +286,22 @@ fn script_learns_no_holder_of_its_key_beyond_the_bounds_of_its_token() {
         assert_eq!(said.contains("HELD-"), is_named, "{said}");
     }
 }
+
+#[test]
+fn history_of_a_periodic_job_names_no_holder_to_a_token_with_bounds() {
+    let api = Api::start(&[]);
+    let job = json!({ "script": "1", "script_type": "osis" });
+    api.call("cron.add", json!({ "name": "c", "schedule": "@yearly", "job": job }));
+    let at = "2026-01-01T00:00:00Z";
+    let firing =
+        json!([{ "due": at, "at": at, "did": "left_out", "id": "held-1", "why": "unique_key" }]);
+    api.redis.set_field(&keys::cron("c"), "history", &firing.to_string());
+    let bounds = Bounds { types: words(&["osis"]), ..Bounds::default() };
+    let bound = Caller { bounds, ..caller("sub", &[Scope::Read]) };
+    for method in ["cron.history", "cron.get"] {
+        let name = json!({ "name": "c" });
+        let shown = api.call_as(&bound, method, name.clone()).expect(method).to_string();
+        assert!(shown.contains("unique_key") && !shown.contains("held-1"), "{method}: {shown}");
+        assert!(api.call(method, name).to_string().contains("held-1"), "{method}");
+    }
+}
