@@ -126,7 +126,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::audit::Author;
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, holds_key};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, holder_of_key};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
@@ -383,7 +383,8 @@ fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobSt
         RetryOutcome::Refused(status) => Err(wrong(status.to_string())),
         RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
         RetryOutcome::Duplicate(other) => {
-            Err(wrong(format!("blocked: {}", holds_key(other.as_ref()))))
+            let holder = holder_of_key(other.as_ref());
+            Err(wrong(format!("blocked: {holder} holds its unique key")))
         }
         RetryOutcome::FailedPrerequisite(cause) => {
             Err(ClientError::FailedPrerequisite { id: id.clone(), cause })

@@ -86,7 +86,7 @@ pub use status::JobStatus;
 pub use tags::Tags;
 pub use traceparent::TraceParent;
 pub use type_times::TypeTimes;
-pub use uniqueness::{OnDuplicate, UniqueBy, holds_key, unique_scope};
+pub use uniqueness::{OnDuplicate, UniqueBy, holder_of_key, unique_scope};
 pub use value::FieldKind;
 pub use value::Give;
 pub(crate) use value::is_variable_name;

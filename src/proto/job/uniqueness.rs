@@ -27,10 +27,9 @@ words! {
     Reject = "reject",
 }
 
-/// Returns the clause that names the job which holds a unique key; `None` for one that the caller may not see.
-pub fn holds_key(holder: Option<&JobId>) -> String {
-    let hidden = || "a job that the caller may not see".to_owned();
-    format!("{} holds its unique key", holder.map_or_else(hidden, |id| format!("job {id}")))
+/// Returns the words for the job that holds a unique key; `None` for one that the caller may not see.
+pub fn holder_of_key(holder: Option<&JobId>) -> String {
+    holder.map_or_else(|| "a job that the caller may not see".to_owned(), |id| format!("job {id}"))
 }
 
 /// Returns the scope of the unique keys of one caller and context: `CALLER/CONTEXT`, where any byte that is not of

@@ -37,7 +37,7 @@ local function refusal_for(failed)
   if not read(failed, 'status')[1] then return 'lost_prerequisite', failed end
   for _ = 1, CAUSES_MAX do
     local cause = cause_of(failed)
-    if not cause or not caller_may_see(cause) or read(cause, 'status')[1] ~= 'error' then break end
+    if not cause or visible_id(RIGHTS, cause) == '' or read(cause, 'status')[1] ~= 'error' then break end
     failed = cause
   end
   return 'failed_prerequisite', failed

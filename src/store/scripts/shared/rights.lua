@@ -49,8 +49,9 @@ do
       and is_among(bounds.contexts, f[5] or '')
   end
 
-  -- Returns the id of a job that stands in the way of a caller, such as the holder of a unique key: '' if it may not see the job.
+  -- Returns the id of a job that stands in the way of a caller, such as the holder of a unique key: '' if it may not see the
+  -- job. That may be of any graph.
   function visible_id(rights, id)
-    return (not rights or allows(rights, 'see', id)) and id or ''
+    return allows({ caller = rights_of(rights or '').caller }, 'see', id) and id or ''
   end
 end
