@@ -40,7 +40,7 @@ impl Cursor {
         Reverse((self.score, &self.id))
     }
 
-    /// Returns the time of the place; `None` for that of a hidden job.
+    /// Returns the time of the place; `None` for the place of a hidden job.
     pub fn time(&self) -> Option<Timestamp> {
         Timestamp::from_microsecond(self.score).ok().filter(|_| !self.is_hidden)
     }

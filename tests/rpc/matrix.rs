@@ -478,11 +478,10 @@ fn stored(
     id: &str,
     is_shared: bool,
 ) -> Vec<BTreeMap<String, String>> {
-    let graph = keys::keys().graph(&id.parse().expect("legal"));
-    let mut keys = [keys::job(id), keys::job(&format!("{id}-a")), graph];
-    if id.starts_with(OTHER) {
-        keys = keys.map(|key| key.replacen("hero:", "{hero-1}:", 1));
-    }
+    let all = keys::of_shards(2);
+    let keys = &all[usize::from(id.starts_with(OTHER))];
+    let [own, member] = [id, &format!("{id}-a")].map(|id| id.parse().expect("legal"));
+    let keys = [keys.job(&own), keys.job(&member), keys.graph(&own)];
     let mut pipe = redis::pipe();
     for key in &keys {
         pipe.hgetall(key);
