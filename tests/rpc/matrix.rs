@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::thread;
 
+use hero::proto::job::JobId;
 use hero::rpc::{Caller, Scope, code};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -480,7 +481,8 @@ fn stored(
 ) -> Vec<BTreeMap<String, String>> {
     let all = keys::of_shards(2);
     let keys = &all[usize::from(id.starts_with(OTHER))];
-    let [own, member] = [id, &format!("{id}-a")].map(|id| id.parse().expect("legal"));
+    let ids = [id.to_owned(), format!("{id}-a")];
+    let [own, member]: [JobId; 2] = ids.map(|id| id.parse().expect("legal"));
     let keys = [keys.job(&own), keys.job(&member), keys.graph(&own)];
     let mut pipe = redis::pipe();
     for key in &keys {
