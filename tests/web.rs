@@ -14,6 +14,7 @@ mod operators;
 mod pages;
 mod periodic_jobs;
 pub(crate) mod requests;
+mod revoked;
 mod scripts;
 mod submit;
 mod tasks;

@@ -163,6 +163,7 @@ fn run_one(run: Arc<RunningJob>, of: &ThreadSpec, log_writer: &mut LogWriter) ->
         job_id: job.id.as_str(),
         caller_id: &job.spec.caller_id,
         context_id: &job.spec.context_id,
+        token_bounds: job.bounds.as_ref(),
         attempt: job.attempt,
         traceparent: run.traceparent,
         attempts_left: attempts_left(job),

@@ -12,6 +12,7 @@ use super::{Client, ClientError};
 use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
 use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
+use crate::store::Store;
 
 /// The target of warnings of changes that were made and that the record lacks.
 pub const AUDIT_LOST: &str = "hero::audit_lost";
@@ -67,7 +68,12 @@ impl Client {
         if jobs.is_empty() {
             return self.clone();
         }
-        let shards = self.shards.map(|store| store.pinned(jobs.clone()));
+        self.with_stores(|store| store.pinned(jobs.clone()))
+    }
+
+    /// Returns a client with other handles of its stores.
+    pub(super) fn with_stores(&self, change: impl Fn(&Store) -> Store) -> Self {
+        let shards = self.shards.map(|store| change(&store));
         Self { store: shards.home().clone(), shards, ..self.clone() }
     }
 

@@ -126,7 +126,7 @@ use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::audit::Author;
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate};
+use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, holder_of_key};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{
@@ -365,10 +365,10 @@ impl Client {
 fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
     match what {
         Submitted::Accepted(_) => Ok(job.id.clone()),
-        Submitted::Duplicate(id) if job.spec.on_duplicate == Some(OnDuplicate::Reject) => {
-            Err(ClientError::KeyHeld(id))
+        Submitted::Duplicate(Some(id)) if job.spec.on_duplicate != Some(OnDuplicate::Reject) => {
+            Ok(id)
         }
-        Submitted::Duplicate(id) => Ok(id),
+        Submitted::Duplicate(holder) => Err(ClientError::KeyHeld(holder)),
         Submitted::Exists => Err(ClientError::IdTaken(job.id.clone())),
         Submitted::UnknownPrerequisite(id) => Err(ClientError::UnknownPrerequisite(id)),
         Submitted::BrokenQueue(key) => Err(ClientError::BrokenQueue(key)),
@@ -383,7 +383,8 @@ fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobSt
         RetryOutcome::Refused(status) => Err(wrong(status.to_string())),
         RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
         RetryOutcome::Duplicate(other) => {
-            Err(wrong(format!("blocked: job {other} holds its unique key")))
+            let holder = holder_of_key(other.as_ref());
+            Err(wrong(format!("blocked: {holder} holds its unique key")))
         }
         RetryOutcome::FailedPrerequisite(cause) => {
             Err(ClientError::FailedPrerequisite { id: id.clone(), cause })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::artifacts::ArtifactError;
 use crate::error::{Error, Exit};
-use crate::proto::job::{InvalidJob, JobId, JobStatus};
+use crate::proto::job::{InvalidJob, JobId, JobStatus, holder_of_key};
 use crate::proto::object::ObjectError;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
@@ -138,8 +138,8 @@ pub enum ClientError {
         shard: Shard,
     },
     /// Another job that has not ended, or that is submitted with it, holds its unique key.
-    #[error("its unique key is held by job {0}")]
-    KeyHeld(JobId),
+    #[error("its unique key is held by {}", holder_of_key(.0.as_ref()))]
+    KeyHeld(Option<JobId>),
     /// One job of an atomic batch is rejected, so none was stored.
     #[error("{name}: {error}; none of the jobs was submitted")]
     Refused {

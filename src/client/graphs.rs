@@ -256,7 +256,9 @@ impl Client {
         for (name, id) in &document.callbacks {
             let Ok(id) = id.parse::<JobId>() else { continue };
             let found = self.of(&id)?.summaries(vec![id.clone()]).await?;
-            document.callback_jobs.extend(found.into_iter().flatten().map(|job| CallbackJob {
+            // A later job may have the id of one that held the key of a callback.
+            let found = found.into_iter().flatten().filter(|job| is_of(job, &graph.id));
+            document.callback_jobs.extend(found.map(|job| CallbackJob {
                 callback: name.clone(),
                 id: job.id.to_string(),
                 status: job.state().to_owned(),

@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
 use super::resolve::refused;
 use super::{Client, ClientError, accepted};
-use crate::proto::graph::{GraphCallback, GraphKind};
+use crate::proto::graph::GraphKind;
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
@@ -93,17 +93,18 @@ impl Client {
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
         let mut each = self.each_checked(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
-        self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
+        self.check_head(jobs.len(), batch)?;
         let legal: Vec<Job> = each.iter().flatten().cloned().collect();
         self.place_batch(batch, &legal)?;
-        let store = self.of(&batch.id)?;
+        let adding = self.with_stores(|store| store.adding_to(&batch.opening));
+        let store = adding.of(&batch.id)?;
         if is_new && !store.open_batch(&batch.stored_with(GraphKind::Batch, &legal)).await? {
             return Err(ClientError::GraphTaken(batch.id.clone()));
         }
         for job in each.iter_mut().flatten() {
             job.graph_id = Some(batch.id.clone());
         }
-        self.submit_placed(self.placed(each, Some(store.shard()))).await
+        adding.submit_placed(self.placed(each, Some(store.shard()))).await
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
@@ -133,7 +134,7 @@ impl Client {
         self.resolve_graph(graph).await?;
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
-        self.check_callbacks(graph.len(), graph.callbacks())?;
+        self.check_head(graph.len(), &graph.head)?;
         let new = graph.head.stored_with(GraphKind::Graph, &jobs);
         let mut jobs = members(&jobs, graph.id());
         for (place, job) in jobs.iter_mut().enumerate() {
@@ -156,13 +157,10 @@ impl Client {
         Ok(graph.ids())
     }
 
-    /// Checks the callbacks of a graph or batch that has so many jobs.
-    fn check_callbacks<'a>(
-        &self,
-        place: usize,
-        callbacks: impl Iterator<Item = (GraphCallback, &'a Job)>,
-    ) -> Result<(), ClientError> {
-        for (callback, job) in callbacks {
+    /// Checks the id and the callbacks of a graph or batch that has so many jobs.
+    fn check_head(&self, place: usize, head: &NewBatch) -> Result<(), ClientError> {
+        Self::check_is_no_option(&head.id)?;
+        for (callback, job) in &head.callbacks {
             let checked = self.check(job).and_then(|()| self.check_unsigned());
             checked.map_err(|error| ClientError::Refused {
                 place,
@@ -179,7 +177,7 @@ impl Client {
     /// # Errors
     /// As [`Client::submit_graph`].
     pub fn check_graph(&self, graph: &Graph) -> Result<(), ClientError> {
-        self.check_callbacks(graph.len(), graph.callbacks())?;
+        self.check_head(graph.len(), &graph.head)?;
         self.check_batch(&graph.jobs()?, &|place| graph.name(place))
     }
 
@@ -208,7 +206,7 @@ impl Client {
     ) -> Result<Vec<JobId>, ClientError> {
         let jobs = &self.resolved_members(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
-        self.check_callbacks(jobs.len(), batch.callbacks.iter().map(|(of, job)| (*of, job)))?;
+        self.check_head(jobs.len(), batch)?;
         self.place_batch(batch, jobs)?;
         let new = batch.stored_with(GraphKind::Batch, jobs);
         self.submit_members(members(jobs, &batch.id), batch, Some(&new)).await
@@ -328,7 +326,7 @@ fn clash(jobs: &[Job]) -> Option<(usize, ClientError)> {
         }
         let held = job.spec.unique_key.as_ref().and_then(|key| keys.insert(key, &job.id));
         if let Some(holder) = held {
-            return Some((place, ClientError::KeyHeld(holder.clone())));
+            return Some((place, ClientError::KeyHeld(Some(holder.clone()))));
         }
     }
     None

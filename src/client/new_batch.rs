@@ -22,13 +22,17 @@ pub struct NewBatch {
     pub callbacks: BTreeMap<GraphCallback, Job>,
     /// The notifications that tell of its end.
     pub notify: Vec<NotifyName>,
+    /// Tells it from a later batch with its id.
+    pub opening: String,
 }
 
 impl Default for NewBatch {
     /// A batch with a random id and without a name.
     fn default() -> Self {
         let (id, has_fixed_id) = (JobId::random(), false);
-        Self { id, has_fixed_id, name: None, callbacks: BTreeMap::new(), notify: Vec::new() }
+        let opening = JobId::random().to_string();
+        let (callbacks, notify) = (BTreeMap::new(), Vec::new());
+        Self { id, has_fixed_id, name: None, callbacks, notify, opening }
     }
 }
 

@@ -8,30 +8,43 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Client, ClientError};
 use crate::proto::cron::is_id_of_firing;
-use crate::proto::job::{InvalidJob, Job, JobId, JobSpec, is_id_of_child};
+use crate::proto::job::{InvalidJob, Job, JobId, JobSpec, is_id_of_callback, is_id_of_child};
 use crate::proto::shard::{Shard, ShardCount};
 use crate::store::Store;
 
 impl Client {
-    /// Rejects the id of a job that only a supervisor or an actor gives, and a signature without the id that it signs.
+    /// Rejects the id of a job that a submitter may not choose, and a signature without the id that it signs.
     pub(super) fn check_id(job: &Job) -> Result<(), InvalidJob> {
-        if is_id_of_firing(&job.id) {
-            let why = "belongs to the periodic jobs, whose ids a supervisor gives: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
+        let id = &job.id;
+        for (is_so, why) in [
+            (is_id_of_firing(id), "belongs to the periodic jobs, whose ids a supervisor gives"),
+            (
+                is_id_of_child(id),
+                "belongs to the jobs that scripts submit, whose ids an actor gives",
+            ),
+            (
+                is_id_of_callback(id),
+                "belongs to the callbacks of graphs, whose ids follow from the graph",
+            ),
+        ] {
+            if is_so {
+                return Err(InvalidJob::new("id", format!("`{id}` {why}: choose another")));
+            }
         }
-        if is_id_of_child(&job.id) {
-            let why =
-                "belongs to the jobs that scripts submit, whose ids an actor gives: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
-        }
-        if job.id.as_str().starts_with('-') {
-            let why = "begins with `-`, which commands take for an option: choose another";
-            return Err(InvalidJob::new("id", format!("`{}` {why}", job.id)));
-        }
+        Self::check_is_no_option(id)?;
         if job.spec.signature.is_some() && !job.has_fixed_id {
             return Err(InvalidJob::new("signature", "needs an id: it signs the id too"));
         }
         Ok(())
+    }
+
+    /// Rejects an id of a job, graph or batch that a command line takes for an option, as after `xargs`.
+    pub(super) fn check_is_no_option(id: &JobId) -> Result<(), InvalidJob> {
+        if !id.as_str().starts_with('-') {
+            return Ok(());
+        }
+        let why = "begins with `-`, which commands take for an option: choose another";
+        Err(InvalidJob::new("id", format!("`{id}` {why}")))
     }
 
     /// Decides which shard a job goes to. If its submitter did not choose its id, it gets an id that tells its

@@ -37,6 +37,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
+use crate::proto::access::Bounds;
 use crate::proto::job::{
     AskedBounds, AskedWait, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
 };
@@ -119,6 +120,8 @@ pub struct Script<'a> {
     pub caller_id: &'a str,
     /// The context; empty if unknown.
     pub context_id: &'a str,
+    /// The bounds of the token that submitted the job; `None` without bounds.
+    pub token_bounds: Option<&'a Bounds>,
     /// Its place in a trace, a `traceparent`; `None` if it belongs to none.
     pub traceparent: Option<TraceParent>,
     /// The number of this attempt, from 1 on.

@@ -95,6 +95,15 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Returns whether they allow the objects of a context. Objects belong to contexts alone: other bounds need contexts
+    /// too.
+    pub fn allow_objects_of(&self, context: &str) -> bool {
+        match &self.contexts {
+            Some(contexts) => contexts.contains(context),
+            None => *self == Self::default(),
+        }
+    }
+
     /// Returns why jobs of a script type and group are beyond them; `None` if they are not.
     pub fn outside(&self, script_type: Option<&str>, group: Option<&str>) -> Option<String> {
         let checks = [("types", &self.types, script_type), ("groups", &self.groups, group)];

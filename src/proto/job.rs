@@ -52,7 +52,7 @@ pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use checkpoint::{Checkpoint, STATE_BYTES_MAX};
 pub use child::{
     CHILDREN_BYTES_MAX, CHILDREN_PER_REQUEST_MAX, ChildName, GENERATIONS_MAX, NewChildren,
-    SubmitRule, child_id, is_id_of_child, shown_place,
+    SubmitRule, child_id, is_id_of_callback, is_id_of_child, shown_place,
 };
 pub use content_hash::ContentHash;
 pub use corrections::Corrections;
@@ -86,7 +86,7 @@ pub use status::JobStatus;
 pub use tags::Tags;
 pub use traceparent::TraceParent;
 pub use type_times::TypeTimes;
-pub use uniqueness::{OnDuplicate, UniqueBy, unique_scope};
+pub use uniqueness::{OnDuplicate, UniqueBy, holder_of_key, unique_scope};
 pub use value::FieldKind;
 pub use value::Give;
 pub(crate) use value::is_variable_name;

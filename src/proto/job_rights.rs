@@ -20,6 +20,9 @@ pub struct JobRights {
     /// The graph or batch that the hash of a job must name: a later job with the id of a deleted member does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
+    /// The opening of the batch that new jobs join: a later batch with its id has another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opening: Option<String>,
     /// Jobs that were checked before the call, with the times of their creation: a later job with the id of one is none.
     #[serde(skip)]
     pub pinned: BTreeMap<JobId, Timestamp>,
@@ -42,7 +45,8 @@ impl JobRights {
     /// Returns the last argument of the scripts that name jobs for a caller; `id` is the job that is changed.
     pub fn argument(&self, id: Option<&JobId>) -> Cow<'static, str> {
         let pin = id.and_then(|id| Some((id, self.pinned.get(id)?)));
-        if pin.is_none() && self.caller.is_none() && self.graph.is_none() {
+        let has_limits = self.caller.is_some() || self.graph.is_some() || self.opening.is_some();
+        if pin.is_none() && !has_limits {
             return "rights".into();
         }
         let mut rights = json!(self);

@@ -138,9 +138,10 @@ fn of_client(error: ClientError) -> RpcError {
         }
         ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
         ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
-        ClientError::IdTaken(id) | ClientError::KeyHeld(id) | ClientError::GraphTaken(id) => {
+        ClientError::IdTaken(id) | ClientError::KeyHeld(Some(id)) | ClientError::GraphTaken(id) => {
             of_id(code::CONFLICT, &id)
         }
+        ClientError::KeyHeld(None) => new(code::CONFLICT).with("field", "unique_key"),
         ClientError::UnknownPrerequisite(id) => of_prerequisite(id),
         ClientError::NoSuchShard(error) => new(code::INVALID_PARAMS).with("id", error.id()),
         ClientError::PrerequisitesApart { second: id, .. } | ClientError::OtherShard { id, .. } => {

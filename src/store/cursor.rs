@@ -40,9 +40,9 @@ impl Cursor {
         Reverse((self.score, &self.id))
     }
 
-    /// Returns the time of the place.
+    /// Returns the time of the place; `None` for the place of a hidden job.
     pub fn time(&self) -> Option<Timestamp> {
-        Timestamp::from_microsecond(self.score).ok()
+        Timestamp::from_microsecond(self.score).ok().filter(|_| !self.is_hidden)
     }
 
     fn of_plain(text: &str) -> Option<Self> {
@@ -119,6 +119,7 @@ mod tests {
     fn cursor_of_a_hidden_job_tells_neither_its_id_nor_its_time() {
         let id: JobId = "hidden-job".parse().expect("legal");
         let cursor = Cursor::new(1_700_000_000_000_000, id).hidden(true);
+        assert_eq!(cursor.time(), None);
         let (one, two) = (cursor.to_string(), cursor.to_string());
         assert_ne!(one, two);
         for plain in [&one, &format!("{:?}", URL_SAFE_NO_PAD.decode(&one))] {

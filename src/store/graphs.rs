@@ -101,6 +101,9 @@ impl Store {
         if !batch.callbacks.is_empty() || !batch.notify.is_empty() {
             script.arg("open").arg("1");
         }
+        if let Some(opening) = &self.rights.opening {
+            script.arg("opening").arg(opening);
+        }
         Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
     }
 

@@ -28,8 +28,8 @@ pub enum RetryOutcome {
     Refused(JobStatus),
     /// Its fields name no legal queue.
     Illegal,
-    /// Another job holds its unique key.
-    Duplicate(JobId),
+    /// This job holds its unique key, or one that the caller may not see.
+    Duplicate(Option<JobId>),
     /// One of its prerequisites failed; the failure of this job was the cause.
     FailedPrerequisite(JobId),
     /// This prerequisite does not exist any more.
@@ -276,7 +276,7 @@ fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
         "missing" => Some(RetryOutcome::Missing),
         "illegal" => Some(RetryOutcome::Illegal),
         "refused" => detail.parse().ok().map(RetryOutcome::Refused),
-        "duplicate" => detail.parse().ok().map(RetryOutcome::Duplicate),
+        "duplicate" => Some(RetryOutcome::Duplicate(detail.parse().ok())),
         "failed_prerequisite" => detail.parse().ok().map(RetryOutcome::FailedPrerequisite),
         "lost_prerequisite" => detail.parse().ok().map(RetryOutcome::LostPrerequisite),
         status => status.parse().ok().map(RetryOutcome::Moved),

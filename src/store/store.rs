@@ -252,6 +252,14 @@ impl Store {
         self.clone().acting_as(rights.into())
     }
 
+    /// Adds jobs to a batch of this opening alone, and opens it so: a later batch with its id has another.
+    #[must_use]
+    pub fn adding_to(&self, opening: &str) -> Self {
+        let opening = Some(opening.to_owned());
+        let rights = JobRights { opening, ..JobRights::clone(&self.rights) };
+        self.clone().acting_as(rights.into())
+    }
+
     /// Changes no job but those whose hash names this graph or batch.
     #[must_use]
     pub fn within_graph(&self, graph: &JobId) -> Self {

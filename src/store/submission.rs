@@ -19,8 +19,8 @@ pub enum Submitted {
     Accepted(JobStatus),
     /// Its id is taken; nothing was written.
     Exists,
-    /// This job holds its unique key and has not ended; nothing was written.
-    Duplicate(JobId),
+    /// This job holds its unique key and has not ended, or one that the caller may not see; nothing was written.
+    Duplicate(Option<JobId>),
     /// It names this prerequisite, which does not exist; nothing was written.
     UnknownPrerequisite(String),
     /// Its work list is this key of another type; nothing was written.
@@ -144,7 +144,7 @@ pub(super) fn submission(
 pub(super) fn refused(code: &str, detail: String) -> Option<Submitted> {
     match code {
         "exists" => Some(Submitted::Exists),
-        "duplicate" => detail.parse().ok().map(Submitted::Duplicate),
+        "duplicate" => Some(Submitted::Duplicate(detail.parse().ok())),
         "unknown_prerequisite" => Some(Submitted::UnknownPrerequisite(detail)),
         "broken_queue" => Some(Submitted::BrokenQueue(detail)),
         _ => None,

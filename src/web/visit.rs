@@ -5,10 +5,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tracing::info;
 
@@ -72,6 +74,22 @@ impl Visit {
         holder.map_or(true, |found| found.is_some_and(|found| found == self.caller))
     }
 
+    /// Lets a body go on only while the visitor is signed in as it was. Its early end ends the connection, so that nobody
+    /// takes a part for the whole.
+    pub(super) fn while_known(&self, body: Body) -> Body {
+        let state = Some((self.clone(), body.into_data_stream()));
+        let blocks = stream::unfold(state, |state| async move {
+            let (visit, mut blocks) = state?;
+            let block = blocks.next().await?;
+            if visit.is_still_known().await {
+                return Some((block, Some((visit, blocks))));
+            }
+            let reason = "the token of the reader is not valid any more";
+            Some((Err(axum::Error::new(reason)), None))
+        });
+        Body::from_stream(blocks.fuse())
+    }
+
     /// Returns the addresses of the pages.
     pub(super) fn links(&self) -> &SiteLinks {
         &self.site.links
@@ -104,7 +122,8 @@ impl Visit {
         name: &str,
         headers: &HeaderMap,
     ) -> Result<Response, RpcError> {
-        self.site.table.file(self.context(), (id, name), headers).await
+        let found = self.site.table.file(self.context(), (id, name), headers).await?;
+        Ok(found.map(|body| self.while_known(body)))
     }
 
     /// Calls a method of the API: this is how a page changes something. A change is noted in the journal.

@@ -4,8 +4,9 @@
 use std::fs;
 
 use jiff::Timestamp;
+use serde_json::json;
 
-use crate::support::{Hero, Redis, keys, until, wait_until};
+use crate::support::{Hero, Redis, Served, keys, request, until, wait_until};
 
 /// A change of a signed job before an actor takes it.
 type Attack = fn(&Redis, &str);
@@ -285,4 +286,16 @@ fn corrected_script_is_refused_without_another_signature() {
     let _actor = hero.actor("bash-default-1").start();
     let _supervisor = hero.supervisor().start();
     until(&redis, "old", "finished");
+}
+
+#[test]
+fn type_that_needs_signatures_has_no_session() {
+    let redis = Redis::start();
+    let (hero, _) = strict(&redis);
+    let site = Served::with(hero, &redis);
+    let token = format!("Bearer {}", site.token(&["ann", "--scope", "read,submit"]));
+    let call = request("session.start", &json!({ "script_type": "bash", "wait": 1 }));
+    let answer = site.tcp().post("/rpc", &[("authorization", &token)], &call).json();
+    let error = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(error.contains("must be signed"), "{answer}");
 }

@@ -61,7 +61,7 @@ impl Model {
             Submitted::Accepted(_) => {}
             Submitted::Exists => return ChildSubmitted::Refused(store::Submitted::Exists),
             Submitted::Duplicate(holder) => {
-                return ChildSubmitted::Refused(store::Submitted::Duplicate(legal(&holder)));
+                return ChildSubmitted::Refused(store::Submitted::Duplicate(Some(legal(&holder))));
             }
             Submitted::UnknownPrerequisite(unknown) => {
                 return ChildSubmitted::Refused(store::Submitted::UnknownPrerequisite(unknown));

@@ -187,7 +187,9 @@ impl Walk {
         let answer = match &answers[0] {
             Submitted::Accepted(status) => reference::Submitted::Accepted(*status),
             Submitted::Exists => reference::Submitted::Exists,
-            Submitted::Duplicate(holder) => reference::Submitted::Duplicate(holder.to_string()),
+            Submitted::Duplicate(holder) => {
+                reference::Submitted::Duplicate(holder.as_ref().expect("seen").to_string())
+            }
             Submitted::UnknownPrerequisite(id) => {
                 reference::Submitted::UnknownPrerequisite(id.clone())
             }
@@ -712,7 +714,9 @@ fn retried(outcome: &RetryOutcome) -> Retried {
         RetryOutcome::Moved(status) => Retried::Moved(*status),
         RetryOutcome::Missing => Retried::Missing,
         RetryOutcome::Refused(status) => Retried::Refused(*status),
-        RetryOutcome::Duplicate(holder) => Retried::Duplicate(holder.to_string()),
+        RetryOutcome::Duplicate(holder) => {
+            Retried::Duplicate(holder.as_ref().expect("seen").to_string())
+        }
         RetryOutcome::FailedPrerequisite(_) => Retried::FailedPrerequisite,
         RetryOutcome::LostPrerequisite(_) => Retried::LostPrerequisite,
         RetryOutcome::Illegal => panic!("every job has a legal queue"),

@@ -1,5 +1,5 @@
 //! The access matrix, made from the document of methods: every method × every parameter that names something × own, another
-//! caller's, another type's, another group's, another context's × first life, used again, deleted × six tokens, compared with
+//! caller's, another type's, another group's, another context's × first life, used again, deleted, on another shard × six tokens, compared with
 //! [`access`]. What a token may not see is answered as if there were none, and stays as it is. A parameter that nobody has
 //! classified fails by its name.
 
@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::thread;
 
+use hero::proto::job::JobId;
 use hero::rpc::{Caller, Scope, code};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -380,9 +381,21 @@ enum Life {
     First,
     UsedAgain,
     Deleted,
+    /// The first, on another shard than the jobs of the tokens.
+    OtherShard,
 }
 
-const LIVES: [Life; 3] = [Life::First, Life::UsedAgain, Life::Deleted];
+const LIVES: [Life; 4] = [Life::First, Life::UsedAgain, Life::Deleted, Life::OtherShard];
+
+/// The beginning of ids of the other shard.
+const OTHER: &str = "s1-";
+
+/// Returns an id of a shard that is as long as the ids that Hero makes: no other is searched for that begins with it, which
+/// takes time.
+fn whole_in(life: Life, id: &str) -> String {
+    let shard = if life == Life::OtherShard { OTHER } else { "" };
+    format!("{:-<36}", format!("{shard}{id}"))
+}
 
 /// The jobs and graphs that the calls name.
 #[derive(Default)]
@@ -401,7 +414,7 @@ impl Named {
             job
         };
         match life {
-            Life::First => {}
+            Life::First | Life::OtherShard => {}
             Life::UsedAgain => self.before.push(far(of_owner(id, OWN))),
             Life::Deleted => return self.before.push(far(of_owner(id, owner))),
         }
@@ -422,9 +435,13 @@ impl Named {
                 assert_eq!(done["done"], ids.len(), "{done}");
             }
         }
-        let (far, now): (Vec<&Value>, Vec<&Value>) =
-            self.jobs.iter().partition(|job| job["run_at"].is_string());
-        for jobs in [far, now].into_iter().filter(|jobs| !jobs.is_empty()) {
+        let is_other = |job: &&Value| job["id"].to_string().contains(OTHER);
+        let (other, home): (Vec<&Value>, Vec<&Value>) = self.jobs.iter().partition(is_other);
+        let parted = [other, home].map(|jobs| {
+            let (far, now) = jobs.into_iter().partition(|job| job["run_at"].is_string());
+            [far, now]
+        });
+        for jobs in parted.into_iter().flatten().filter(|jobs: &Vec<&Value>| !jobs.is_empty()) {
             let done = api.call("batch.submit", json!({ "jobs": jobs, "name": "named" }));
             assert_eq!(done["refused"], json!([]));
             if jobs.iter().all(|job| job["run_at"].is_null()) {
@@ -447,7 +464,7 @@ fn store_graph(api: &Api, id: &str, owner: Owner) {
 }
 
 fn add_graph(api: &Api, id: &str, life: Life, owner: Owner) {
-    if life != Life::First {
+    if matches!(life, Life::UsedAgain | Life::Deleted) {
         store_graph(api, id, if life == Life::Deleted { owner } else { OWN });
         api.call("graph.delete", json!([id]));
     }
@@ -462,8 +479,11 @@ fn stored(
     id: &str,
     is_shared: bool,
 ) -> Vec<BTreeMap<String, String>> {
-    let graph = keys::keys().graph(&id.parse().expect("legal"));
-    let keys = [keys::job(id), keys::job(&format!("{id}-a")), graph];
+    let all = keys::of_shards(2);
+    let keys = &all[usize::from(id.starts_with(OTHER))];
+    let ids = [id.to_owned(), format!("{id}-a")];
+    let [own, member]: [JobId; 2] = ids.map(|id| id.parse().expect("legal"));
+    let keys = [keys.job(&own), keys.job(&member), keys.graph(&own)];
     let mut pipe = redis::pipe();
     for key in &keys {
         pipe.hgetall(key);
@@ -489,6 +509,7 @@ fn system() -> (Api, TempDir) {
     let place = format!("{:?}", folder.path().to_string_lossy());
     let api = Api::with(&["osis-io-1", "osis-far-1", "other-io-1", "bash-io-1"], |hero| {
         hero.add("[type.other]\nengine = \"osis\"\n")
+            .set("redis.shards", "2")
             .set("supervisor.cron_dir", &place)
             .set("type.bash.may_submit", "[\"osis\"]")
     });
@@ -571,12 +592,7 @@ struct Cell {
 
 /// Returns the id of a job or graph that no call changes.
 fn shared(what: &str, owner: usize, life: Life) -> String {
-    whole(&format!("shared-{what}-{owner}-{life:?}"))
-}
-
-/// Returns an id that is as long as the ids that Hero makes: no other is searched for that begins with it, which takes time.
-fn whole(id: &str) -> String {
-    format!("{id:-<36}")
+    whole_in(life, &format!("shared-{what}-{owner}-{life:?}"))
 }
 
 /// Adds the jobs that no call changes, which have ended. Returns their ids.
@@ -618,7 +634,7 @@ fn cells(places: &[Place], token: usize, named: &mut Named, api: &Api) -> Vec<Ce
                 if !is_in_matrix {
                     continue;
                 }
-                let fresh = whole(&format!("x-{token}-{number}-{of}-{life:?}"));
+                let fresh = whole_in(life, &format!("x-{token}-{number}-{of}-{life:?}"));
                 let id = match place.kind {
                     Kind::Script => format!("s-{}", owner[1]),
                     Kind::Cron => format!("c{of}"),
@@ -666,11 +682,12 @@ impl Matrix<'_> {
         for cell in cells.iter().filter(|cell| cell.place % THREADS == part) {
             let place = &self.places[cell.place];
             let expected = self.expected(cell);
-            let none = missing.entry(cell.place).or_insert_with(|| {
+            let on = if cell.life == Life::OtherShard { cell.life } else { Life::First };
+            let none = missing.entry((cell.place, on as u8)).or_insert_with(|| {
                 if place.kind == Kind::Taken {
                     return String::new();
                 }
-                let none = whole("x-never-there");
+                let none = whole_in(on, "x-never-there");
                 answer_text(&caller.call(&place.method, &place.naming(&none)), &none)
             });
             let may_change = cell.life == Life::Deleted
@@ -678,7 +695,7 @@ impl Matrix<'_> {
             // A graph of the token may have jobs of others.
             let is_own_graph =
                 matches!(place.kind, Kind::Graph { .. }) && expected == Expected::Done;
-            let is_shared = cell.id.starts_with("shared");
+            let is_shared = cell.id.contains("shared-");
             let mut read = || {
                 let mut all = stored(&mut link, &cell.id, is_shared);
                 all.truncate(if is_own_graph { 2 } else { 3 });
@@ -833,7 +850,7 @@ fn each_word_of_a_script_is_in_the_matrix() {
 fn words_of_a_script_reach_no_job_that_it_does_not_wait_for() {
     let (api, _folder) = system();
     let mut named = Named::default();
-    let mut ids = vec![whole("never-there")];
+    let mut ids = vec![whole_in(Life::First, "never-there")];
     ids.extend(add_shared(&mut named));
     named.store(&api);
     for (word, mut token) in tokens() {

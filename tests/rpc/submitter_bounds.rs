@@ -131,3 +131,40 @@ fn log_file_of_a_bound_token_is_in_the_folder_of_its_caller() {
     let done = api.call_as(&who, "job.run", with("sub/a.log")).expect("its own");
     assert_eq!(done["status"], "finished", "{done}");
 }
+
+#[test]
+fn script_reaches_the_objects_of_the_contexts_of_its_token_alone() {
+    let api = Api::with(&["osis-g-1"], |hero| hero.set("osis.access.sub", "[\"home\"]"));
+    let set = "osis_set(\"note\", #{id: \"n\", text: \"hush\"})";
+    for context in ["", "home", "work"] {
+        let job =
+            json!({ "script": set, "script_type": "osis", "group": "g", "context_id": context });
+        assert_eq!(api.call("job.run", json!([job]))["status"], "finished");
+    }
+    let get = "osis_get(\"note\", \"n\").text";
+    let scopes = [Scope::Read, Scope::Submit, Scope::Operate];
+    let token = |bounds| Caller { bounds, ..caller("sub", &scopes) };
+    let free = Bounds::default;
+    let (of_type, of_context) = (
+        token(Bounds { types: words(&["osis"]), ..free() }),
+        token(Bounds { contexts: words(&["work"]), ..free() }),
+    );
+    let other = format!("osis_use(\"home\"); {get}");
+    for (who, script, context, is_done) in [
+        (&of_type, get, "", false),
+        (&of_type, &*other, "", false),
+        (&of_type, "40 + 2", "", true),
+        (&of_context, get, "work", true),
+        (&of_context, &other, "work", false),
+        (&token(free()), get, "", true),
+        (&token(free()), &other, "work", true),
+    ] {
+        let job =
+            json!({ "script": script, "script_type": "osis", "group": "g", "context_id": context });
+        let ran = api.call_as(who, "job.run", json!({ "job": job, "wait": 30 })).expect("a job");
+        let what = format!("{script} by {:?}: {ran}", who.bounds);
+        assert_eq!(ran["status"] == "finished", is_done, "{what}");
+        assert!(is_done || !ran.to_string().contains("hush"), "{what}");
+        assert!(is_done || ran["error"].to_string().contains("contexts of the token"), "{what}");
+    }
+}

@@ -55,3 +55,37 @@ async fn child_is_known_by_its_parent_field_alone() {
     let unended = FoundOutput::Unended(child, "started".parse().expect("a state"));
     assert_eq!(asked(&world, &life, (&job, at), "b").await, unended);
 }
+
+#[tokio::test]
+async fn job_that_a_deleted_graph_left_reads_no_later_graph_with_its_id() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let at = world.claimed_at(&life, &id);
+    let graph: JobId = "g".parse().expect("legal");
+    let job = Job { graph_id: Some(graph.clone()), ..Job::new(id, "1") };
+    for (of, field, value) in [
+        ("a", "graph_id", "g"),
+        ("b", "graph_id", "g"),
+        ("b", "status", "finished"),
+        ("b", "name", "step"),
+        ("b", "output", "7"),
+    ] {
+        world.redis.set_field(&keys::job(of), field, value);
+    }
+    let members = keys::keys().graph_jobs(&graph);
+    world.redis.ask::<i64>(&format!("ZADD {members} 1000000000 b"));
+    let info = keys::keys().graph(&graph);
+    world.redis.set_field(&info, "created_at", "2026-01-31T12:00:00.000Z");
+    for name in ["b", "step"] {
+        assert_eq!(asked(&world, &life, (&job, at), name).await, FoundOutput::Stranger, "{name}");
+    }
+    // So does a callback of the deleted one.
+    world.redis.set_field(&keys::job("a"), "graph_callback", "on_end");
+    world.redis.set_field(&keys::job("a"), "created_at", "2026-01-31T11:00:00.000Z");
+    assert_eq!(asked(&world, &life, (&job, at), "b").await, FoundOutput::Stranger);
+    world.redis.ask::<i64>(&format!("ZADD {members} 0 a"));
+    let finished = FoundOutput::Finished("b".parse().expect("legal"), "7".into());
+    for name in ["b", "step"] {
+        assert_eq!(asked(&world, &life, (&job, at), name).await, finished, "{name}");
+    }
+}

@@ -87,7 +87,7 @@ async fn one_refused_job_refuses_the_batch_and_writes_nothing() {
     for (wrong, why) in [
         (job("taken"), Submitted::Exists),
         (after("b", &["nobody"]), Submitted::UnknownPrerequisite("nobody".to_owned())),
-        (key("c").expect("legal"), Submitted::Duplicate(holder)),
+        (key("c").expect("legal"), Submitted::Duplicate(Some(holder))),
         (broken, Submitted::BrokenQueue(keys::work("type:broken"))),
     ] {
         let jobs = [job("a"), wrong, after("d", &["a"])];
@@ -230,7 +230,7 @@ async fn ids_and_unique_keys_of_a_batch_are_taken_while_it_is_stored_and_free_on
     assert!(world.redis.all("JOB").is_empty());
     assert_eq!(world.submit(&[job("j1")]).await, [Submitted::Exists]);
     let other = [key("other").expect("legal")];
-    let holder = Submitted::Duplicate("j0".parse().expect("legal"));
+    let holder = Submitted::Duplicate("j0".parse().ok());
     assert_eq!(world.submit(&other).await, [holder]);
     // Its time is over.
     for key in world.redis.all("STAGED") {

@@ -2,7 +2,7 @@
 
 use hero::client::JobBuilder;
 use hero::proto::graph::{GraphCallback, GraphJobOutcome, GraphKind, GraphState};
-use hero::proto::job::{Job, JobId, JobStatus};
+use hero::proto::job::{Job, JobId, JobStatus, is_id_of_callback};
 use hero::store::{BatchOutcome, DeleteOutcome, NewGraph, Verdict};
 
 use super::recovery::recover_pops;
@@ -312,4 +312,62 @@ async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_d
         };
         assert_eq!(cancelled, expected, "{last}");
     }
+}
+
+#[tokio::test]
+async fn later_graph_with_the_id_starts_no_callback_for_the_end_of_the_one_before() {
+    let (world, calls) = (World::new(), Life::of("python-default-1"));
+    let (jobs, new) = ([member("a", &[])], with_callbacks());
+    let submitted = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION);
+    assert_eq!(submitted.await.expect("submitting"), BatchOutcome::Accepted);
+    let created = world.redis.field(&keys::keys().graph(&id("g")), "created_at").expect("a time");
+    for (of, names_called) in [("2026-01-01", &[][..]), (&created, &["on_success", "on_end"])] {
+        // The end of a graph, whose callbacks have not started yet.
+        let counts = r#""ends":1,"finished":1,"failed":0,"cancelled":0"#;
+        let ended = format!(r#"{{"graph":"g","created":"{of}",{counts}}}"#);
+        world.redis.push(&keys::keys().settling(), &[&ended]);
+        settle(&world).await;
+        let called = called_back(&world, &calls).await;
+        assert_eq!(names(&called), names_called, "{of}");
+        assert!(called.iter().all(|job| is_id_of_callback(&job.id)), "{called:?}");
+    }
+}
+
+#[tokio::test]
+async fn callbacks_of_two_lives_of_a_graph_have_ids_of_their_own() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let calls = Life::of("python-default-1");
+    let mut ids = std::collections::BTreeSet::new();
+    for name in ["a", "b"] {
+        let jobs = [member(name, &[])];
+        world
+            .store
+            .submit_atomic_graph(&jobs, Some(&with_callbacks()), RETENTION)
+            .await
+            .expect("submitting");
+        let graph = keys::keys().graph(&id("g"));
+        world.redis.set_field(&graph, "created_at", name);
+        end(&world, &life, done).await;
+        settle(&world).await;
+        ids.extend(called_back(&world, &calls).await.into_iter().map(|job| job.id));
+        world.store.drop_graph(&id("g")).await.expect("deleting");
+    }
+    assert_eq!(ids.len(), 4, "{ids:?}");
+}
+
+#[tokio::test]
+async fn job_of_a_batch_joins_no_later_batch_with_its_id() {
+    let world = World::new();
+    let new = new_graph(GraphKind::Batch);
+    let [first, second] = ["first", "second"].map(|opening| world.store.adding_to(opening));
+    for (store, job) in [(&first, "a"), (&second, "b")] {
+        world.store.drop_graph(&id("g")).await.expect("deleting");
+        assert!(store.open_batch(&new).await.expect("opening"));
+        store.submit(&[member(job, &[])], true, RETENTION).await.expect("submitting");
+    }
+    first.submit(&[member("c", &[])], true, RETENTION).await.expect("submitting");
+    let members: Vec<String> =
+        world.redis.ask(&format!("ZRANGE {} 0 -1", keys::keys().graph_jobs(&id("g"))));
+    assert_eq!(members, ["b"]);
+    assert_eq!(progress(&world).await, "0 of 1 done, 1 waiting");
 }

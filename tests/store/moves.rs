@@ -239,7 +239,7 @@ async fn a_job_whose_unique_key_another_holds_cannot_run_again_until_that_one_is
     world.finish(&life, &first, failed).await;
     world.accepts(&[unique("b").expect("legal")]).await;
     let moved = world.store.retry(&first).await.expect("running again");
-    assert_eq!(moved, RetryOutcome::Duplicate(id("b")));
+    assert_eq!(moved, RetryOutcome::Duplicate(Some(id("b"))));
     // It was removed by hand, and its key stayed.
     for key in [keys::job("b"), keys::work("type:osis"), keys::ready("type:osis")] {
         world.redis.delete(&key);

@@ -185,7 +185,7 @@ async fn state_of_a_job_of_another_caller_is_not_revealed() {
     }
     world.redis.set_field(&keys::job("a"), "graph_id", "g");
     let graph = keys::keys().graph_jobs(&"g".parse().expect("legal"));
-    world.redis.ask::<i64>(&format!("ZADD {graph} 0 a"));
+    world.redis.ask::<i64>(&format!("ZADD {graph} 0 a 1 graph"));
     world.redis.set_field(&keys::job("a"), "caller_id", "ann");
     world.finish(&life, &id, waits("{\"jobs\":[\"theirs\"]}", HOUR)).await;
     assert_eq!(event(&world, "a")["jobs"], json!({ "theirs": "missing" }));
@@ -197,6 +197,38 @@ async fn state_of_a_job_of_another_caller_is_not_revealed() {
         world.finish(&life, &seen, Verdict::Finished { output: "1".into(), exit_code: None }).await;
         assert_eq!(event(&world, "a")["jobs"], json!({ seen.as_str(): "finished" }));
     }
+}
+
+#[tokio::test]
+async fn state_of_a_job_beyond_the_bounds_or_left_by_a_deleted_graph_is_not_revealed() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let bounds = r#"{"contexts":["work"]}"#;
+    for (job, field, value) in [
+        ("a", "caller_id", "ann"),
+        ("a", "graph_id", "g"),
+        ("a", "bounds", bounds),
+        ("beyond", "caller_id", "ann"),
+        // Its graph was deleted, and the one of `a` has the id now.
+        ("left", "graph_id", "g"),
+        ("left", "caller_id", "eve"),
+        ("within", "caller_id", "ann"),
+        ("within", "context_id", "work"),
+    ] {
+        if world.field(job, "status").is_none() {
+            world.started(&life, job).await;
+        }
+        world.redis.set_field(&keys::job(job), field, value);
+    }
+    let graph = keys::keys().graph_jobs(&"g".parse().expect("legal"));
+    world.redis.ask::<i64>(&format!("ZADD {graph} 0 a"));
+    for other in ["beyond", "left"] {
+        world.finish(&life, &id, waits(&format!("{{\"jobs\":[\"{other}\"]}}"), HOUR)).await;
+        assert_eq!(event(&world, "a")["jobs"], json!({ other: "missing" }));
+        world.claim(&life, 1).await;
+    }
+    world.finish(&life, &id, waits("{\"jobs\":[\"within\"]}", HOUR)).await;
+    assert_eq!(world.field("a", "status").as_deref(), Some("scheduled"));
 }
 
 /// Lets the next look at a job that waits be due.

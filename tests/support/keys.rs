@@ -8,10 +8,17 @@ use std::str::FromStr;
 
 use hero::proto::job::JobEnd;
 use hero::proto::keys::Keys;
+use hero::proto::shard::ShardCount;
 
 /// The keys of the default namespace.
 pub(crate) fn keys() -> Keys {
     Keys::default()
+}
+
+/// The keys of each of so many shards.
+pub(crate) fn of_shards(number: u16) -> Vec<Keys> {
+    let (home, count) = (keys(), ShardCount::new(number).expect("a legal number"));
+    count.shards().map(|shard| Keys::new(shard.namespace(home.namespace()))).collect()
 }
 
 /// The hash of a job.

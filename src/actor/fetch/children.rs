@@ -8,7 +8,7 @@ use crate::actor::requests::{AskedChildren, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::actor::settings::ActorSettings;
 use crate::proto::job::{
-    ChildName, GENERATIONS_MAX, Job, JobId, SubmitRule, child_id, shown_place, unique_scope,
+    ChildName, GENERATIONS_MAX, Job, SubmitRule, child_id, holder_of_key, shown_place, unique_scope,
 };
 use crate::proto::report::JOB_COURSE;
 use crate::proto::target::{Fallback, Group, Priority, ScriptType};
@@ -220,7 +220,6 @@ fn allowed(parent: &Job, child: &Job, settings: &ActorSettings) -> Result<(), St
 
 /// Returns the reason why a child is not submitted; none if it is.
 fn why_not(done: ChildSubmitted, most: u64) -> Option<String> {
-    let no_id = |id: &JobId| format!("job {id} holds its unique key");
     Some(match done {
         ChildSubmitted::Accepted | ChildSubmitted::Known => return None,
         ChildSubmitted::Lost => {
@@ -239,7 +238,9 @@ fn why_not(done: ChildSubmitted, most: u64) -> Option<String> {
         ChildSubmitted::Stranger(id) => {
             format!("it cannot wait for job {id}, which is no child of the same job")
         }
-        ChildSubmitted::Refused(Submitted::Duplicate(id)) => no_id(&id),
+        ChildSubmitted::Refused(Submitted::Duplicate(holder)) => {
+            format!("{} holds its unique key", holder_of_key(holder.as_ref()))
+        }
         ChildSubmitted::Refused(Submitted::UnknownPrerequisite(id)) => {
             format!("it waits for job {id}, which does not exist")
         }

@@ -180,6 +180,7 @@ impl Prompt {
             job_id: "repl",
             caller_id: &self.caller,
             context_id: &self.context,
+            token_bounds: None,
             attempt: 1,
             traceparent: None,
             attempts_left: 0,

@@ -55,6 +55,7 @@ fn run_on(engine: &dyn Engine, source: &str) -> (Result<String, String>, Vec<Str
         job_id: "1",
         caller_id: "",
         context_id: "",
+        token_bounds: None,
         attempt: 1,
         traceparent: None,
         attempts_left: 0,

@@ -99,6 +99,7 @@ impl Job {
             job_id: "job-1",
             caller_id: "caller",
             context_id: "",
+            token_bounds: None,
             attempt: 1,
             traceparent: None,
             attempts_left: 0,

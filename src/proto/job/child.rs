@@ -23,7 +23,9 @@ pub const CHILDREN_PER_REQUEST_MAX: usize = 50;
 pub const GENERATIONS_MAX: u32 = 8;
 /// The start of the id of a child, after the name of its shard.
 const PREFIX: &str = "child-";
-/// The digits behind it.
+/// The start of the id of a callback of a graph, as `settle.lua` makes it.
+const CALLBACK_PREFIX: &str = "callback-";
+/// The digits behind them.
 const DIGITS: usize = 32;
 /// The settings that a child has from its parent, or from nobody.
 const NOT_OF_A_CHILD: [(&str, &str); 4] = [
@@ -144,12 +146,21 @@ pub enum ChildName<'a> {
 
 /// Returns true for the id of a child, which only an actor gives.
 pub fn is_id_of_child(id: &JobId) -> bool {
+    is_derived(id, PREFIX)
+}
+
+/// Returns true for the id of a callback, which only the end of its graph gives.
+pub fn is_id_of_callback(id: &JobId) -> bool {
+    is_derived(id, CALLBACK_PREFIX)
+}
+
+fn is_derived(id: &JobId, prefix: &str) -> bool {
     let text = id.as_str();
     let bare = match text.strip_prefix('s').and_then(|rest| rest.split_once('-')) {
         Some((shard, rest)) if shard.bytes().all(|byte| byte.is_ascii_digit()) => rest,
         _ => text,
     };
-    bare.strip_prefix(PREFIX).is_some_and(|digits| {
+    bare.strip_prefix(prefix).is_some_and(|digits| {
         digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }

@@ -2,6 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::id::JobId;
 use crate::proto::word_table::words;
 
 words! {
@@ -24,6 +25,11 @@ words! {
     Replace = "replace",
     /// It is rejected.
     Reject = "reject",
+}
+
+/// Returns the words for the job that holds a unique key; `None` for one that the caller may not see.
+pub fn holder_of_key(holder: Option<&JobId>) -> String {
+    holder.map_or_else(|| "a job that the caller may not see".to_owned(), |id| format!("job {id}"))
 }
 
 /// Returns the scope of the unique keys of one caller and context: `CALLER/CONTEXT`, where any byte that is not of

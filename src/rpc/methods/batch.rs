@@ -129,7 +129,7 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
                 ids.extend(jobs.iter().map(|job| job.id.to_string()));
             }
             Err(ClientError::Refused { place, error, .. }) => {
-                let error = context.told_error(*error).await.message;
+                let error = RpcError::from(*error).message;
                 refused.push(Refused { line: place + 1, error });
             }
             Err(error) => return Err(error.into()),

@@ -92,6 +92,7 @@ async fn get(
 ) -> Result<PeriodicJobHistoryDocument, RpcError> {
     let crontab = seen(&context).await?;
     let mut found = context.client.periodic_job_history(&crontab, &given.name).await?;
+    hide_holders(&context, &mut found.history);
     if !context.operates() {
         mask(&mut found.settings);
     }
@@ -119,8 +120,17 @@ pub(crate) struct FiringList {
 async fn history(context: CallContext, given: LatestFirings) -> Result<FiringList, RpcError> {
     let most = page_size(given.limit, FIRINGS_MAX)?;
     let crontab = seen(&context).await?;
-    let firings = context.client.cron_firings(&crontab, &given.name, most).await?;
+    let mut firings = context.client.cron_firings(&crontab, &given.name, most).await?;
+    hide_holders(&context, &mut firings);
     Ok(FiringList { firings })
+}
+
+/// Removes the holders of unique keys from firings, which may be beyond the bounds of the caller.
+fn hide_holders(context: &CallContext, firings: &mut [FiringDocument]) {
+    let of_others = |firing: &&mut FiringDocument| firing.why.as_deref() == Some("unique_key");
+    for firing in firings.iter_mut().filter(|_| context.is_bound()).filter(of_others) {
+        (firing.job_id, firing.status) = (None, None);
+    }
 }
 
 /// A period of a periodic job.

@@ -118,10 +118,7 @@ async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedG
         graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
-    let ids = match context.client.submit_graph(&mut graph).await {
-        Ok(ids) => ids,
-        Err(error) => return Err(context.told_error(error).await),
-    };
+    let ids = context.client.submit_graph(&mut graph).await?;
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
     let id = graph.id().to_string();
     Ok(SubmittedGraph { graph_id: id.clone(), id, jobs: ids.collect() })

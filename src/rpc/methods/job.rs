@@ -13,7 +13,7 @@ use super::changed_job::JobChangeResult;
 use super::job_files::{self, EncodedFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
-use super::repeats::{SubmittedId, awaited_or_same, has_key, stored_or_same};
+use super::repeats::{SubmittedId, awaited_or_same, stored_or_same};
 use super::{job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput, Setting};
@@ -250,12 +250,10 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     context.resolve(&mut job).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
-    let has_key = has_key(&job);
     let files = context.client.input_files(&id).await?;
     // What was copied may be of another job with this id.
     context.same_job(&seen).await?;
-    let stored = context.client.submit_with_files(job, &files).await;
-    let id = context.told(has_key, stored).await?;
+    let id = context.client.submit_with_files(job, &files).await?;
     Ok(Id { id: id.to_string() })
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn stored_or_same(
     let id = match stored {
         Err(ClientError::IdTaken(id)) if !is_other => id,
         other => {
-            let id = context.told(has_key(&given), other).await?;
+            let id = other?;
             return Ok(StoredJob { is_new: id == given.id, id });
         }
     };
@@ -67,15 +67,7 @@ pub(super) async fn awaited_or_same(
     stored: Result<AwaitedJob, ClientError>,
 ) -> Result<AwaitedJob, RpcError> {
     match stored {
-        Ok(job) => {
-            context.told(has_key(&given), Ok(job.id.clone())).await?;
-            Ok(job)
-        }
+        Ok(job) => Ok(job),
         Err(error) => Ok(stored_or_same(context, given, has_files, Err(error)).await?.id.into()),
     }
-}
-
-/// Returns whether a job may get the id of another that holds its unique key.
-pub(super) fn has_key(job: &Job) -> bool {
-    job.spec.unique_key.is_some() || job.spec.unique_by.is_some()
 }

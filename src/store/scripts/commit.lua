@@ -45,6 +45,7 @@ if ARGV[2] ~= '' then
     redis.call('DEL', batch)
     return -2
   end
+  if ARGV[4] ~= '' then redis.call('HSET', GRAPH .. ARGV[4], 'opening', id_of_batch) end
   redis.call('PERSIST', batch .. '::jobs')
   redis.call('RPUSH', COMMITTING, id_of_batch)
   keep_staged(0)
@@ -79,7 +80,7 @@ end
 local function begin(job, staged)
   local id = job.id
   redis.call('DEL', RESERVED .. id)
-  if job.graph then join_graph(job.graph, id, job.place) end
+  if job.graph then join_graph(job.graph, id, job.place, rights_of(job.rights or '').opening or id_of_batch) end
   if redis.call('EXISTS', staged) == 0 or redis.call('EXISTS', JOB .. id) == 1 then
     redis.call('DEL', staged, staged .. ':pending', staged .. ':dependents', staged .. ':others')
     if job.graph then note_in_graph(job.graph, id, 'error', 'stopped', at, 0) end

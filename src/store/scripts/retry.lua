@@ -7,7 +7,7 @@
 -- returns { state or refusal, detail, retried dependents, dependents that stay, done, left to do }
 --       state: 'dispatched', 'waiting_for_prerequisites'
 --       refusal: 'missing' if there is none that the caller may change; 'illegal' if its fields name no queue; 'duplicate' and the job that holds
---         its unique key; 'refused' and the state that forbids it; 'failed_prerequisite' and the job
+--         its unique key, '' if the caller may not see it; 'refused' and the state that forbids it; 'failed_prerequisite' and the job
 --         whose failure was the cause; 'lost_prerequisite' and the job that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
@@ -37,7 +37,7 @@ local function refusal_for(failed)
   if not read(failed, 'status')[1] then return 'lost_prerequisite', failed end
   for _ = 1, CAUSES_MAX do
     local cause = cause_of(failed)
-    if not cause or read(cause, 'status')[1] ~= 'error' then break end
+    if not cause or visible_id(RIGHTS, cause) == '' or read(cause, 'status')[1] ~= 'error' then break end
     failed = cause
   end
   return 'failed_prerequisite', failed
@@ -60,7 +60,7 @@ local function retry(id)
   if present(f[6]) then
     local key = unique_name(f[6], f[15])
     local holder = holder_of(key)
-    if holder and holder ~= id then return 'duplicate', holder end
+    if holder and holder ~= id then return 'duplicate', visible_id(RIGHTS, holder) end
     redis.call('SET', UNIQUE .. key, id)
   end
   leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5] })

@@ -4,6 +4,7 @@
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
 -- needs: wrong_type time job counters prerequisites awaited waiting dependents submit_jobs
+-- rarely: rights
 
 local at, retention = now_us(), ARGV[1]
 
@@ -26,20 +27,24 @@ local function register(id, waits)
 end
 
 -- Submits one callback of a graph, if it asked for it. Its text is a JSON array: script type, group,
--- instance, priority, unique key; then fields and values. Its id says which end it belongs to.
+-- instance, priority, unique key; then fields and values. Its id follows from the end that it belongs to; submitters
+-- cannot choose such ids.
 local function call_back(ended, name, state)
   local key = GRAPH .. ended.graph
-  local f = redis.call('HMGET', key, name, 'name', 'jobs')
-  if not f[1] then return end
+  local f = redis.call('HMGET', key, name, 'name', 'jobs', 'created_at')
+  -- A later graph may have the id of the one that has ended.
+  if not f[1] or ended.created and ended.created ~= f[4] then return end
   -- Ids tell their shard.
   local shard = string.match(ended.graph, '^s[1-9]%d*%-') or ''
-  local id = shard .. redis.sha1hex(ended.graph .. ' ' .. name .. ' ' .. integer(ended.ends))
-  local given, variables = cjson.decode(f[1]), {}
+  local text = table.concat({ ended.graph, f[4] or '', name, integer(ended.ends) }, '\n')
+  local id = shard .. 'callback-' .. string.sub(redis.sha1hex(text), 1, 32)
+  local given, variables, own = cjson.decode(f[1]), {}, {}
   local fields = { 'id', id, 'graph_id', ended.graph, 'graph_callback', name }
   for place = 6, #given, 2 do
     if given[place] == 'env_vars' then
       variables = cjson.decode(given[place + 1])
     else
+      own[given[place]] = given[place + 1]
       fields[#fields + 1] = given[place]
       fields[#fields + 1] = given[place + 1]
     end
@@ -56,7 +61,10 @@ local function call_back(ended, name, state)
     args[#args + 1] = text
   end
   local result = submit_jobs(args)
-  redis.call('HSET', key, name .. '_job', result[1] == 'duplicate' and result[2] or id)
+  local job = result[1] == 'duplicate'
+    and rarely().visible_id(rarely().rights_of_submitter(own.caller_id, own.bounds), result[2])
+    or result[1] ~= 'exists' and id or ''
+  if job == '' then redis.call('HDEL', key, name .. '_job') else redis.call('HSET', key, name .. '_job', job) end
 end
 
 local function call_back_all(ended)

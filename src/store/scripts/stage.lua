@@ -13,7 +13,7 @@
 --       its status is final if it waits for another job of the batch; last: the rights of the caller
 -- returns { 0, '', '' }, or the place of the first refused job and the reason:
 --       'exists', ''                  its id is taken
---       'duplicate', id               this job holds its unique key
+--       'duplicate', id               this job holds its unique key; '' for one that the caller may not see
 --       'unknown_prerequisite', id    there is none that the caller may see
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if the batch has expired
@@ -40,7 +40,7 @@ end
 local function refusal_of(job)
   if is_taken(job.id) then return 'exists', '' end
   local holder = job.unique_key and holder_of(job.unique_key)
-  if holder then return 'duplicate', holder end
+  if holder then return 'duplicate', visible_id(RIGHTS, holder) end
   local _, _, unknown = look_at_prerequisites(ARGV, job.others[1], job.others[2], caller_may_see)
   if unknown then return 'unknown_prerequisite', unknown end
   if not job.queue or not is_list(job.queue) then return 'broken_queue', WORK .. (job.queue or '') end

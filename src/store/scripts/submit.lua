@@ -10,7 +10,7 @@
 -- returns for each job two strings:
 --       its new state, ''
 --       'exists', ''                  its id is taken
---       'duplicate', id               this job holds its unique key
+--       'duplicate', id               this job holds its unique key; '' for one that the caller may not see
 --       'unknown_prerequisite', id    there is none that the caller may see
 --       'broken_queue', key           its work list, or the index of its state, has the wrong type
 -- needs: caller submit_jobs

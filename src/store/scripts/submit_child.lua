@@ -9,6 +9,7 @@
 --       'stranger', id   it waits for this job, which is no child of the same job
 --       what `submit` returns for a job that it refused
 -- needs: wrong_type time job submit_jobs
+-- rarely: rights
 
 local boot, parent = ARGV[1], ARGV[2]
 local score = tonumber(redis.call('ZSCORE', RUNNING .. boot, parent) or nil)
@@ -18,7 +19,7 @@ local others = tonumber(ARGV[6])
 -- The arguments of `submit` begin with four of its own, then the id.
 local first = 7 + others
 local id = ARGV[first + 4]
-local f = read(parent, 'children', 'generation', 'stopped_by')
+local f = read(parent, 'children', 'generation', 'stopped_by', 'caller_id', 'bounds')
 local children = f[1] and string.find(f[1], '^%[".*"%]$') and f[1] or '[]'
 local function is_child(of)
   return string.find(children, '"' .. of .. '"', 1, true)
@@ -38,6 +39,7 @@ end
 local result = submit_jobs({ unpack(ARGV, first) })
 local is_refused = result[1] == 'exists' or result[1] == 'duplicate'
   or result[1] == 'unknown_prerequisite' or result[1] == 'broken_queue'
+if result[1] == 'duplicate' then result[2] = rarely().visible_id(rarely().rights_of_submitter(f[4], f[5]), result[2]) end
 if is_refused then return { result[1], result[2] } end
 local before = children == '[]' and '[' or string.sub(children, 1, -2) .. ','
 redis.call('HSET', JOB .. parent, 'children', before .. '"' .. id .. '"]')

@@ -35,9 +35,11 @@ struct RestOfList {
 pub(super) async fn whole_csv(visit: Visit, filter: JobsQuery) -> PageResult<Body> {
     let wanted = filter.most(EXPORT_MAX)?.unwrap_or(usize::MAX);
     let now = visit.snapshot().await?.snapshot.at;
-    let (first, rest) = RestOfList { visit, filter, now, wanted }.step().await?;
+    let list = RestOfList { visit: visit.clone(), filter, now, wanted };
+    let (first, rest) = list.step().await?;
     let names = Bytes::from(columns().collect::<Vec<_>>().join(",") + "\r\n");
-    Ok(Body::from_stream(stream::iter([Ok(names), Ok(first)]).chain(steps(rest)).fuse()))
+    let all = stream::iter([Ok(names), Ok(first)]).chain(steps(rest));
+    Ok(visit.while_known(Body::from_stream(all)))
 }
 
 /// The steps after the first. An error ends the connection, so that nobody takes a part for the whole.
@@ -56,9 +58,6 @@ fn steps(rest: Option<RestOfList>) -> impl Stream<Item = Result<Bytes, String>> 
 impl RestOfList {
     /// Returns the next lines, which may be none, and the rest, unless there is none.
     async fn step(mut self) -> PageResult<(Bytes, Option<Self>)> {
-        if !self.visit.is_still_known().await {
-            return Err(PageError::unknown());
-        }
         let most = self.wanted.min(ListQuery::LIMIT_MAX);
         let found = search::find(&self.visit, &self.filter, self.now, most).await?;
         self.wanted -= found.jobs.len();

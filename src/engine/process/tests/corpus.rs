@@ -147,6 +147,7 @@ fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
         job_id: "job-1",
         caller_id: "",
         context_id: "",
+        token_bounds: None,
         attempt: 1,
         traceparent: None,
         attempts_left: 0,

@@ -75,7 +75,20 @@ impl OsisJob<'_> {
 
     fn context(self) -> CallResult<Context> {
         let chosen = self.run.context.borrow();
-        Ok(chosen.as_deref().unwrap_or(self.run.script.context_id).parse()?)
+        let context = chosen.as_deref().unwrap_or(self.run.script.context_id);
+        self.check_bounds(context)?;
+        Ok(context.parse()?)
+    }
+
+    /// Fails for a context beyond the bounds of the token that submitted the job.
+    pub(super) fn check_bounds(self, context: &str) -> CallResult<()> {
+        let bounds = self.run.script.token_bounds;
+        if bounds.is_none_or(|bounds| bounds.allow_objects_of(context)) {
+            return Ok(());
+        }
+        let (context, why) =
+            (excerpt(context), "is not among the contexts of the token that submitted this job");
+        Err(format!("not allowed: the context `{context}` {why}").into())
     }
 
     pub(super) fn write(self, writes: Vec<Write>) -> CallResult<Vec<Written>> {

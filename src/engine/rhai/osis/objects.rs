@@ -394,6 +394,7 @@ fn use_context(job: OsisJob<'_>, context: &str) -> CallResult<String> {
         )
         .into());
     }
+    job.check_bounds(context)?;
     let before = job.run.context.replace(Some(context.to_owned()));
     Ok(before.unwrap_or_else(|| script.context_id.to_owned()))
 }

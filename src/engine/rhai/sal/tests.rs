@@ -106,6 +106,7 @@ impl ExampleWorld {
             job_id: "job-1",
             caller_id: "someone",
             context_id: "somewhere",
+            token_bounds: None,
             attempt: 1,
             traceparent: None,
             attempts_left: 0,

@@ -14,7 +14,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
     or intended_end(text) and 3 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
-  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify')
+  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify', 'created_at')
   local ttl_ms, calls_back = unended_ms, false
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
@@ -35,7 +35,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
           local finished, failed, cancelled = number(1), number(2), number(3)
           if info[6] then tell_graph_end(graph, info[6], finished, failed, cancelled, at) end
           if info[4] then
-            redis.call('RPUSH', SETTLING, cjson.encode({ graph = graph, ends = redis.call('HINCRBY', key, 'ends', 1),
+            redis.call('RPUSH', SETTLING, cjson.encode({ graph = graph, created = info[7] or nil, ends = redis.call('HINCRBY', key, 'ends', 1),
               finished = finished, failed = failed, cancelled = cancelled }))
             calls_back = true
           end

@@ -14,11 +14,15 @@ local function open_graph(graph, args, from, at)
   return true
 end
 
--- Adds a job to a graph: at its place, or, where the number of jobs is not known before, at the end.
-local function join_graph(graph, id, place)
+-- Adds a job to a graph: at its place, or, where the number of jobs is not known before, at the end. A later graph with
+-- the id has another opening.
+local function join_graph(graph, id, place, opening)
   local unended_s = 7776000
   local key, jobs = GRAPH .. graph, GRAPH_JOBS .. graph
   if redis.call('EXISTS', key) == 0 then return end
+  local own = redis.call('HGET', key, 'opening')
+  -- A graph of an older version has none.
+  if own and own ~= opening then return end
   if not place then
     place = redis.call('ZCARD', jobs)
     redis.call('HINCRBY', key, 'jobs', 1)

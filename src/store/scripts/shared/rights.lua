@@ -1,10 +1,12 @@
 -- The one comparison of the rights of a caller with a job: the job that has the id at this time.
 -- needs: time names job
 
-local rights_of, allows
+local rights_of, rights_of_submitter, allows, visible_id
 do
   local function is_among(allowed, value)
-    if not allowed then return true end
+    if allowed == nil then return true end
+    -- Another program may have written anything there.
+    if type(allowed) ~= 'table' then return false end
     for _, one in ipairs(allowed) do
       if one == value then return true end
     end
@@ -14,8 +16,16 @@ do
   local decoded = { [''] = {} }
 
   function rights_of(text)
+    if type(text) == 'table' then return text end
     decoded[text] = decoded[text] or cjson.decode(text)
     return decoded[text]
+  end
+
+  -- Returns the rights of a script, by the fields of its job: to the jobs of its caller, within the bounds of its token.
+  function rights_of_submitter(caller_id, bounds)
+    local is_json, names = pcall(cjson.decode, present(bounds) or '{}')
+    if not is_json or type(names) ~= 'table' then names = { types = {} } end
+    return { caller = { name = caller_id or '', bounds = names } }
   end
 
   -- Tells if rights, as `JobRights` writes them, allow to `see` or to `change` the job that has an id now. There is none
@@ -30,12 +40,18 @@ do
     if created ~= 0 and created ~= of.pinned.created then return false end
     local caller = of.caller
     if not caller then return true end
-    local bounds, is_own = caller.bounds, f[1] == caller.name
+    local bounds, is_own = caller.bounds, (f[1] or '') == caller.name
     local is_of_all = verb == 'see' and caller.sees_all or verb == 'change' and caller.changes_all
     return (is_own or is_of_all)
       and is_among(bounds.types, string.lower(f[2] or ''))
       and is_among(bounds.groups, present(f[3]) or present(f[4]) and 'default')
       and (is_own or is_among(bounds.callers, f[1] or ''))
       and is_among(bounds.contexts, f[5] or '')
+  end
+
+  -- Returns the id of a job that stands in the way of a caller, such as the holder of a unique key: '' if it may not see the
+  -- job. That may be of any graph.
+  function visible_id(rights, id)
+    return allows({ caller = rights_of(rights or '').caller }, 'see', id) and id or ''
   end
 end

@@ -50,7 +50,7 @@ local function submit_jobs(args, rights)
       code = 'exists'
     elseif unique_key ~= '' then
       local holder = rarely().holder_of(unique_key)
-      if holder then code, detail = 'duplicate', holder end
+      if holder then code, detail = 'duplicate', rarely().visible_id(rights, holder) end
     end
     if not code and fields > a + 8 then
       pending, failed, unknown, newest, ended = rarely().look_at_prerequisites(args, a + 8, fields - 1, may_see)
@@ -94,7 +94,7 @@ local function submit_jobs(args, rights)
       if ended and code ~= 'error' then rarely().keep_all_for(id, ended) end
       stored[id] = true
       count(script_type, 'submitted')
-      if graph then rarely().join_graph(graph, id) end
+      if graph then rarely().join_graph(graph, id, nil, rights and rarely().rights_of(rights).opening) end
       if unique_key ~= '' then redis.call('SET', UNIQUE .. unique_key, id) end
       if code == 'dispatched' then
         local push = pushes[queue]

@@ -1,6 +1,6 @@
 -- Ends of waits. A job that waits is scheduled until the time when its wait ends anyway; its field `wait` says
 -- what it waits for.
--- needs: time names routing job index events queue prerequisites
+-- needs: time names routing job index events queue prerequisites rights
 
 -- A wait for jobs is looked at again after this time: an older version that ends the last of them does not wake it.
 local WAIT_LOOK_US = 3600000000
@@ -43,16 +43,17 @@ local function jobs_of_wait(id, wait)
 end
 
 -- Returns the function that tells the state of a job that a wait is for; 'missing' if it does not exist, or is of
--- another caller, unless it is a child of the job or both are of one graph.
+-- another caller or beyond the bounds of the job, unless it is a child of the job or both are of one graph.
 local function states_seen_by(id)
-  local own = read(id, 'caller_id', 'graph_id')
-  local graph = present(own[2])
-  -- A deleted graph may have left the job, and a later one may have its id.
-  if graph and not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then graph = nil end
+  local own = read(id, 'caller_id', 'graph_id', 'bounds')
+  local rights, graph = rights_of_submitter(own[1], own[3]), present(own[2])
+  -- A deleted graph may have left a job, and a later one may have its id.
+  local function is_of_graph(one) return redis.call('ZSCORE', GRAPH_JOBS .. graph, one) end
+  if graph and not is_of_graph(id) then graph = nil end
   return function(other)
-    local f = read(other, 'status', 'caller_id', 'graph_id', 'parent')
-    local is_seen = (present(f[2]) or '') == (present(own[1]) or '') or f[4] == id or graph and f[3] == graph
-    return f[1] and is_seen and f[1] or 'missing'
+    local f = read(other, 'status', 'graph_id', 'parent')
+    local is_seen = f[1] and (allows(rights, 'see', other) or f[3] == id or graph and f[2] == graph and is_of_graph(other))
+    return is_seen and f[1] or 'missing'
   end
 end
 

@@ -20,6 +20,7 @@ pub(super) fn run_as(
         job_id,
         caller_id,
         context_id,
+        token_bounds: None,
         attempt: 1,
         traceparent: None,
         attempts_left: 0,

@@ -160,6 +160,7 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
         job_id: "job-1",
         caller_id: "",
         context_id: "",
+        token_bounds: None,
         attempt: 1,
         traceparent: None,
         attempts_left: 0,
