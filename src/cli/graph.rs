@@ -309,7 +309,7 @@ impl GraphWait {
             }
         };
         drop(bar);
-        if matches!(graph, Err(ClientError::GaveUp { .. })) {
+        if matches!(graph, Err(ClientError::GaveUp { unknown: None, .. })) {
             report_first_blocker(client, &id).await;
         }
         let graph = graph.map_err(|error| match error {
