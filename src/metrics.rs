@@ -73,7 +73,7 @@ impl Metrics {
         let mut metrics = Self::of(Snapshot::read(client, address).await?, rules);
         let states = &mut metrics.snapshot.types;
         let used = |of: &ScriptType| states.iter().any(|state| state.script_type == *of);
-        let unused: Vec<ScriptType> = rules.types.iter().filter(|of| !used(of)).cloned().collect();
+        let unused: Vec<ScriptType> = rules.types.keys().filter(|of| !used(of)).cloned().collect();
         states.extend(unused.into_iter().map(TypeState::unused));
         states.sort_by(|one, other| one.script_type.cmp(&other.script_type));
         let types: Vec<ScriptType> = states.iter().map(|of| of.script_type.clone()).collect();

@@ -1,11 +1,13 @@
 //! Reading: a snapshot of a namespace, what is wrong at it, and the fields of jobs. The command line, the page, the API
 //! and the metrics only format what stands here.
 
+mod blockers;
 pub mod health;
 mod minutes;
 pub(crate) mod snapshot;
 mod start;
 
+pub use blockers::blocker_words;
 pub use health::{
     HealthRules, HealthState, NamespaceHealth, Problem, ProblemKind, Severity, Subject,
 };

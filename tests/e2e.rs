@@ -29,7 +29,9 @@ mod events;
 mod fairness;
 mod fallbacks;
 mod files;
+mod frozen_redis;
 mod full_disk;
+mod full_memory;
 mod graphs;
 mod held;
 mod hooks;
@@ -76,6 +78,7 @@ pub(crate) mod traces;
 mod type_times;
 mod unfinished;
 mod unique;
+mod units_of_systemd;
 mod user_folders;
 mod waits;
 

@@ -4,7 +4,9 @@
 mod access_lists;
 mod authority;
 pub(crate) mod cluster;
+mod disk;
 mod files;
+mod frozen;
 mod hero;
 pub(crate) mod http;
 mod json_schema;
@@ -28,7 +30,9 @@ mod world;
 
 pub(crate) use authority::Authority;
 pub(crate) use cluster::Cluster;
+pub(crate) use disk::{Disk, is_empty};
 pub(crate) use files::{files_below, replace_file, until_exists};
+pub(crate) use frozen::Frozen;
 pub(crate) use hero::{Done, Hero, Process};
 pub(crate) use json_schema::{fault_by_schema, needs_json_schema};
 pub(crate) use keys::keys;

@@ -13,13 +13,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::check::{availability, said};
-use super::stage::{KeptFolder, Stage, StageFolder, unavailable};
+use super::stage::{KeptFolder, Stage, StageFolder, first_actor};
 use super::{Global, output};
 use crate::client::Client;
 use crate::config::{Config, EngineKind};
 use crate::daemon::{DEV_TOKEN, Interrupts, ignores_hangup};
 use crate::error::Error;
-use crate::proto::target::{ActorId, Group, Instance, ScriptType};
+use crate::proto::target::{ActorId, ScriptType};
 
 /// Run everything on a private Redis until Ctrl-C, or until COMMAND ends
 #[derive(Debug, Args)]
@@ -84,7 +84,7 @@ impl Dev {
                     played = &mut playing => break played,
                     // Where the terminal has gone, the signal tells of that.
                     signal = interrupts.next() => if Interrupts::is_hangup(signal) && (!has_terminal || at_terminal()) {
-                        output::note("hero: the units reload the configuration; their logs tell what they took over");
+                        output::note("hero: the units reload the configuration");
                         reload.store(true, Ordering::Relaxed);
                     } else {
                         // Without a command, an interrupt is the normal end.
@@ -204,10 +204,4 @@ impl Access {
         let (address, token) = (self.address.clone(), self.token.clone());
         [("HERO_PAGE", self.page()), ("HERO_API", address), ("HERO_TOKEN", token)]
     }
-}
-
-/// Returns the first actor of a type: `TYPE:default:1`.
-pub(super) fn first_actor(script_type: ScriptType) -> Result<ActorId, Error> {
-    let instance = Instance::try_from(1).map_err(|error| unavailable(error.to_string()))?;
-    Ok(ActorId { script_type, group: Group::default(), instance })
 }

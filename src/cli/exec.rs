@@ -20,11 +20,9 @@ use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
-use crate::proto::pauses::PauseRule;
-use crate::proto::text::counted;
 use crate::rpc::results::SubmittedId;
 use crate::store::Blocker;
-use crate::view::start_of;
+use crate::view::blocker_words;
 
 /// The time between looks at the reason why a job waits.
 const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
@@ -112,9 +110,18 @@ impl Exec {
             let _ = explain::print_refused(&client, config, &awaited.id).await;
         }
         drop(span.await);
-        let job = client.get_job(&awaited.id).await.ok();
+        // A wait that was given up says nothing of the job.
+        let has_ended = ended.as_ref().err().is_none_or(|error| error.exit == Exit::JobError);
+        let job = if has_ended { client.get_job(&awaited.id).await.ok() } else { None };
         if let Some(job) = job.as_ref().filter(|_| !global.json) {
             name_files(job);
+        }
+        if let Some(file) = job.as_ref().and_then(|job| self.options.missing_neighbour(job)) {
+            let file = file.display();
+            output::note(&format!(
+                "hero: {file} lies beside the script, and a job has the text of its script alone: --input {file} puts it \
+                 into the folder $HERO_INPUT_DIR"
+            ));
         }
         ended.or_else(|error| failed(error, job.as_ref()))
     }
@@ -221,28 +228,7 @@ async fn report_blockers(client: &Client, id: &JobId) -> Infallible {
 
 /// Tells a person why a job does not start.
 pub(super) fn report_blocker(id: &JobId, blocker: &Blocker) {
-    let reason = match blocker {
-        Blocker::Limit(limit) => format!("a slot in the limit {limit}: hero limit list"),
-        Blocker::Pause(queue, rule) => {
-            let resume = rule.as_ref().map(PauseRule::resume);
-            let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
-            format!("its queue, which is paused: {resume}")
-        }
-        Blocker::NoActor(queue) => {
-            format!("an actor: no live one claims jobs of {queue}: hero actor list")
-        }
-        Blocker::Busy { queue, tasks } => {
-            let tasks = counted(*tasks as u64, "task", "tasks");
-            format!("a free task: the actors of {queue} have {tasks}, and all are busy")
-        }
-        Blocker::NoSupervisor => {
-            format!("a live supervisor, since it is due: {}", start_of("supervisor"))
-        }
-        Blocker::Wait(wait) => match &wait.event {
-            Some(event) => format!("{}: hero job tell {id} {event}", wait.words()),
-            None => wait.words(),
-        },
-    };
+    let reason = blocker_words(id, blocker);
     output::note(&format!("hero: job {id} waits for {reason}"));
 }
 
@@ -299,7 +285,7 @@ pub(super) async fn awaited(
     let (seen, printed) = view.map(View::into_seen).unwrap_or_default();
     let ended = ended.map(|output| printed.rest_of(output));
     // Who gives up early has not been told yet why the job does not start.
-    if matches!(ended, Err(ClientError::GaveUp { .. }))
+    if matches!(ended, Err(ClientError::GaveUp { unknown: None, .. }))
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
         && let Ok(Some(blocker)) = client.blocker(id).await
     {

@@ -304,17 +304,27 @@ impl GraphWait {
         methods: &ApiMethods,
         global: &Global,
     ) -> Result<(Value, GraphDocument), Error> {
-        let (began, mut bar) = (Instant::now(), Bar::new());
+        let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
         loop {
             let left = self.wait.map_or(step, |most| most.saturating_sub(began.elapsed()));
             let params = json!({ "id": self.id, "wait": left.min(step).as_secs_f64() });
-            let (document, graph): (_, GraphDocument) = methods.typed("graph.wait", params).await?;
+            let waited = methods.typed::<GraphDocument>("graph.wait", params).await;
+            let is_over = self.wait.is_some_and(|most| began.elapsed() >= most);
+            let (document, graph) = match waited {
+                // An outage ends no wait.
+                Err(error) if error.exit == Exit::Unavailable && is_known && !is_over => {
+                    tokio::time::sleep(PROGRESS_EVERY).await;
+                    continue;
+                }
+                waited => waited?,
+            };
+            is_known = true;
             if graph.state != GraphState::Running {
                 return Ok((document, graph));
             }
             let counts = graph.counts();
-            if self.wait.is_some_and(|most| began.elapsed() >= most) {
+            if is_over {
                 drop(bar);
                 let id = graph.id.parse().map_err(bad)?;
                 if matches!(methods, ApiMethods::Local { .. }) {

@@ -1,5 +1,7 @@
 //! The options that set a job, one for each setting that the command line takes.
 
+use std::path::PathBuf;
+
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,7 +19,8 @@ use crate::client::{Client, ClientError, set_delay};
 use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
-    Entrance, FieldKind, InvalidJob, Job, JobFiles, JobSpec, SETTINGS, Setting, TraceParent,
+    Entrance, FieldKind, INPUT_FILES, InvalidJob, Job, JobFiles, JobSpec, SETTINGS, Setting,
+    TraceParent,
 };
 use crate::proto::named_script::ScriptUse;
 use crate::proto::spoken_time::{TimeError, parse_time};
@@ -138,6 +141,15 @@ impl JobOptions {
     /// Returns true if the script is to be checked first.
     pub(super) fn is_check(&self) -> bool {
         self.further.check
+    }
+
+    /// Returns the module beside the script that a job without it missed.
+    pub(super) fn missing_neighbour(&self, job: &Job) -> Option<PathBuf> {
+        let has_files = job.extra.contains_key(INPUT_FILES);
+        job.error
+            .as_deref()
+            .filter(|_| !has_files)
+            .and_then(|error| self.source.missing_neighbour(error))
     }
 
     /// Returns the files that they give the job.

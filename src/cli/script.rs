@@ -63,6 +63,17 @@ impl ScriptSource {
         Ok(())
     }
 
+    /// Returns the module beside the file of the script that an error of Python or node says is missing: a job has the text
+    /// of its script alone.
+    pub(super) fn missing_neighbour(&self, error: &str) -> Option<PathBuf> {
+        let mut quoted = ["No module named '", "Cannot find module './"].into_iter();
+        let (_, name) = quoted.find_map(|begin| error.split_once(begin))?;
+        let (name, _) = name.split_once('\'')?;
+        let folder = self.path()?.parent()?;
+        let files = ["", ".py", ".js"].map(|extension| folder.join(format!("{name}{extension}")));
+        files.into_iter().find(|file| !name.contains("..") && file.exists())
+    }
+
     /// Returns the name of the file for lists of jobs; `None` for another source, or a name that no job may have.
     pub(super) fn job_name(&self) -> Option<JobName> {
         self.path()?.file_name()?.to_str()?.parse().ok()

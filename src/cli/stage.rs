@@ -4,17 +4,19 @@
 mod child;
 mod folder;
 mod kept_folder;
+mod reload;
 mod restart;
 
 pub(super) use child::StageChild;
 pub(super) use folder::stage_of;
 pub(super) use kept_folder::KeptFolder;
+pub(super) use reload::first_actor;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -287,9 +289,7 @@ impl Stage {
                 return Ok(code);
             }
             self.check()?;
-            if self.reload.swap(false, Ordering::Relaxed) {
-                self.units.iter().for_each(StageChild::ask_to_reload);
-            }
+            self.reload_if_asked()?;
             tokio::time::sleep(glance).await;
         }
     }

@@ -88,8 +88,11 @@ fn look(global: &Global) -> Result<(Snapshot, HealthRules), Error> {
 /// Names the shards that are away in an error, if others are there.
 async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
     let mut error = Error::from(error);
+    if error.exit != Exit::Unavailable || shards == 1 {
+        return error;
+    }
     let away = client.shards_away().await;
-    if error.exit == Exit::Unavailable && !away.is_empty() && away.len() < usize::from(shards) {
+    if !away.is_empty() && away.len() < usize::from(shards) {
         let lines: Vec<String> =
             away.iter().map(|(shard, reason)| format!("shard {shard}: {reason}")).collect();
         let number = away.len();

@@ -85,8 +85,8 @@ pub(super) struct Submit {
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]), help_heading = MANY)]
     batch: Option<PathBuf>,
-    /// Submit a job for each line of this file, which replaces {} in the arguments or comes after them, as one batch;
-    /// `-` reads standard input
+    /// Submit a job for each line of this file, which replaces {} in the arguments or comes after them, and names the
+    /// job, as one batch; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = EACH_TAKES_NO, help_heading = MANY)]
     each: Option<PathBuf>,
     /// Print the ids of the jobs, one a line, instead of the id of the batch or graph; for a graph after their names

@@ -3,6 +3,9 @@
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobAttempt, JobId, QUEUE_PLACE};
 
+/// The dependents that the document of a job names.
+const DEPENDENTS_NAMED_MAX: usize = 1000;
+
 impl Client {
     /// Returns the latest attempts of a job, the running one included, the oldest first.
     ///
@@ -31,14 +34,16 @@ impl Client {
         Ok(())
     }
 
-    /// Reads a job as one JSON object, its members named as the fields of the hash, with all its dependents
-    /// and attempts, and its place in the queue.
+    /// Reads a job as one JSON object, its members named as the fields of the hash, with up to 1000 of its
+    /// dependents, its attempts, and its place in the queue.
     ///
     /// # Errors
     /// As [`Client::get_job`].
     pub async fn job_document(&self, id: &JobId) -> Result<serde_json::Value, ClientError> {
         let mut job = self.get_job(id).await?;
-        job.dependents = self.dependents(&job).await?;
+        let all = job.dependents.len() as u64 + job.dependents_more;
+        (job.dependents, _) = self.dependents(&job, 0, DEPENDENTS_NAMED_MAX).await?;
+        job.dependents_more = all.saturating_sub(job.dependents.len() as u64);
         job.attempts = self.attempts(&job).await?;
         self.add_queue_place(&mut job).await?;
         Ok(job.to_json())

@@ -63,6 +63,7 @@ mod named_scripts;
 mod new_batch;
 mod notifications;
 mod objects;
+mod patience;
 mod periodic_jobs;
 mod placement;
 mod queues;

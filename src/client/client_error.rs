@@ -270,8 +270,8 @@ pub enum ClientError {
         /// Its error.
         error: String,
     },
-    /// The wait timed out. The job or graph goes on.
-    #[error("gave up waiting for {of} {id} after {waited:.1?}; it goes on")]
+    /// The wait timed out. The job or graph goes on, as far as that is known.
+    #[error("gave up waiting for {of} {id} after {waited:.1?}; {}", shown_course(.unknown.as_deref()))]
     GaveUp {
         /// `job` or `graph`.
         of: &'static str,
@@ -279,6 +279,8 @@ pub enum ClientError {
         id: JobId,
         /// The time waited.
         waited: Duration,
+        /// The reason why nobody knows whether it goes on.
+        unknown: Option<String>,
     },
 }
 
@@ -327,6 +329,13 @@ impl ClientError {
             Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,
         }
     }
+}
+
+fn shown_course(unknown: Option<&str>) -> String {
+    unknown.map_or_else(
+        || "it goes on".to_owned(),
+        |reason| format!("whether it goes on is not known: {reason}"),
+    )
 }
 
 fn and_others(number: usize) -> String {

@@ -82,16 +82,27 @@ impl Client {
         Ok(self.shards.pending(ids).await?)
     }
 
-    /// Lists the jobs that wait for a job, or did.
+    /// Lists some jobs that wait for a job, or did: those behind the first `skip` of them, at most `most`. Returns the number
+    /// of them to skip for the next page, if there is one.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn dependents(&self, job: &Job) -> Result<Vec<JobId>, ClientError> {
-        let mut all = job.dependents.clone();
-        if job.dependents_more > 0 {
-            all.extend(self.of(&job.id)?.more_dependents(&job.id).await?);
+    pub async fn dependents(
+        &self,
+        job: &Job,
+        skip: usize,
+        most: usize,
+    ) -> Result<(Vec<JobId>, Option<usize>), ClientError> {
+        let in_hash = job.dependents.len();
+        let mut page: Vec<JobId> = job.dependents.iter().skip(skip).take(most).cloned().collect();
+        let left = most - page.len();
+        if left > 0 && job.dependents_more > 0 {
+            let skip = skip.saturating_sub(in_hash);
+            page.extend(self.of(&job.id)?.more_dependents(&job.id, skip, left).await?);
         }
-        Ok(all)
+        let next = skip + page.len();
+        let is_last = page.len() < most || next as u64 >= in_hash as u64 + job.dependents_more;
+        Ok((page, (!is_last).then_some(next)))
     }
 }
 

@@ -1,11 +1,13 @@
 //! Graphs and batches as objects: lists, shows, awaits, retries, stops and deletes them.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::patience::WaitBound;
 use super::{Client, ClientError};
 use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
@@ -222,29 +224,30 @@ impl Client {
         Ok(rows.map(|(member, job)| JobOfGraph { member, job: job.filter(of_graph) }).collect())
     }
 
-    /// Waits until all jobs of a graph or batch have ended. `news` gets it again and again meanwhile.
+    /// Waits until all jobs of a graph or batch have ended, at most for `bound`. `news` gets it again and again meanwhile.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchGraph`], [`ClientError::GaveUp`] after the patience.
+    /// [`ClientError::NoSuchGraph`], [`ClientError::GaveUp`] at the bound.
     pub async fn await_graph(
         &self,
         id: &JobId,
-        patience: Option<Duration>,
-        mut news: impl FnMut(&GraphInfo),
+        bound: Option<Duration>,
+        news: impl FnMut(&GraphInfo),
     ) -> Result<GraphInfo, ClientError> {
-        let ended = async {
+        let patience = WaitBound::new("graph", id, bound);
+        let news = Mutex::new(news);
+        let wait = || async {
             loop {
                 let graph = self.graph(id).await?;
-                news(&graph);
+                patience.answered();
+                news.lock().unwrap_or_else(PoisonError::into_inner)(&graph);
                 if graph.counts.state() != GraphState::Running {
                     return Ok(graph);
                 }
                 self.waiters(id)?.next_reply(id).await?;
             }
         };
-        let Some(patience) = patience else { return ended.await };
-        let gave_up = |_| ClientError::GaveUp { of: "graph", id: id.clone(), waited: patience };
-        tokio::time::timeout(patience, ended).await.map_err(gave_up)?
+        patience.endure(wait).await
     }
 
     /// Returns a graph or batch as JSON has it, with the states of its callbacks.
@@ -261,7 +264,7 @@ impl Client {
             document.callback_jobs.extend(found.map(|job| CallbackJob {
                 callback: name.clone(),
                 id: job.id.to_string(),
-                status: job.state().to_owned(),
+                status: job.intended_end().unwrap_or(job.status.as_str()).to_owned(),
             }));
         }
         Ok(document)

@@ -1,16 +1,17 @@
 //! Waits for the end of a job: for its reply, and for its hash where no actor replies.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
 use super::ClientError;
 use super::confirm::{ENDED, confirmed};
+use super::patience::WaitBound;
 use crate::proto::job::{JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
-use crate::store::{Backoff, Blocking, Store, StoreError};
+use crate::store::{Blocking, Store, StoreError};
 
 /// The maximum number of connections that wait at a time; further waits look at the hash until one is free.
 const CONNECTIONS_MAX: usize = 64;
@@ -19,8 +20,6 @@ const IDLE_MAX: usize = 8;
 /// The wait of one pop, before the hash is checked: the end of a job whose actor only
 /// writes the hash is noticed within this time.
 const POP: Duration = Duration::from_secs(1);
-/// The longest time without an answer of Redis during a wait.
-const OUTAGE_MAX: Duration = Duration::from_secs(30);
 
 /// The connections where a client waits for replies.
 pub(super) struct Waiters {
@@ -34,26 +33,20 @@ impl Waiters {
         Self { store, idle: Mutex::default(), places: Semaphore::new(CONNECTIONS_MAX) }
     }
 
-    /// Waits for the end of a job, at most for `patience`. `replies` if the job is known to push a reply.
+    /// Waits for the end of a job, at most for `bound`. `replies` if the job is known to push a reply.
     pub(super) async fn wait(
         &self,
         id: &JobId,
-        patience: Option<Duration>,
+        bound: Option<Duration>,
         replies: bool,
     ) -> Result<JobOutput, ClientError> {
-        let began = Instant::now();
-        let waiting = self.wait_on_a_connection(id, replies);
-        let ended = match patience {
-            None => waiting.await?,
-            Some(patience) => {
-                let gave_up = |_| {
-                    let (id, waited) = (id.clone(), began.elapsed());
-                    ClientError::GaveUp { of: "job", id, waited }
-                };
-                tokio::time::timeout(patience, waiting).await.map_err(gave_up)??
-            }
-        };
-        match ended {
+        let patience = WaitBound::new("job", id, bound);
+        if replies {
+            // It was submitted just now.
+            patience.answered();
+        }
+        let wait = || self.wait_on_a_connection(id, replies, &patience);
+        match patience.endure(wait).await? {
             ReplyOutcome::Finished(output) => Ok(output),
             ReplyOutcome::Error(error) => Err(ClientError::JobFailed { id: id.clone(), error }),
         }
@@ -65,11 +58,13 @@ impl Waiters {
         &self,
         id: &JobId,
         replies: bool,
+        patience: &WaitBound<'_>,
     ) -> Result<ReplyOutcome, ClientError> {
-        if !replies && let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
-            return self.confirmed(id, ended).await;
-        }
         if !replies {
+            if let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
+                return self.confirmed(id, ended).await;
+            }
+            patience.answered();
             // Best effort: the wait looks at the hash anyway.
             drop(self.store.note_awaited(id).await);
         }
@@ -82,9 +77,15 @@ impl Waiters {
             if let Some(ended) = ended(id, self.store.outcome(id).await?)? {
                 return self.confirmed(id, ended).await;
             }
+            patience.answered();
         };
         let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
-        let ended = self.wait_for_end(&mut connection, id).await?;
+        let ended = loop {
+            if let Some(ended) = self.look_for_end(&mut connection, id).await? {
+                break ended;
+            }
+            patience.answered();
+        };
         let mut idle = self.idle();
         if idle.len() < IDLE_MAX {
             idle.push(connection);
@@ -107,31 +108,6 @@ impl Waiters {
             idle.push(connection);
         }
         Ok(reply.map(|woken| woken.entry))
-    }
-
-    async fn wait_for_end(
-        &self,
-        connection: &mut Blocking,
-        id: &JobId,
-    ) -> Result<ReplyOutcome, ClientError> {
-        let (mut backoff, mut answered) = (Backoff::default(), Instant::now());
-        loop {
-            match self.look_for_end(connection, id).await {
-                Ok(Some(ended)) => return Ok(ended),
-                Ok(None) => {
-                    backoff.succeeded();
-                    answered = Instant::now();
-                }
-                // The job goes on, and its end will be known.
-                Err(ClientError::Store(error))
-                    if error.is_transient() && answered.elapsed() < OUTAGE_MAX =>
-                {
-                    *connection = self.store.blocking();
-                    tokio::time::sleep(backoff.failed()).await;
-                }
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     /// Waits for the reply for about a second, and then looks at the hash.

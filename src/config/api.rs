@@ -68,7 +68,7 @@ toml_table! {
 
 /// `[api.keys.NAME]`: a caller that logs in by a signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(remote = "Self", deny_unknown_fields, expecting = "a table")]
 pub struct ApiKey {
     /// Its public key of secp256k1, in hexadecimal digits.
     pub public_key: String,
@@ -87,6 +87,7 @@ pub struct ApiKey {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
 }
+crate::toml_table::only_as_table!(ApiKey);
 
 impl ApiConfig {
     /// Rejects settings that cannot work together.

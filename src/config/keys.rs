@@ -11,11 +11,12 @@ use crate::proto::target::ScriptType;
 
 /// `[keys.NAME]`: a key that signs jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
+#[serde(remote = "Self", deny_unknown_fields, expecting = "a table")]
 pub struct KeyConfig {
     /// Its public half.
     pub public_key: PublicKey,
 }
+crate::toml_table::only_as_table!(KeyConfig);
 
 /// Rejects a type that requires the signature of an unknown key, and a type whose scripts may submit jobs that must be
 /// signed.

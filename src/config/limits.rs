@@ -24,7 +24,7 @@ name!(
 
 /// One limit: its jobs, the groups that it counts separately, and its bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
+#[serde(remote = "Self", default, deny_unknown_fields, expecting = "a table")]
 pub struct LimitConfig {
     /// The property that it counts jobs by; all together without one.
     pub per: Option<Per>,
@@ -42,6 +42,7 @@ pub struct LimitConfig {
     /// The maximum number of jobs that start within a time.
     pub rate: Option<Rate>,
 }
+crate::toml_table::only_as_table!(LimitConfig);
 
 words! {
     /// The property that a limit counts jobs by.

@@ -253,6 +253,8 @@ mod tests {
             let text = DEPLOY.replace("\n# ", &format!("\n{sign} "));
             assert_eq!(head(&text).expect("legal"), (spec.clone(), head(DEPLOY).expect("legal").1));
         }
+        let marked = format!("\u{feff}{DEPLOY}");
+        assert_eq!(head(&marked).expect("legal"), (spec, head(DEPLOY).expect("legal").1));
         assert_eq!(head("print(1)").expect("none").1, ScriptHead::default());
         // PEP 723 has a head of its own.
         assert_eq!(head("# /// script\n# x\n# ///\n").expect("none").1, ScriptHead::default());

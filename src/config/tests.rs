@@ -202,6 +202,10 @@ fn wrong_values_are_rejected_with_the_expected_form_and_their_place() {
         ),
         ("type = []", "1:8: type: expected a table".to_owned()),
         ("[unit]\na = 1", "2:5: unit.a: expected a table".to_owned()),
+        ("redis = [\"redis://x\"]", "1:9: redis: expected a table".to_owned()),
+        ("[secrets]\nallow.db = [\"python\"]", "2:12: secrets.allow.db: expected a table".to_owned()),
+        ("[limit]\na = []", "2:5: limit.a: expected a table".to_owned()),
+        ("[type]\nx = [\"command\"]", "2:5: type.x: expected a table".to_owned()),
         ("[job]\nretries = 1\nretries = 2", "3:1: duplicate key `retries`".to_owned()),
         (
             "[actor]\nlease = 15s",

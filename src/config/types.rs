@@ -78,7 +78,7 @@ impl TypeConfig {
 
 /// The settings of one type in the files; the type's defaults fill the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
+#[serde(remote = "Self", default, deny_unknown_fields, expecting = "a table")]
 pub struct TypeLayer {
     engine: Option<EngineKind>,
     command: Option<Vec<String>>,
@@ -107,6 +107,7 @@ pub struct TypeLayer {
     expect_within: Option<TypeTime>,
     slow_after: Option<TypeTime>,
 }
+crate::toml_table::only_as_table!(TypeLayer);
 
 /// Keeps only the keys of the engine, so that the output can be read again.
 impl From<TypeConfig> for TypeLayer {

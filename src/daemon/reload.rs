@@ -50,10 +50,13 @@ impl Reload {
         while hangups.next().await.is_some() {
             notify::reloading();
             let status = match self.reload() {
-                Ok(restart) if restart.is_empty() => "reloaded".to_owned(),
+                Ok(restart) if restart.is_empty() => {
+                    info!("read the configuration again");
+                    "reloaded".to_owned()
+                }
                 Ok(restart) => {
                     let keys = restart.join(", ");
-                    warn!("reloaded, but these changes need a restart: {keys}");
+                    warn!("read the configuration again, but these changes need a restart: {keys}");
                     format!("reloaded; needs a restart for {keys}")
                 }
                 Err(problem) => {
@@ -118,7 +121,6 @@ impl Reload {
         }
         self.system.change_login(&config.redis).map_err(wrong)?;
         self.logging.set(&config.log);
-        info!("read the configuration again");
         // Keys that need a restart keep their old values, so that the next reload names them again.
         self.config = self.config.kept_until_restart(config);
         self.in_force.send_replace(Arc::new(self.config.clone()));

@@ -24,7 +24,8 @@ pub use fed_program::{FedProgram, feed_program};
 pub use prepare::folders_left;
 pub(crate) use prepare::remove_leftovers;
 pub use prepare::{
-    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, runs_with, variable_names,
+    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, program_of, runs_with,
+    variable_names,
 };
 pub(crate) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};
@@ -191,7 +192,10 @@ impl CommandEngine {
         let missing = missing_of_own_folder(&report.written.stderr_tail, home, has_other_folder);
         let module = || {
             let is_python = self.preparer.is_python();
-            is_python.then(|| missing_module(&report.written.stderr_tail, script.source)).flatten()
+            let (env, script_type, read) = (&spec.env, &self.script_type, &config.read);
+            let folders = end::PythonFolders { env, script_type, read };
+            let missing = || missing_module(&report.written.stderr_tail, script.source, &folders);
+            is_python.then(missing).flatten()
         };
         let of_silence = || {
             let explainer = explainer(spec.allowance()?);

@@ -84,6 +84,7 @@ pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use state_filter::StateFilter;
 pub use status::JobStatus;
 pub use tags::Tags;
+pub use time_value::parse_timestamp;
 pub use traceparent::TraceParent;
 pub use type_times::TypeTimes;
 pub use uniqueness::{OnDuplicate, UniqueBy, holder_of_key, unique_scope};

@@ -8,6 +8,7 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
+use super::job::parse_timestamp;
 use super::text::shown;
 use super::units::parse_duration;
 
@@ -69,7 +70,7 @@ pub fn parse_past_time(
     if text.len() > BYTES_MAX {
         return Err(form());
     }
-    if let Ok(time) = text.parse() {
+    if let Some(time) = parse_timestamp(text) {
         return Ok(time);
     }
     if let Ok(ago) = parse_duration(text) {
@@ -100,7 +101,7 @@ pub fn parse_time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timesta
     if text.len() > BYTES_MAX {
         return Err(form());
     }
-    if let Ok(time) = text.parse() {
+    if let Some(time) = parse_timestamp(text) {
         return Ok(time);
     }
     if parse_duration(text).is_ok() {
@@ -296,6 +297,14 @@ mod tests {
             let error = read(wrong, "UTC").expect_err(wrong).to_string();
             assert!(error.contains("yesterday 18:00") && error.len() < 500, "{error}");
         }
+    }
+
+    #[test]
+    fn last_second_of_the_last_year_is_a_time_of_searches_and_starts() {
+        let (zone, now) = (TimeZone::UTC, Timestamp::UNIX_EPOCH);
+        let never = "9999-12-31T23:59:59Z";
+        assert_eq!(parse_past_time(never, &zone, now), Ok(Timestamp::MAX));
+        assert_eq!(parse_time(never, &zone, now), Ok(Timestamp::MAX));
     }
 
     #[test]

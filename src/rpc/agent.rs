@@ -25,6 +25,7 @@ use super::service::ApiService;
 use super::table::MethodTable;
 use crate::config::EngineKind;
 use crate::proto::target::ScriptType;
+use crate::view::blocker_words;
 
 /// The versions of the protocol that begin with `initialize`, the newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -160,6 +161,14 @@ impl AgentServer {
             types.waiting(),
             types.sandboxes()
         )
+    }
+
+    /// Adds to a job that does not start what it waits for. Without an answer it adds nothing.
+    async fn add_blocker(&self, job: &mut Value) {
+        let Some(id) = job["id"].as_str().and_then(|id| id.parse().ok()) else { return };
+        if let Ok(Some(blocker)) = self.context.client.blocker(&id).await {
+            job["waits_for"] = json!(blocker_words(&id, &blocker));
+        }
     }
 
     /// Calls a method of the API.

@@ -22,6 +22,7 @@ mod dead;
 mod follow;
 mod graph;
 mod job;
+mod job_dependents;
 mod job_edit;
 mod job_files;
 mod job_list;

@@ -202,10 +202,10 @@ impl Store {
         type Hash = Vec<(String, Vec<u8>)>;
         let key = self.keys.cron(name);
         let mut pipeline = redis::pipe();
-        pipeline.atomic().cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
+        pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
         pipeline.cmd("HGETALL").arg(self.keys.cron_ended(name));
         let (fields, ttl, ends): (Hash, i64, Hash) =
-            self.link.pipeline("backing up periodic jobs", &pipeline).await?;
+            self.read_at_once("backing up periodic jobs", &pipeline).await?;
         let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
         let copied = |hash: Hash| hash.into_iter().map(|(name, value)| (name, value.into()));
         let fields = copied(fields).collect();
@@ -225,10 +225,10 @@ impl Store {
         for name in names {
             let key = self.keys.limit_starts(&name);
             let mut pipeline = redis::pipe();
-            pipeline.atomic().cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES");
+            pipeline.cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES");
             pipeline.cmd("PTTL").arg(&key);
             let (starts, ttl): (Vec<(String, f64)>, i64) =
-                self.link.pipeline(DOING, &pipeline).await?;
+                self.read_at_once(DOING, &pipeline).await?;
             let Ok(ttl_ms) = u64::try_from(ttl) else { continue };
             let starts = starts.into_iter().map(|(start, at)| (start, whole(at))).collect();
             limits.push(LimitCopy { name, starts, ttl_ms });

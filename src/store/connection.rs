@@ -15,7 +15,7 @@ use super::oversized_calls::{BOUND_MIN_BYTES, MeasuredConnection, OversizedCalls
 use super::redis_address::RESPONSE_TIMEOUT;
 use super::server::{Connected, Server};
 use super::store_error::{
-    CONNECTING, StoreError, has_not_run, is_connection_useless, is_oversized,
+    CONNECTING, StoreError, has_closed_connection, has_not_run, is_connection_useless, is_oversized,
 };
 
 /// The time that a call to a cluster is repeated until the slot is found.
@@ -153,10 +153,21 @@ impl SharedConnection {
                 };
                 return Err(match closed_at_bytes.load(Ordering::Relaxed) {
                     bytes @ BOUND_MIN_BYTES.. => self.closed_at(doing, &error, bytes).await,
+                    _ if has_closed_connection(&error) => self.closed(doing, &error).await,
                     _ => StoreError::new(&self.server.address(), doing, &error),
                 });
             }
             tokio::time::sleep(backoff.failed()).await;
+        }
+    }
+
+    /// Returns the error of a call whose connection was closed: a new one may say why.
+    async fn closed(&self, doing: &'static str, error: &RedisError) -> StoreError {
+        let said = StoreError::new(&self.server.address(), doing, error);
+        let again = tokio::time::timeout(SERVES_SOON, self.get()).await;
+        match again.map(|connected| connected.map(|_| ())) {
+            Ok(Err(cause)) => said.explained_by(cause),
+            _ => said,
         }
     }
 
@@ -248,11 +259,13 @@ impl Blocking {
 
     async fn connect(&self) -> Result<Connected, StoreError> {
         let mut connected = self.server.connect(true).await?;
-        let id = redis::cmd("CLIENT")
-            .arg("ID")
-            .query_async(&mut connected.connection)
-            .await
-            .map_err(|error| StoreError::new(&self.server.address(), CONNECTING, &error))?;
+        let mut command = redis::cmd("CLIENT");
+        let asked = command.arg("ID").query_async(&mut connected.connection);
+        let id = match tokio::time::timeout(RESPONSE_TIMEOUT, asked).await {
+            Ok(answer) => answer
+                .map_err(|error| StoreError::new(&self.server.address(), CONNECTING, &error))?,
+            Err(_) => return Err(StoreError::silent(&self.server.address(), false)),
+        };
         self.waker.0.store(id, Ordering::Relaxed);
         Ok(connected)
     }
@@ -319,11 +332,7 @@ impl Blocking {
             }
             Err(_) => {
                 self.connection = None;
-                Err(StoreError::Unreachable {
-                    address: self.server.address().to_string(),
-                    reason: "it does not answer".to_owned(),
-                    sent: true,
-                })
+                Err(StoreError::silent(&self.server.address(), true))
             }
         }
     }

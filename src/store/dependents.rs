@@ -61,14 +61,18 @@ impl Store {
         Ok(answers.into_iter().map(|entries| pending_of(&entries.unwrap_or_default())).collect())
     }
 
-    /// The dependents of a job beyond those in its hash, up to a bound.
+    /// Some dependents of a job beyond those in its hash: so many behind a number of them.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn more_dependents(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
-        const SHOWN_MAX: usize = 100_000;
+    pub async fn more_dependents(
+        &self,
+        id: &JobId,
+        skip: usize,
+        most: usize,
+    ) -> Result<Vec<JobId>, StoreError> {
         let mut command = redis::cmd("LRANGE");
-        command.arg(self.keys.dependents(id)).arg(0).arg(SHOWN_MAX - 1);
+        command.arg(self.keys.dependents(id)).arg(skip).arg(skip + most - 1);
         let ids: Vec<StoredText> =
             self.link.query("reading the dependents of a job", &command).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())

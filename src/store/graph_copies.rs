@@ -16,9 +16,9 @@ impl Store {
     pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>, StoreError> {
         let key = self.keys.graph(id);
         let mut pipeline = redis::pipe();
-        pipeline.atomic().cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
+        pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
         let (fields, ttl): (Vec<(String, Vec<u8>)>, i64) =
-            self.link.pipeline(COPYING, &pipeline).await?;
+            self.read_at_once(COPYING, &pipeline).await?;
         let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
         let fields = fields.into_iter().map(|(name, value)| (name, value.into())).collect();
         Ok(Some(GraphCopy { id: id.clone(), fields, ttl_ms }))

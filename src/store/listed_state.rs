@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::listing::JobSummary;
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{AskedWait, JobStatus};
+use crate::proto::job::{AskedWait, JobEnd, JobStatus};
 use crate::proto::queue::Queue;
 use crate::proto::target::Target;
 
@@ -14,9 +14,12 @@ impl JobSummary {
         self.cause()?.intended()
     }
 
-    /// Returns the word for its state in lists: for an intended end, else from the hash.
+    /// Returns the word for its state in lists, by which a filter of states finds it: of its end, else from the hash.
     pub fn state(&self) -> &'static str {
-        self.intended_end().unwrap_or(self.status.as_str())
+        match self.status {
+            JobStatus::Error => self.cause().map_or(JobEnd::Failed, FailureCause::end).as_str(),
+            status => status.as_str(),
+        }
     }
 
     /// Returns `late` or `slow` if it has not ended, and is that.

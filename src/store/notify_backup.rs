@@ -59,10 +59,10 @@ impl Store {
     /// [`StoreError`].
     pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>, StoreError> {
         let mut pipeline = redis::pipe();
-        pipeline.atomic().cmd("HGETALL").arg(self.keys.notify_messages());
+        pipeline.cmd("HGETALL").arg(self.keys.notify_messages());
         pipeline.cmd("ZRANGE").arg(self.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
         let (mut texts, due): (HashMap<String, Vec<u8>>, DueIds) =
-            self.link.pipeline(DOING, &pipeline).await?;
+            self.read_at_once(DOING, &pipeline).await?;
         let read = |(id, due_us): (String, f64)| {
             let message: NotifyMessage = serde_json::from_slice(&texts.remove(&id)?).ok()?;
             let due = std::time::Duration::try_from_secs_f64(due_us / 1e6).unwrap_or_default();

@@ -125,34 +125,41 @@ impl RedisAddress {
             .set_response_timeout(response_timeout);
         match &self.place {
             ServerPlace::Fixed(client) => {
-                let connected = node::open(client, &config).await;
-                let mut connection = match connected {
-                    Ok(connection) => connection,
-                    Err(error) => {
-                        let error = StoreError::new(&self.address, CONNECTING, &error);
-                        let place = client.get_connection_info().addr();
-                        return Err(explained(error, place, &self.address).await);
-                    }
+                let connected = match node::open(client, &config).await {
+                    // The crate has checked a login.
+                    Ok(connection) if client_has_login(client) => Ok(connection),
+                    Ok(connection) => self.checked(connection).await,
+                    Err(error) => Err(StoreError::new(&self.address, CONNECTING, &error)),
                 };
-                // Without a login, Redis closes the connection at a long command, mostly before its
-                // error can be read. The crate has checked a login.
-                let has_login = client.get_connection_info().redis_settings().password().is_some();
-                if !has_login {
-                    let answer: Result<(), RedisError> =
-                        redis::cmd("PING").query_async(&mut connection).await;
-                    let error = answer
-                        .err()
-                        .map(|error| StoreError::new(&self.address, CONNECTING, &error));
-                    if let Some(refused @ StoreError::NotPermitted { .. }) = error
-                        && !refused.to_string().contains("NOPERM")
-                    {
-                        return Err(refused);
-                    }
+                let place = client.get_connection_info().addr();
+                match connected {
+                    Err(error) => Err(explained(error, place, &self.address).await),
+                    connected => connected,
                 }
-                Ok(connection)
             }
             ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
             ServerPlace::Owner(cluster) => cluster.connect(&self.address, &config).await,
+        }
+    }
+
+    /// Asks for an answer over a connection without a login. Redis closes it at a long command, mostly before its error
+    /// can be read, and one that stands still or refuses connections has taken it too.
+    async fn checked(
+        &self,
+        mut connection: MultiplexedConnection,
+    ) -> Result<MultiplexedConnection, StoreError> {
+        let ping = redis::cmd("PING");
+        let asked = ping.query_async::<redis::Value>(&mut connection);
+        let error = match tokio::time::timeout(RESPONSE_TIMEOUT, asked).await {
+            Ok(Ok(_)) => return Ok(connection),
+            Ok(Err(error)) => StoreError::new(&self.address, CONNECTING, &error),
+            Err(_) => StoreError::silent(&self.address, false),
+        };
+        match error {
+            StoreError::Unreachable { .. } => Err(error),
+            StoreError::NotPermitted { ref reason, .. } if !reason.contains("NOPERM") => Err(error),
+            // The next command has the answer.
+            _ => Ok(connection),
         }
     }
 
@@ -196,6 +203,10 @@ impl RedisAddress {
             ServerPlace::Fixed(_) | ServerPlace::Named(_) => None,
         }
     }
+}
+
+fn client_has_login(client: &Client) -> bool {
+    client.get_connection_info().redis_settings().password().is_some()
 }
 
 /// The settings that make the kernel notice, within a dozen seconds, that the other host has vanished

@@ -1,8 +1,5 @@
 //! Counts the jobs of each state and end.
 
-use redis::Value;
-
-use super::listing::read;
 use super::{Store, StoreError};
 use crate::proto::job::{JobEnd, JobStatus};
 
@@ -96,7 +93,6 @@ impl Store {
         let mut counts = JobCounts::default();
         for types in self.types().await?.chunks(TYPES_PER_STEP) {
             let mut step = redis::pipe();
-            step.atomic().ignore_errors();
             for of in types {
                 for status in TERMINAL {
                     step.cmd("ZCARD").arg(self.keys.index(status, of));
@@ -105,10 +101,7 @@ impl Store {
                     step.cmd("ZCARD").arg(self.keys.ended(end, of));
                 }
             }
-            let sizes: Vec<Value> = self.link.pipeline("counting jobs", &step).await?;
-            // A key of a wrong type counts nothing.
-            let sizes: Vec<u64> =
-                sizes.into_iter().map(|size| read(size).unwrap_or_default()).collect();
+            let sizes: Vec<u64> = self.read_at_once("counting jobs", &step).await?;
             for of_type in sizes.chunks(TERMINAL.len() + JobEnd::ALL.len()) {
                 counts.add_ended(of_type);
             }

@@ -356,6 +356,26 @@ impl Store {
         self.invoke(doing, &script).await
     }
 
+    /// Runs commands that read, in one step: a transaction is refused while the memory of Redis is full.
+    async fn read_at_once<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        commands: &redis::Pipeline,
+    ) -> Result<T, StoreError> {
+        let mut script = self.scripts.read_at_once.prepare_invoke();
+        for command in commands.cmd_iter() {
+            let words: Vec<&[u8]> = command
+                .args_iter()
+                .filter_map(|word| match word {
+                    redis::Arg::Simple(word) => Some(word),
+                    _ => None,
+                })
+                .collect();
+            script.arg(words.len()).arg(words);
+        }
+        self.invoke(doing, &script).await
+    }
+
     async fn invoke<T: FromRedisValue>(
         &self,
         doing: &'static str,

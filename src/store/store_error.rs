@@ -113,6 +113,17 @@ impl StoreError {
         }
     }
 
+    /// Replaces the reason of a lost connection by the one that Redis gives to the next. What was sent stays in doubt.
+    pub(super) fn explained_by(self, cause: Self) -> Self {
+        match (self, cause) {
+            (
+                Self::Unreachable { address, sent, .. },
+                Self::NotServing { reason, .. } | Self::NotPermitted { reason, .. },
+            ) => Self::Unreachable { address, reason, sent },
+            (lost, _) => lost,
+        }
+    }
+
     /// Returns true if Redis has reached its maxmemory. Scripts that begin with a write that takes no memory
     /// still run.
     pub(super) fn is_memory_full(&self) -> bool {
@@ -129,6 +140,9 @@ impl StoreError {
         };
         if reason.contains(TOO_MANY_CLIENTS) {
             return Self::too_many_clients(&address);
+        }
+        if doing == CONNECTING && error.is_timeout() {
+            return Self::silent(&address, false);
         }
         // So Redis answers a long command before a login.
         if reason.contains("Protocol error: unauthenticated") {
@@ -179,6 +193,12 @@ impl StoreError {
         let code = REJECTS_WRITES.into_iter().find(|code| is(code))?;
         let reason = in_our_words(code).unwrap_or(answer).to_owned();
         Some(Self::NotServing { address: address.to_owned(), reason })
+    }
+
+    /// The error of a Redis that does not answer in time. `sent` as in [`StoreError::Unreachable`].
+    pub(super) fn silent(address: &str, sent: bool) -> Self {
+        let (address, reason) = (address.to_owned(), "it does not answer".to_owned());
+        Self::Unreachable { address, reason, sent }
     }
 
     /// The error of a Redis that has as many connections as it takes.

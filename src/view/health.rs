@@ -15,25 +15,39 @@ mod servers;
 pub use problem::{Problem, ProblemKind, Severity, Subject};
 pub use queues::lacks_actor;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Snapshot;
-use crate::config::{CheckConfig, Config};
+use crate::config::{CheckConfig, Config, EngineKind, TypeConfig};
+use crate::engine::process::program_of;
 use crate::proto::target::ScriptType;
 
 /// The part of the configuration that judges a snapshot.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct HealthRules {
     /// The thresholds.
     pub check: CheckConfig,
-    /// The configured script types.
-    pub types: Vec<ScriptType>,
+    /// The configured script types, each with the reason if this machine lacks its program.
+    pub types: BTreeMap<ScriptType, Option<String>>,
 }
 
 impl From<&Config> for HealthRules {
     fn from(config: &Config) -> Self {
-        Self { check: config.check.clone(), types: config.types.keys().cloned().collect() }
+        let lacks = |of: &TypeConfig| match of.engine {
+            EngineKind::Command => program_of(&of.command, &of.options).err(),
+            EngineKind::Osis | EngineKind::Sal | EngineKind::HeroScript => None,
+        };
+        let types = config.types.iter().map(|(name, of)| (name.clone(), lacks(of)));
+        Self { check: config.check.clone(), types: types.collect() }
+    }
+}
+
+impl Default for HealthRules {
+    fn default() -> Self {
+        Self::from(&Config::default())
     }
 }
 

@@ -207,6 +207,12 @@ impl Snapshot {
         queues.map(|(queue, number)| (queue.as_str(), *number)).collect()
     }
 
+    /// The dead letters of the last hour, without those that were retried or deleted since.
+    pub fn dead_in_last_hour(&self) -> u64 {
+        let died = self.types.iter().filter_map(|of| of.hour).map(|hour| hour.dead).sum::<u64>();
+        died.min(self.types.iter().map(|of| of.dead).sum())
+    }
+
     /// The jobs that limits hold, of a script type.
     pub fn held(&self, script_type: &ScriptType) -> u64 {
         let of_type = |state: &QueueState| state.queue.target.script_type() == script_type;

@@ -57,7 +57,7 @@ pub(super) async fn follow(
     let key = format!("{page} {scopes:?} {bounds:?} {name}");
     let loaded = Instant::now();
     let Some((pictures, feed)) = visit.site.feeds.join(&key) else {
-        return Err(PageError::away("Too many pages are open."));
+        return Err(PageError::overloaded("Too many pages are open."));
     };
     if let Some(feed) = feed {
         tokio::spawn(render(visit.clone(), page, key, feed));
@@ -92,7 +92,7 @@ async fn render(visit: Visit, page: String, key: String, feed: Feed) {
         let took = if rendered.is_ok() { began.elapsed() } else { Duration::ZERO };
         let picture = match rendered {
             Ok(parts) => Picture::new(parts, began),
-            Err(error) => pictures.borrow().away(error.text, began),
+            Err(error) => pictures.borrow().away(error.title, began),
         };
         let mut is_news = false;
         pictures.send_modify(|last| is_news = picture.replace(last));

@@ -295,15 +295,18 @@ async fn relations(visit: &Visit, job: &JobDoc, now: Timestamp) -> PageResult<Ma
     let ended = before.iter().take(RELATED_MAX).filter(has_ended).count();
     let small = format!("{ended} of {} ended", before.len());
     let links = visit.links();
-    let list =
-        |title: &str, small: &str, ids| facts::related(title, small, ids, &known, links, now);
+    let list = |title: &str, small: &str, ids: &[RelatedId<'_>], all: u64| {
+        facts::related(title, small, (ids, all), &known, links, now)
+    };
+    let number = |ids: &[RelatedId<'_>]| ids.len() as u64;
+    let waiting = number(&behind) + job.whole("dependents_more").unwrap_or_default();
     let of_parent = links.with("/jobs", &[("parent", job.id())]);
     Ok(html! {
         section.rel #relations {
-            (list("Waits for", &small, &before))
-            (list("Waiting for it", &behind.len().to_string(), &behind))
-            (list("Submitted by the script of", "", &parent))
-            (list("Its script submitted", &children.len().to_string(), &children))
+            (list("Waits for", &small, &before, number(&before)))
+            (list("Waiting for it", &waiting.to_string(), &behind, waiting))
+            (list("Submitted by the script of", "", &parent, 1))
+            (list("Its script submitted", &children.len().to_string(), &children, number(&children)))
             @if !children.is_empty() {
                 p { a href=(of_parent) { "List them" } }
             }

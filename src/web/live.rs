@@ -109,7 +109,7 @@ pub(super) fn filters_of<T: DeserializeOwned + Default>(query: &str) -> T {
 pub(super) struct Picture {
     parts: Arc<[LivePart]>,
     /// Why there are no new parts; they are then those before.
-    away: Option<String>,
+    away: Option<&'static str>,
     /// The time when its rendering began; `None` before the first.
     at: Option<Instant>,
 }
@@ -146,15 +146,15 @@ impl Picture {
             let before = same_place.or_else(|| old_parts.iter().find(|old| old.id == part.id));
             changes.extend(part.since(before));
         }
-        let was_away = old.and_then(|old| old.away.as_ref());
-        if changes.is_empty() && self.away.as_ref() == was_away && old.is_some() {
+        let was_away = old.and_then(|old| old.away);
+        if changes.is_empty() && self.away == was_away && old.is_some() {
             return None;
         }
         Some(json!({ "parts": changes, "away": self.away }))
     }
 
     /// Returns the same parts with a reason why there are no new ones.
-    pub(super) fn away(&self, reason: String, at: Instant) -> Self {
+    pub(super) fn away(&self, reason: &'static str, at: Instant) -> Self {
         Self { parts: Arc::clone(&self.parts), away: Some(reason), at: Some(at) }
     }
 

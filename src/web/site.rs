@@ -125,7 +125,7 @@ impl Site {
     pub(super) fn signed_in(&self, caller: Arc<Caller>, token: &str, path: &str) -> Response {
         let name = caller.name.clone();
         let Some(secret) = self.sessions.open(caller, token, Instant::now()) else {
-            return PageError::away("The kernel gives no random bytes.").into_response();
+            return PageError::overloaded("The kernel gives no random bytes.").into_response();
         };
         info!(caller = %name, "{name} signed in to the page");
         let mut response = Redirect::to(&self.links.to(path)).into_response();

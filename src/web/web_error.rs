@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::rpc::{RpcError, Scope, code};
+use crate::store::StoreError;
 
 /// The reason why there is no page. The layer around all pages writes it as a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +73,11 @@ impl PageError {
     pub(super) fn away(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "Redis does not answer", reason)
     }
+
+    /// This server cannot do it at the moment.
+    pub(super) fn overloaded(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "Not possible now", reason)
+    }
 }
 
 impl PageError {
@@ -112,7 +118,9 @@ pub(super) fn capitalized(text: &str) -> String {
 
 impl From<ClientError> for PageError {
     fn from(error: ClientError) -> Self {
-        Error::from(error).into()
+        let serves_not = matches!(error, ClientError::Store(StoreError::NotServing { .. }));
+        let page = Self::from(Error::from(error));
+        if serves_not { Self { title: "Redis does not serve", ..page } } else { page }
     }
 }
 
@@ -166,5 +174,16 @@ mod tests {
         assert_eq!(sentence("Sign in."), "Sign in.");
         let error = PageError::from(RpcError::new(code::NOT_FOUND, "no such queue"));
         assert_eq!((error.status.as_u16(), error.text.as_str()), (404, "No such queue."));
+    }
+
+    #[test]
+    fn redis_that_answers_with_a_refusal_is_not_said_to_be_silent() {
+        let (address, reason) = ("here".to_owned(), "it is loading".to_owned());
+        let loads = StoreError::NotServing { address: address.clone(), reason: reason.clone() };
+        let silent = StoreError::Unreachable { address, reason, sent: true };
+        for (error, title) in [(loads, "Redis does not serve"), (silent, "Redis does not answer")] {
+            let page = PageError::from(ClientError::Store(error));
+            assert_eq!((page.title, page.status.as_u16()), (title, 503));
+        }
     }
 }

@@ -31,10 +31,14 @@ pub(crate) enum Fault {
     SetClock,
     /// A job is told to stop.
     StopJob,
+    /// A foreign actor waits for a job, pops it within its push, and dies.
+    ForeignPop,
+    /// The disk under the folders of jobs is full.
+    FullDisk,
 }
 
 /// Each fault, how often it strikes among a hundred, and its name in the table.
-pub(crate) const FAULTS: [(Fault, u8, &str); 16] = [
+pub(crate) const FAULTS: [(Fault, u8, &str); 18] = [
     (Fault::KillActor, 42, "kill -9 an actor"),
     (Fault::KillActorForLong, 3, "kill -9 an actor, away past its lease"),
     (Fault::KillSupervisor, 15, "kill -9 a supervisor"),
@@ -51,6 +55,8 @@ pub(crate) const FAULTS: [(Fault, u8, &str); 16] = [
     (Fault::FlushScripts, 1, "SCRIPT FLUSH"),
     (Fault::SetClock, 4, "set the clock of redis, forward or back"),
     (Fault::StopJob, 12, "stop a job"),
+    (Fault::ForeignPop, 8, "a waiting foreign actor pops, and dies"),
+    (Fault::FullDisk, 4, "fill the disk of the folders of jobs"),
 ];
 
 impl Fault {
@@ -80,6 +86,7 @@ impl Fault {
             Self::KillActorForLong => lease + Duration::from_secs(3),
             Self::PauseActor => lease + millis(500, 2000, rng),
             Self::PauseSupervisor => millis(500, 4000, rng),
+            Self::FullDisk => millis(300, 4000, rng),
             Self::KillSupervisor => millis(0, 1000, rng),
             Self::KillRedis => millis(0, 300, rng),
             Self::Hold => millis(500, 7000, rng),

@@ -22,7 +22,7 @@ use super::observer::{Kind, Observer};
 use super::units::{Settings, Unit};
 use super::work::{Expected, Submitter, Work};
 use crate::support::proxy::{Half, Mode};
-use crate::support::{RETENTION, Redis, World, can_set_clock, number, seed};
+use crate::support::{Disk, RETENTION, Redis, World, can_set_clock, keys, number, seed};
 
 const SUPERVISORS: [&str; 2] = ["supervisor", "second"];
 const ACTORS: [&str; 6] = [
@@ -44,7 +44,11 @@ const BATCH: usize = 25;
 const CLOCK_AHEAD_MAX_S: i64 = 15;
 /// Nothing ends for this long only if something is stuck.
 const STUCK: Duration = Duration::from_secs(40);
+/// What a foreign actor popped is found by a walk through all keys: this many jobs of a storm in a second, at the least.
+const JOBS_WALKED_PER_S: usize = 50;
 const TICK: Duration = Duration::from_millis(5);
+/// The file that fills the disk of the folders of jobs.
+const FILLING: &str = "of-another-program";
 
 /// The size of a storm.
 pub(crate) struct Plan {
@@ -74,6 +78,7 @@ enum Heal {
     GoOn(usize),
     Mend(usize),
     StartRedis,
+    FreeDisk,
 }
 
 /// Everything that is in the storm.
@@ -81,6 +86,8 @@ pub(crate) struct Storm {
     pub(crate) plan: Plan,
     /// Before the world, whose folder they use: fields end in their order.
     pub(crate) units: Vec<Unit>,
+    /// Under the folders of jobs, where this user may mount one.
+    disk: Option<Disk>,
     pub(crate) world: World,
     pub(crate) observer: Observer,
     pub(crate) effects: PathBuf,
@@ -121,11 +128,15 @@ impl Storm {
         let folder = redis.folder().to_owned();
         let socket = folder.join("redis.sock");
         let settings = Settings { crash_limit: CRASH_LIMIT, ..Settings::SHORT };
-        let mut units: Vec<Unit> = SUPERVISORS
-            .iter()
-            .chain(&ACTORS)
-            .map(|name| Unit::new(name, &settings, &folder, &socket))
-            .collect();
+        let disk = Disk::new(folder.join("jobs"));
+        let unit = |name: &&str| {
+            let unit = Unit::new(name, &settings, &folder, &socket);
+            match &disk {
+                Some(disk) => unit.with_jobs_in(&disk.folder),
+                None => unit,
+            }
+        };
+        let mut units: Vec<Unit> = SUPERVISORS.iter().chain(&ACTORS).map(unit).collect();
         units.iter_mut().for_each(Unit::start);
         // The submitter's line is the last of them; no process stands at its end.
         units.push(Unit::new("submitter", &settings, &folder, &socket));
@@ -160,6 +171,7 @@ impl Storm {
             plan,
             world,
             units,
+            disk,
             effects,
             rng,
         }
@@ -205,7 +217,8 @@ impl Storm {
         self.look_at_probes();
         self.submitter.accepted();
         self.revived += self.units.iter_mut().map(|unit| usize::from(unit.revive())).sum::<usize>();
-        if self.observer.last_end.elapsed() > STUCK {
+        let walk = Duration::from_secs((self.work.made() / JOBS_WALKED_PER_S) as u64);
+        if self.observer.last_end.elapsed() > STUCK + walk {
             audit::explain(self);
             panic!("nothing ends any more; the storm had SEED={}", self.plan.seed);
         }
@@ -240,7 +253,7 @@ impl Storm {
             .iter()
             .filter_map(|(_, heal)| match heal {
                 Heal::StartUnit(place) | Heal::GoOn(place) | Heal::Mend(place) => Some(*place),
-                Heal::StartRedis => None,
+                Heal::StartRedis | Heal::FreeDisk => None,
             })
             .collect();
         let places: Vec<usize> = places.filter(|place| !held.contains(place)).collect();
@@ -316,6 +329,13 @@ impl Storm {
                 self.observer.ask::<redis::Value>(&pipeline);
             }
             Fault::StopJob => self.stop_job(),
+            Fault::ForeignPop => foreign_pop(&self.world.redis),
+            Fault::FullDisk => {
+                let file = self.disk.as_ref()?.folder.join(FILLING);
+                // It is larger than the disk.
+                let _ = std::fs::write(file, vec![0_u8; 4 << 20]);
+                return Some(Heal::FreeDisk);
+            }
             Fault::SetClock => {
                 if self.sets_clock {
                     self.world.redis.set_clock(self.rng.i64(0..=CLOCK_AHEAD_MAX_S));
@@ -355,6 +375,10 @@ impl Storm {
                 Heal::StartUnit(place) => self.units[place].start(),
                 Heal::GoOn(place) => self.units[place].go_on(),
                 Heal::Mend(place) => self.units[place].lane.set(Mode::Pass),
+                Heal::FreeDisk => {
+                    let file = self.disk.as_ref().map(|disk| disk.folder.join(FILLING));
+                    file.map(std::fs::remove_file);
+                }
                 Heal::StartRedis => {
                     self.world.redis.start_again();
                     self.probe();
@@ -370,7 +394,7 @@ impl Storm {
         for place in SUPERVISORS.len()..SUPERVISORS.len() + ACTORS.len() {
             let struck = self.heals.iter().any(|(_, heal)| match heal {
                 Heal::StartUnit(other) | Heal::GoOn(other) | Heal::Mend(other) => *other == place,
-                Heal::StartRedis => false,
+                Heal::StartRedis | Heal::FreeDisk => false,
             });
             if !struck {
                 let name = self.units[place].name();
@@ -415,5 +439,22 @@ impl Storm {
             self.back_to_work.push(since.elapsed());
             self.probing = None;
         }
+    }
+}
+
+/// Waits at the lists of all types as a foreign actor does, and drops the job that it gets.
+fn foreign_pop(redis: &Redis) {
+    const PATIENCE_S: u64 = 2;
+    let mut command = redis::cmd("BLPOP");
+    for of in ["osis", "sal", "sh"] {
+        let prios = ["", ":prio:0", ":prio:2"].into_iter();
+        for prio in prios {
+            command.arg(keys::work(&format!("type:{of}{prio}")));
+        }
+    }
+    command.arg(PATIENCE_S);
+    if let Ok(mut link) = redis.connect() {
+        // Redis may be killed meanwhile.
+        std::thread::spawn(move || drop(command.query::<redis::Value>(&mut link)));
     }
 }

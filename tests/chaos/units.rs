@@ -48,6 +48,8 @@ pub(crate) struct Unit {
     config: PathBuf,
     log: PathBuf,
     pub(crate) lane: Lane,
+    /// The parent of the folders of its jobs.
+    of_jobs: Option<PathBuf>,
     child: Option<Child>,
 }
 
@@ -58,7 +60,13 @@ impl Unit {
         let config = folder.join(format!("{name}.toml"));
         std::fs::write(&config, settings.toml(lane.path(), folder)).expect("a configuration");
         let log = folder.join(format!("{name}.log"));
-        Self { name: name.to_owned(), config, log, lane, child: None }
+        Self { name: name.to_owned(), config, log, lane, of_jobs: None, child: None }
+    }
+
+    /// Puts the folders of its jobs there.
+    pub(crate) fn with_jobs_in(mut self, folder: &Path) -> Self {
+        self.of_jobs = Some(folder.to_owned());
+        self
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -80,6 +88,7 @@ impl Unit {
             .env_remove("HERO_FAILPOINT")
             .env_remove("NOTIFY_SOCKET")
             .envs(environment.iter().copied())
+            .envs(self.of_jobs.iter().map(|folder| ("RUNTIME_DIRECTORY", folder)))
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)

@@ -228,9 +228,9 @@ impl Plain {
         for (number, job) in batch.iter().enumerate() {
             let key = keys::job(job.id.as_str());
             let queue = job.spec.queue().expect("a script type").to_string();
-            // Every second one leaves it to its list to say which queue it is for.
-            let names_it =
-                |name: &str| ["script_type", "group", "instance", "priority"].contains(&name);
+            // Every second one leaves the rest of its target to its list. One that names no type is lost with a foreign actor
+            // that waits for it.
+            let names_it = |name: &str| ["group", "instance", "priority"].contains(&name);
             let fields = job.submitted_fields().into_iter();
             let fields: Vec<_> =
                 fields.filter(|(name, _)| number % 2 == 0 || !names_it(name)).collect();

@@ -293,8 +293,8 @@ fn bulk_change_over_the_api_and_the_page_goes_on_until_nothing_that_matches_is_l
 }
 
 /// Returns what an agent's tool answers.
-fn agent(hero: &Hero, tool: &str) -> String {
-    let params = json!({ "name": tool, "arguments": {} });
+fn agent(hero: &Hero, tool: &str, arguments: &Value) -> String {
+    let params = json!({ "name": tool, "arguments": arguments });
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let done = hero.run_with_input(&["mcp"], &format!("{call}\n"));
     format!("{}{}", done.stdout, done.stderr)
@@ -308,6 +308,22 @@ const REPORTS: [&[&str]; 5] = [
     &["top", "--once"],
     &["queue", "list"],
 ];
+
+#[test]
+fn agent_is_told_what_a_job_waits_for_that_nobody_runs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let job = json!({ "script_type": "osis", "script": "1" });
+    let nobody = "no live one claims jobs of type:osis";
+    let told = agent(&hero, "submit_job", &job);
+    assert!(told.contains("\"waits_for\":\"an actor: ") && told.contains(nobody), "{told}");
+    let told =
+        agent(&hero, "run_script", &json!({ "script_type": "osis", "script": "1", "wait": 0.1 }));
+    assert!(told.contains("it waits for an actor: ") && told.contains(nobody), "{told}");
+    let _actor = hero.actor("osis-default-1").start();
+    let told = agent(&hero, "run_script", &json!({ "script_type": "osis", "script": "1" }));
+    assert!(told.contains("finished") && !told.contains("waits_for"), "{told}");
+}
 
 #[test]
 fn list_as_csv_goes_on_to_its_end() {
@@ -373,7 +389,7 @@ fn queue_that_a_limit_holds_names_the_limit_on_every_face() {
     let health = site.call("system.health", &json!({})).to_string();
     let mut reports: Vec<String> = REPORTS.iter().map(|args| hero.run(args).stdout).collect();
     let doctor = &hero.run(&["doctor"]).stdout;
-    for text in [doctor, &health, &agent(hero, "health")] {
+    for text in [doctor, &health, &agent(hero, "health", &json!({}))] {
         assert!(text.contains("the first by limit gpu"), "{text}");
     }
     let metrics = hero.run(&["metrics"]).code(0).stdout;
@@ -409,11 +425,12 @@ fn redis_that_refuses_connections_is_reported_as_that_on_every_face() {
         let text = format!("{}{}", done.stdout, done.stderr);
         assert!(names_it(&text), "{args:?}: {text}");
     }
-    let told = agent(hero, "health");
+    let told = agent(hero, "health", &json!({}));
     assert!(names_it(&told), "{told}");
     let asked = crate::support::request("system.health", &json!({}));
-    // A call over a connection that was closed before says that.
-    wait_until("the API says so", || names_it(&site.unix().post("/rpc", &[], &asked).text()));
+    // Its first call is over a connection that was closed.
+    let told = site.unix().post("/rpc", &[], &asked).text();
+    assert!(names_it(&told), "{told}");
     wait_until("the page says so", || names_it(&send(&site, "GET", "/queues", &cookie, "").body));
 }
 

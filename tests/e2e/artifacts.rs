@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Hero, Redis, keys, wait_until};
+use crate::support::{Disk, Hero, Redis, keys, wait_until};
 
 use super::field;
-use super::full_disk::Disk;
 
 /// Prints 300 KiB.
 const MAKE: &str = "head -c 307200 /dev/zero | tr '\\0' x";

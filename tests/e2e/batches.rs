@@ -50,7 +50,10 @@ fn each_line_of_a_file_makes_a_job_of_one_batch() {
         .map(|id| {
             let key = keys::job(id.as_str().expect("an id"));
             assert_eq!(redis.field(&key, "retries").as_deref(), Some("2"));
-            redis.field(&key, "output").expect("an output")
+            let output = redis.field(&key, "output").expect("an output");
+            let line = redis.field(&key, "name").expect("a name");
+            assert_eq!(output, format!("<{line}> {line}"), "the line names its job");
+            output
         })
         .collect();
     outputs.sort();

@@ -122,6 +122,39 @@ fn kept_folder_has_the_jobs_of_a_run_that_was_killed() {
 }
 
 #[test]
+fn dev_reports_what_each_unit_did_at_a_reload_and_starts_new_types() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let dir = redis.folder().join("kept");
+    let dir = dir.to_str().expect("a path in UTF-8");
+    let file = format!("{dir}/hero.toml");
+    let mut dev = hero.begin(&["dev", "--keep", dir]);
+    wait_until("hero dev is ready", || dev.out().contains("the page: ") || dev.has_ended());
+    let before = std::fs::read_to_string(&file).expect("a configuration");
+    let reload = |more: &str, reports: &[&str]| {
+        std::fs::write(&file, format!("{before}\n{more}")).expect("writing the configuration");
+        dev.signal(Signal::SIGHUP);
+        for report in reports {
+            wait_until(report, || dev.err().contains(report));
+        }
+    };
+    let shell = "[type.shell]\nengine = \"command\"\ncommand = [\"/bin/sh\", \"{script}\"]\nextension = \".x\"\n";
+    reload(
+        shell,
+        &[
+            "hero: supervisor: read the configuration again\n",
+            "hero: osis-default-1: read the configuration again\n",
+            "hero: shell-default-1 is started for the new type shell\n",
+        ],
+    );
+    let args = ["--config", file.as_str(), "exec", "-t", "shell", "-e", "echo new"];
+    hero.run(&args).code(0).stdout("new\n");
+    reload("wrong = 1\n", &["hero: osis-default-1: the reload changed nothing: "]);
+    dev.signal(Signal::SIGINT);
+    dev.ends().code(0);
+}
+
+#[test]
 fn dev_whose_caller_ignores_hangups_goes_on_after_one_and_its_units_reload() {
     let redis = Redis::absent(false);
     let hero = Hero::on(&redis);

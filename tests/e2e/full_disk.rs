@@ -1,42 +1,8 @@
 //! Full disks: a job that fills one fails with the reason; a job that cannot start waits for space.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::support::{Hero, Redis, needs, wait_until};
-
-/// A small disk in memory.
-pub(super) struct Disk {
-    pub(super) folder: PathBuf,
-}
-
-impl Disk {
-    /// Mounts it; `None` where this user may not, and the test is skipped.
-    pub(super) fn new(folder: PathBuf) -> Option<Self> {
-        Self::with(folder, "size=2m,mode=0700")
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "a file system is mounted by a program")]
-    fn with(folder: PathBuf, options: &str) -> Option<Self> {
-        fs::create_dir(&folder).expect("a folder");
-        let mount = ["-t", "tmpfs", "-o", options, "tmpfs"];
-        let done = Command::new("mount").args(mount).arg(&folder).output().expect("mount runs");
-        needs("mount", || done.status.success()).then_some(Self { folder })
-    }
-
-    fn is_empty(&self) -> bool {
-        is_empty(&self.folder)
-    }
-}
-
-impl Drop for Disk {
-    #[expect(clippy::disallowed_methods, reason = "a file system is unmounted by a program")]
-    fn drop(&mut self) {
-        // Lazily: processes may still use it.
-        let _ = Command::new("umount").arg("--lazy").arg(&self.folder).output();
-    }
-}
+use crate::support::{Disk, Hero, Redis, is_empty, wait_until};
 
 fn next_one_runs(hero: &Hero) {
     hero.run(&["exec", "-t", "python", "-e", "print(1)"]).code(0).stdout("1\n");
@@ -210,12 +176,4 @@ fn file_at_its_size_limit_fails_only_its_job() {
     assert_eq!(super::field(&redis, "a", "limit").as_deref(), Some("file size"));
     assert!(is_empty(&folder));
     next_one_runs(&hero);
-}
-
-/// Returns whether no job has left anything: there is at most the empty folder of the actor.
-fn is_empty(folder: &Path) -> bool {
-    let mut of_actors = fs::read_dir(folder).expect("it is there").flatten();
-    of_actors.all(|of_actor| {
-        fs::read_dir(of_actor.path()).is_ok_and(|mut of_jobs| of_jobs.next().is_none())
-    })
 }

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 
-use super::full_disk::Disk;
 use super::{field, until};
-use crate::support::{Hero, Redis, keys, wait_until};
+use crate::support::{Disk, Hero, Redis, keys, wait_until};
 
 /// Queues an osis job that has a log file.
 fn submit(redis: &Redis, id: &str, script: &str) {

@@ -34,7 +34,7 @@ fn first_lines_of_the_readme_run_as_they_stand() {
     assert!(done.stdout.starts_with("42\nhello\nID "), "{done:#?}");
     let refused = done.stderr.contains("listing /home was refused; [type.bash.sandbox] read");
     assert!(refused, "{done:#?}");
-    for state in ["finished  osis", "finished  python", "error     bash"] {
+    for state in ["finished  osis", "finished  python", "failed    bash"] {
         assert!(done.stdout.contains(state), "{state}: {done:#?}");
     }
 }

@@ -235,13 +235,24 @@ fn missing_file_of_home_or_of_the_folder_of_submission_is_explained() {
         assert!(line.contains(&format!("so not with {name};")), "{script}: {}", ran.stderr);
     }
     let ran = world.hero.run(&["exec", "-t", "python", "-e", "import no_such_module.inner"]);
-    let block = "# dependencies = [\"no_such_module\"]";
+    let block = "# dependencies = [\"PACKAGE\"]";
     assert!(
         ran.stderr.contains("note: this Python has no module no_such_module;"),
         "{}",
         ran.stderr
     );
     assert!(ran.stderr.contains(block), "{}", ran.stderr);
+    let folder = world.redis.folder();
+    std::fs::write(folder.join("company.py"), "answer = 42\n").expect("a module");
+    let script = folder.join("report.py");
+    std::fs::write(&script, "import company\nprint(company.answer)\n").expect("a script");
+    let (script, module) =
+        (script.display().to_string(), folder.join("company.py").display().to_string());
+    let ran = world.hero.run(&["exec", &script]).code(1).says(&format!("--input {module} puts it"));
+    assert!(!ran.stderr.contains("[\"company\"]"), "no stranger's package: {}", ran.stderr);
+    let ran = world.hero.run(&["exec", "--input", &module, &script]).code(1);
+    assert!(ran.stderr.contains("note: company is among the input files; "), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("lies beside"), "{}", ran.stderr);
     let made = "mkdir a; touch a/b; cat /srv/none";
     let ran = world.hero.run(&["exec", "-t", "bash", "-e", made]);
     assert!(!ran.stderr.contains("note: "), "{}", ran.stderr);

@@ -52,6 +52,36 @@ fn job_is_submitted_awaited_read_and_deleted_as_by_the_command_line() {
 }
 
 #[test]
+fn dependents_beyond_those_in_the_hash_come_page_by_page() {
+    let api = Api::start(&[]);
+    let submit = |job: Value| api.call("job.submit", json!({ "job": job }));
+    submit(json!({ "id": "root", "script": "1", "script_type": "osis", "group": "nobody" }));
+    let ids: Vec<String> = (0..1500).map(|n| format!("{n:04}-{}", "x".repeat(40))).collect();
+    let jobs: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({ "id": id, "script": "1", "script_type": "osis", "prerequisites": ["root"] }))
+        .collect();
+    for some in jobs.chunks(500) {
+        api.call("batch.submit", json!({ "jobs": some }));
+    }
+    let root = api.call("job.get", json!(["root"]));
+    assert_eq!(root["dependents"].as_array().map(Vec::len), Some(1000));
+    assert_eq!(root["dependents_more"], 500);
+    let (mut all, mut cursor) = (Vec::new(), Value::Null);
+    loop {
+        let params = json!({ "id": "root", "limit": 700, "cursor": cursor });
+        let page = api.call("job.dependents", params);
+        let ids = page["dependents"].as_array().expect("ids").iter();
+        all.extend(ids.filter_map(Value::as_str).map(str::to_owned));
+        cursor = page["next"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(all, ids);
+}
+
+#[test]
 fn many_jobs_are_changed_by_ids_or_by_a_filter_that_is_confirmed() {
     let api = Api::start(&[]);
     let submit = |id: &str, tag: &str| {

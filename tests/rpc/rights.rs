@@ -246,6 +246,8 @@ fn dependents_of_a_job_are_those_that_its_caller_may_see() {
     let get = |who: &Caller| dependents(who, "job.get", json!(["own"]));
     assert_eq!(get(&admin()), json!(["mine", "hushed"]));
     assert_eq!(get(&bound), json!(["mine"]));
+    let page = |who: &Caller| dependents(who, "job.dependents", json!(["own"]));
+    assert_eq!((page(&admin()), page(&bound)), (json!(["mine", "hushed"]), json!(["mine"])));
     api.redis.set_field(&keys::job("own"), "dependents_more", "7");
     let wait = json!({ "id": "own", "wait": 0 });
     assert_eq!(dependents(&bound, "job.wait", wait), json!(["mine"]));

@@ -132,12 +132,20 @@ impl Redis {
         }
     }
 
+    /// The process id of the server.
+    pub(crate) fn pid(&self) -> u32 {
+        let info: String = self.ask_with("INFO", &["server"]);
+        let pid = info.lines().find_map(|line| line.strip_prefix("process_id:"));
+        pid.and_then(|pid| pid.trim().parse().ok()).expect("a process id")
+    }
+
     /// The folder of its socket; tests may put their own files there.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
-    fn connect(&self) -> redis::RedisResult<redis::Connection> {
+    /// Opens a connection; an error while it is away.
+    pub(crate) fn connect(&self) -> redis::RedisResult<redis::Connection> {
         redis::Client::open(format!("unix://{}", self.socket().display()))?.get_connection()
     }
 

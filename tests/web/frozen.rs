@@ -1,36 +1,10 @@
 //! The page while the supervisor or Redis stands still.
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
 use super::browser::Browser;
 use super::pages::has_browser;
 use super::requests::{send, signed_in};
 use super::visitors::READER;
-use crate::support::{Redis, Served, wait_until};
-
-/// A process that stands still until this is dropped.
-struct Frozen(Pid);
-
-impl Frozen {
-    fn new(pid: u32) -> Self {
-        let pid = Pid::from_raw(pid.cast_signed());
-        kill(pid, Signal::SIGSTOP).expect("stopping a process");
-        Self(pid)
-    }
-}
-
-impl Drop for Frozen {
-    fn drop(&mut self) {
-        let _ = kill(self.0, Signal::SIGCONT);
-    }
-}
-
-fn pid_of(redis: &Redis) -> u32 {
-    let info: String = redis.ask_with("INFO", &["server"]);
-    let pid = info.lines().find_map(|line| line.strip_prefix("process_id:"));
-    pid.and_then(|pid| pid.trim().parse().ok()).expect("a process id")
-}
+use crate::support::{Frozen, Redis, Served, wait_until};
 
 #[test]
 fn page_without_a_heartbeat_says_that_it_is_not_live_and_dims_what_it_shows() {
@@ -49,7 +23,7 @@ fn page_without_a_heartbeat_says_that_it_is_not_live_and_dims_what_it_shows() {
     assert_eq!(browser.run("return document.querySelector('#live').matches('.off')"), true);
     drop(frozen);
     wait_until("the page is live again", || browser.text("#live-text") == "Live" && !is_dimmed());
-    let frozen = Frozen::new(pid_of(&redis));
+    let frozen = Frozen::new(redis.pid());
     wait_until("the page says that Redis is frozen", || browser.text("#live-text") != "Live");
     drop(frozen);
     wait_until("the page is live again", || browser.text("#live-text") == "Live" && !is_dimmed());
@@ -61,7 +35,7 @@ fn frozen_redis_is_said_on_a_page() {
     let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
     assert_eq!(send(&site, "GET", "/jobs", &cookie, "").status, 200);
-    let frozen = Frozen::new(pid_of(&redis));
+    let frozen = Frozen::new(redis.pid());
     // A snapshot is served while it is fresh, then the page says so.
     let mut last = send(&site, "GET", "/jobs", &cookie, "");
     wait_until("the page says so", || {

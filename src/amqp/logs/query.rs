@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::record::{chain_of, level_of, time_text};
 use crate::amqp::message::MessageFailure;
+use crate::proto::job::parse_timestamp;
 use crate::proto::object::{ObjectId, Query};
 
 /// The records of a page without its own limit, and the highest limit.
@@ -72,7 +73,7 @@ impl RecordQuery {
         }
         for (name, operator, time) in [("since", ">=", &self.since), ("until", "<", &self.until)] {
             if let Some(time) = time {
-                let time: Timestamp = time.parse().map_err(|_| {
+                let time = parse_timestamp(time).ok_or_else(|| {
                     MessageFailure::invalid(format!("`{name}` must be a time in RFC 3339"))
                 })?;
                 conditions.push(format!("time {operator} '{}'", time_text(time)));

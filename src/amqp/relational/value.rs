@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use jiff::Timestamp;
+use jiff::ToSpan;
 use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
+use jiff::fmt::temporal::Pieces;
 use serde_json::Value;
 
 use crate::config::ColumnType;
@@ -95,7 +95,11 @@ fn has_legal_year(date: Date) -> bool {
 }
 
 fn time(text: &str) -> Option<String> {
-    let time = text.parse::<Timestamp>().ok()?.to_zoned(TimeZone::UTC).datetime();
+    // Not a `Timestamp`, which ends a day before the year 9999.
+    let pieces = Pieces::parse(text).ok()?;
+    let local = DateTime::from_parts(pieces.date(), pieces.time()?);
+    let offset = i64::from(pieces.to_numeric_offset()?.seconds());
+    let time = local.checked_sub(offset.seconds()).ok()?;
     // MariaDB holds microseconds.
     if time.subsec_nanosecond() % 1000 != 0 {
         return None;
@@ -122,8 +126,7 @@ pub(super) fn from_text(column: ColumnType, text: &str) -> Option<Value> {
         ColumnType::Text | ColumnType::Decimal => Some(text.into()),
         ColumnType::Time => {
             let time: DateTime = text.parse().ok()?;
-            let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
-            Some(time.to_string().into())
+            Some(format!("{time}Z").into())
         }
         ColumnType::Date => text.parse::<Date>().ok().map(|date| date.to_string().into()),
         ColumnType::Json => serde_json::from_str(text).ok(),
@@ -159,6 +162,11 @@ mod tests {
                 json!("2026-01-31T11:00:00.5+01:00"),
                 SqlValue::Text("2026-01-31 10:00:00.500000".to_owned()),
             ),
+            (
+                Time,
+                json!("9999-12-31T23:59:59Z"),
+                SqlValue::Text("9999-12-31 23:59:59.000000".to_owned()),
+            ),
             (Date, json!("2026-01-31"), SqlValue::Text("2026-01-31".to_owned())),
             (Json, json!({"a": [1]}), SqlValue::Text("{\"a\":[1]}".to_owned())),
             (Json, json!(null), SqlValue::Null),
@@ -187,6 +195,8 @@ mod tests {
             (Decimal, json!("9".repeat(70))),
             (Bytes, json!("no base64!")),
             (Time, json!("2026-01-31")),
+            (Time, json!("2026-01-31T10:00:00")),
+            (Time, json!("9999-12-31T23:59:59-01:00")),
             (Time, json!("0001-01-01T00:00:00Z")),
             (Time, json!("2026-01-31T10:00:00.0000001Z")),
             (Float, json!(9_007_199_254_740_993_u64)),
@@ -206,6 +216,7 @@ mod tests {
             (Float, "0.1", json!(0.1)),
             (Bool, "0", json!(false)),
             (Time, "2026-01-31 10:00:00.500000", json!("2026-01-31T10:00:00.5Z")),
+            (Time, "9999-12-31 23:59:59.000000", json!("9999-12-31T23:59:59Z")),
             (Date, "2026-01-31", json!("2026-01-31")),
             (Json, "[1]", json!([1])),
         ] {

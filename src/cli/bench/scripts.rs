@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::figures::{Figures, millis, quantile};
 use super::load::{self, JobKind};
-use crate::cli::dev::first_actor;
 use crate::cli::input::parsed;
-use crate::cli::stage::{Stage, unavailable};
+use crate::cli::stage::{Stage, first_actor, unavailable};
 use crate::config::Config;
 use crate::engine::process::{Scratch, Service, ServiceSpec, find_program};
 use crate::error::Error;

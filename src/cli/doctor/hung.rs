@@ -10,7 +10,7 @@ use super::finding::{DoctorFinding, FindingArea};
 use super::units::{LIST, asked, lines};
 use crate::config::{Config, Unit};
 use crate::proto::units::brief;
-use crate::view::{Snapshot, has_systemd};
+use crate::view::{Snapshot, has_systemd, start_of};
 
 /// A unit that was started so recently need not have a presence.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -65,7 +65,7 @@ fn of_properties(answer: &str, uptime: Duration) -> Vec<RunningUnit> {
 }
 
 /// Finds the units that run without a presence. While Redis refuses writes, nobody can renew one.
-pub(super) fn hung(snapshot: &Snapshot, units: &[RunningUnit]) -> Vec<DoctorFinding> {
+pub(super) fn hung<'u>(snapshot: &Snapshot, units: &'u [RunningUnit]) -> Vec<&'u RunningUnit> {
     if snapshot.refuses_writes() {
         return Vec::new();
     }
@@ -75,17 +75,31 @@ pub(super) fn hung(snapshot: &Snapshot, units: &[RunningUnit]) -> Vec<DoctorFind
     let here = supervisors.chain(actors).filter(|(name, _)| **name == host);
     let live: BTreeSet<u32> = here.map(|(_, pid)| pid).collect();
     let hangs = |of: &&RunningUnit| of.age > START_MAX && !live.contains(&of.pid);
-    units.iter().filter(hangs).map(found).collect()
+    units.iter().filter(hangs).collect()
 }
 
-fn found(unit: &RunningUnit) -> DoctorFinding {
-    let RunningUnit { name, pid, age } = unit;
-    let text = format!(
-        "{name} has run with pid {pid} for {}, and has no heartbeat in redis: it hangs",
-        brief(*age)
-    );
-    let remedy = format!("see where: journalctl -u {name} -n 50\nthen: systemctl restart {name}");
-    DoctorFinding::error(FindingArea::Units, text, &remedy)
+impl RunningUnit {
+    /// Replaces its start in a remedy: it runs already.
+    pub(super) fn correct_remedy(&self, finding: &mut DoctorFinding) {
+        let name = &self.name;
+        let start = start_of(name.trim_start_matches("hero@"));
+        if finding.remedy.ends_with(&start) {
+            finding.remedy = format!("its unit hangs: systemctl restart {name}");
+        }
+    }
+}
+
+impl From<&RunningUnit> for DoctorFinding {
+    fn from(unit: &RunningUnit) -> Self {
+        let RunningUnit { name, pid, age } = unit;
+        let text = format!(
+            "{name} has run with pid {pid} for {}, and has no heartbeat in redis: it hangs",
+            brief(*age)
+        );
+        let remedy =
+            format!("see where: journalctl -u {name} -n 50\nthen: systemctl restart {name}");
+        Self::error(FindingArea::Units, text, &remedy)
+    }
 }
 
 #[cfg(test)]
@@ -103,7 +117,8 @@ mod tests {
         let mut now = healthy_snapshot();
         now.supervisors[0].hostname =
             nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
-        let texts: Vec<String> = hung(&now, &units).into_iter().map(|of| of.text).collect();
+        let found = hung(&now, &units).into_iter();
+        let texts: Vec<String> = found.map(|of| DoctorFinding::from(of).text).collect();
         let hangs = "hero@osis-default-1 has run with pid 70 for 1m39s, and has no heartbeat in redis: it hangs";
         assert_eq!(texts, [hangs]);
         now.redis.append_failed = true;

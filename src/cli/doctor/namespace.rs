@@ -63,7 +63,13 @@ async fn looked(
     let health = NamespaceHealth::of(&snapshot, &HealthRules::from(config));
     let mut findings = vec![answers];
     findings.extend(health.problems.into_iter().map(DoctorFinding::from));
-    findings.extend(hung(&snapshot, units));
+    let hung = hung(&snapshot, units);
+    for unit in &hung {
+        for finding in &mut findings {
+            unit.correct_remedy(finding);
+        }
+    }
+    findings.extend(hung.into_iter().map(DoctorFinding::from));
     let has = |findings: &[DoctorFinding], area| {
         findings.iter().skip(1).any(|of| of.area == area && of.is_problem())
     };

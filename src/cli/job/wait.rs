@@ -11,7 +11,7 @@ use crate::cli::progress::View;
 use crate::cli::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
 
 /// Wait for the end of jobs and print their outputs
@@ -84,6 +84,9 @@ impl Wait {
 
 /// Prints why a job failed and where its log is, if it has run, and returns its exit code; returns any other error.
 async fn told(client: &Client, id: &JobId, error: Error) -> Result<ExitCode, Error> {
+    if error.exit != Exit::JobError {
+        return Err(error);
+    }
     let job = client.get_job(id).await.ok();
     let code = failed(error, job.as_ref())?;
     if job.is_some_and(|job| job.attempt > 0) {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::output;
 use super::unavailable;
@@ -20,6 +20,10 @@ const TAIL_LINES: usize = 15;
 const TAIL_BYTES: u64 = 16_384;
 /// The exit code of a child that was killed, as a shell reports it.
 const KILLED: u8 = 128 + 9;
+/// The beginnings of the log lines of units that have reloaded, or rejected the configuration.
+const RELOAD_OUTCOMES: [&str; 2] = ["read the configuration again", "the reload changed nothing"];
+/// The longest time until a unit reports its reload.
+const RELOAD_MAX: Duration = Duration::from_secs(10);
 /// The wait before the person is told that jobs still run.
 const QUIET_DRAIN: Duration = Duration::from_millis(500);
 
@@ -29,6 +33,8 @@ pub(in crate::cli) struct StageChild {
     /// The file of its output; `None` for standard error.
     log: Option<PathBuf>,
     status: Option<ExitStatus>,
+    /// The place in its log and the time of a reload that it has not confirmed.
+    reload: Option<(u64, Instant)>,
 }
 
 impl StageChild {
@@ -48,7 +54,7 @@ impl StageChild {
         spec.output = Some(output.map_err(|error| failed("cannot make the log of", error))?);
         let service = Service::start(with_death_signal(spec))
             .map_err(|error| failed("cannot start", error))?;
-        Ok(Self { name: name.to_owned(), service, log, status: None })
+        Ok(Self { name: name.to_owned(), service, log, status: None, reload: None })
     }
 
     /// Starts a child with the standard input, output and error of this process.
@@ -61,7 +67,7 @@ impl StageChild {
             };
             Error::new(exit, format!("cannot start {name}: {error}"))
         })?;
-        Ok(Self { name: name.to_owned(), service, log: None, status: None })
+        Ok(Self { name: name.to_owned(), service, log: None, status: None, reload: None })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -91,8 +97,27 @@ impl StageChild {
         self.service.ask_to_end();
     }
 
-    pub(super) fn ask_to_reload(&self) {
+    pub(super) fn ask_to_reload(&mut self) {
+        // Without a file, its log is at the terminal.
+        let length = |log: &PathBuf| log.metadata().map(|data| data.len()).unwrap_or_default();
+        self.reload = self.log.as_ref().map(|log| (length(log), Instant::now()));
         self.service.ask_to_reload();
+    }
+
+    /// Returns once what it did with the configuration, as its log has it.
+    pub(super) fn reload_report(&mut self) -> Option<String> {
+        let ((begin, asked), log) = (self.reload?, self.log.as_ref()?);
+        let text = read_from(log, SeekFrom::Start(begin)).unwrap_or_default();
+        let outcome = text.lines().find_map(|line| {
+            let words = RELOAD_OUTCOMES.into_iter();
+            words.filter_map(|words| line.find(words)).map(|at| line[at..].to_owned()).next()
+        });
+        let is_late = asked.elapsed() > RELOAD_MAX;
+        let outcome = outcome.or_else(|| {
+            is_late.then(|| format!("it has not reported its reload: see {}", log.display()))
+        })?;
+        self.reload = None;
+        Some(format!("hero: {}: {outcome}", self.name))
     }
 
     pub(super) fn kill(&mut self) -> Result<(), Error> {
@@ -130,14 +155,19 @@ fn code(status: ExitStatus) -> u8 {
 
 /// Returns the last lines of a file.
 fn tail(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
     let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
+    let text = read_from(file, SeekFrom::Start(start))?;
     let lines: Vec<&str> = text.lines().collect();
     Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"))
+}
+
+/// Returns a bounded part of a file.
+fn read_from(file: &Path, begin: SeekFrom) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    file.seek(begin)?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Tells a person after a while why the end takes its time.

@@ -158,7 +158,7 @@ impl Totals {
             held: snapshot.queues.iter().map(|(state, _)| state.held).sum(),
             due: snapshot.types.iter().map(|of| of.due).sum(),
             failed: hours().map(|hour| hour.failed).sum(),
-            dead: hours().map(|hour| hour.dead).sum(),
+            dead: snapshot.dead_in_last_hour(),
             oldest_wait: open.filter_map(|(state, _)| state.oldest_wait).max().unwrap_or_default(),
         }
     }
@@ -210,6 +210,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::LastHour;
     use crate::view::snapshot::tests::healthy_snapshot;
 
     fn verdict(change: impl Fn(&mut Snapshot)) -> CheckVerdict {
@@ -248,6 +249,16 @@ mod tests {
             (&reason["state"], &reason["kind"]),
             (&"warning".into(), &"queue_without_actor".into())
         );
+    }
+
+    #[test]
+    fn figure_of_dead_letters_alerts_as_the_verdict_does() {
+        let hour = LastHour { finished: 0, failed: 0, dead: 2, since: Duration::from_hours(1) };
+        let text =
+            |kept| verdict(|of| (of.types[0].hour, of.types[0].dead) = (Some(hour), kept)).text();
+        assert!(text(2).starts_with("WARNING - 2 dead letters in the last hour"), "{}", text(2));
+        assert!(text(2).contains(" dead=2;0;"), "{}", text(2));
+        assert!(text(0).starts_with("OK - ") && text(0).contains(" dead=0;0;"), "{}", text(0));
     }
 
     #[test]

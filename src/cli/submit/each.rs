@@ -9,6 +9,9 @@ use crate::proto::job::{InvalidJob, Job, JobSpec};
 /// The part of an argument that a line replaces.
 const PLACE: &str = "{}";
 
+/// The longest name of a job.
+const NAME_BYTES_MAX: usize = 256;
+
 /// The options of the jobs of all lines.
 pub(super) struct JobPerLine<'a> {
     options: &'a JobOptions,
@@ -27,7 +30,7 @@ impl<'a> JobPerLine<'a> {
         Ok(Self { options, config, spec })
     }
 
-    /// Returns the job of a line.
+    /// Returns the job of a line, which is its name.
     ///
     /// # Errors
     /// [`InvalidJob`] if the line is not UTF-8, or makes no job.
@@ -35,7 +38,9 @@ impl<'a> JobPerLine<'a> {
         let wrong = |reason: String| InvalidJob::new("the line:", reason);
         let line = str::from_utf8(line).map_err(|error| wrong(error.to_string()))?;
         let args = with_line(self.options.args(), line);
-        let mut spec = JobSpec { args, ..self.spec.clone() };
+        // The batch has the name that is given.
+        let name = line[..line.floor_char_boundary(NAME_BYTES_MAX)].parse().ok();
+        let mut spec = JobSpec { args, name, ..self.spec.clone() };
         if self.options.is_plain_command() {
             plain_command::fill(&mut spec, self.config).map_err(|error| wrong(error.message))?;
         }

@@ -9,7 +9,7 @@ mod reason;
 mod traceback;
 
 pub(crate) use explain::{Ending, Explainer, with_path};
-pub(super) use explain::{missing_module, missing_of_own_folder};
+pub(super) use explain::{PythonFolders, missing_module, missing_of_own_folder};
 pub(super) use files::{Collected, collect};
 pub(super) use meaning::{above_the_job, asked_failure, missing_for_processes};
 pub(super) use message::{describe, job_output, log_output};

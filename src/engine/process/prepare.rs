@@ -20,9 +20,9 @@ pub(super) use build_cache::Until;
 pub use environment::variable_names;
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
 pub(crate) use environment::{check_variable, environment};
-pub(super) use files::WAY_TO_OUTPUT;
+pub(super) use files::{INPUT, WAY_TO_OUTPUT};
 pub(super) use prepared::Prepared;
-pub use programs::{SYSTEM_PATH, find_in, find_program};
+pub use programs::{SYSTEM_PATH, find_in, find_program, program_of};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
 pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
 pub use scratch::folders_left;
@@ -46,14 +46,12 @@ use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
 use environment::{environment_over, take_variables};
-use programs::resolve;
+use programs::{BINARY, resolve};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
 /// The placeholder for the file of the script.
 const SCRIPT: &str = "{script}";
-/// The placeholder for the program that a script is compiled to.
-const BINARY: &str = "{binary}";
 const KIND: &str = "programs";
 /// The time limit of a check, which reads one script and runs nothing.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -346,14 +344,7 @@ impl Preparer {
     /// # Errors
     /// The reason why it cannot run.
     pub(super) fn program(&self) -> Result<PathBuf, String> {
-        let command = match self.command.first() {
-            Some(first) if first.contains(BINARY) => &self.options.compile,
-            _ => &self.command,
-        };
-        match command.first() {
-            Some(program) if !program.is_empty() => resolve(program),
-            _ => Err("no command is configured".to_owned()),
-        }
+        program_of(&self.command, &self.options)
     }
 }
 

@@ -15,11 +15,16 @@ fn last_time(text: &str) -> Option<Timestamp> {
     (is_last && pieces.time().is_some() && pieces.offset().is_some()).then_some(Timestamp::MAX)
 }
 
+/// Parses a time in RFC 3339 with Z or an offset.
+pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    text.parse().ok().or_else(|| last_time(text))
+}
+
 impl HashValue for Timestamp {
     const KIND: FieldKind = FieldKind::Time;
 
     fn read(text: &str) -> Result<Self, String> {
-        text.parse().or_else(|_| last_time(text).ok_or(())).map_err(|()| {
+        parse_timestamp(text).ok_or_else(|| {
             format!(
                 "`{}` is not a time in RFC 3339 with Z or an offset, such as \
                  2026-12-24T18:00:00+01:00",

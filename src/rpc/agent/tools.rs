@@ -246,7 +246,10 @@ impl AgentTool {
             OUTPUT => return written::output(server, arguments).await,
             _ => {}
         }
-        let found = server.call(self.method, self.params(&server.table, arguments)?).await?;
+        let mut found = server.call(self.method, self.params(&server.table, arguments)?).await?;
+        if ["job.submit", "job.run", "job.wait", "job.get"].contains(&self.method) {
+            server.add_blocker(&mut found).await;
+        }
         match self.method {
             "job.run" => written::ended(server, &found).await,
             "session.run" => Ok(written::ran_in_session(&found)),
@@ -311,7 +314,10 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
         Some(name) => {
             let ran = server.call(tool.method, published::run_params(&name, &arguments)).await;
             match ran {
-                Ok(job) => written::ended(server, &job).await,
+                Ok(mut job) => {
+                    server.add_blocker(&mut job).await;
+                    written::ended(server, &job).await
+                }
                 Err(error) => Err(error),
             }
         }

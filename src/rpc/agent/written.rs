@@ -180,7 +180,12 @@ pub(super) async fn ended(server: &AgentServer, job: &Value) -> Result<Value, Rp
             let id = word("id");
             let message =
                 format!("job {id} is {status} and goes on: wait_job, follow_job or stop_job");
-            (vec![text(&message)], false)
+            let mut content = vec![text(&message)];
+            if let Some(blocker) = job["waits_for"].as_str() {
+                about["waits_for"] = json!(blocker);
+                content.push(text(&format!("it waits for {blocker}")));
+            }
+            (content, false)
         }
     };
     let files = server.call("job.files", params).await.unwrap_or_default();

@@ -34,6 +34,11 @@ impl CallContext {
         self.caller.bounds != Bounds::default()
     }
 
+    /// Returns whether some jobs are hidden from the caller.
+    pub(crate) fn hides_jobs(&self) -> bool {
+        self.is_bound() || !self.reads()
+    }
+
     /// Returns the bounds of the caller, if it has some.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         self.is_bound().then(|| self.caller.bounds.clone())

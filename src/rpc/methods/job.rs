@@ -14,7 +14,7 @@ use super::job_files::{self, EncodedFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{SubmittedId, awaited_or_same, stored_or_same};
-use super::{job_edit, job_list, job_log, job_stop, job_tell};
+use super::{job_dependents, job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput, Setting};
 
@@ -32,6 +32,8 @@ methods! {
     "job.get", Scope::Read => get;
     /// Lists jobs, the latest change first, page by page: all, or those that the filters find.
     "job.list", Scope::Read => job_list::list;
+    /// Lists the ids of the jobs that wait for a job, or did, as they were submitted, page by page.
+    "job.dependents", Scope::Read => job_dependents::list;
     /// Waits for the end of a job and returns it; if the wait ends first, as it is then.
     "job.wait", Scope::Read => wait;
     /// Returns the output of a finished job.

@@ -11,7 +11,7 @@ use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use crate::client::job_of_members;
 use crate::proto::job::{
-    FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobStatus, SETTINGS, Setting,
+    FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus, SETTINGS, Setting,
 };
 use crate::store::JobSummary;
 
@@ -62,7 +62,7 @@ impl JobDocument {
         if (!is_own || is_published) && !context.operates() {
             mask(&mut document);
         }
-        if context.is_bound() || !context.reads() {
+        if context.hides_jobs() {
             hide_dependents(context, &mut document).await?;
         }
         Ok(Self(document))
@@ -81,13 +81,21 @@ async fn hide_dependents(context: &CallContext, document: &mut Value) -> Result<
     members.remove("dependents_more");
     let Some(all) = members.remove("dependents") else { return Ok(()) };
     let ids = all.as_array().into_iter().flatten().filter_map(|id| id.as_str()?.parse().ok());
-    let mut found = context.client.job_summaries(ids.collect()).await?;
-    found.retain(|job| context.finds(job));
+    let found = found_of(context, ids.collect()).await?;
     if !found.is_empty() {
-        let ids = found.into_iter().map(|job| json!(job.id)).collect();
-        members.insert("dependents".to_owned(), Value::Array(ids));
+        members.insert("dependents".to_owned(), json!(found));
     }
     Ok(())
+}
+
+/// Returns the jobs among these that the caller finds.
+pub(super) async fn found_of(
+    context: &CallContext,
+    ids: Vec<JobId>,
+) -> Result<Vec<JobId>, RpcError> {
+    let mut found = context.client.job_summaries(ids).await?;
+    found.retain(|job| context.finds(job));
+    Ok(found.into_iter().map(|job| job.id).collect())
 }
 
 /// Masks the values of a job, or of its settings, that only some may see.

@@ -32,11 +32,9 @@ pub(super) fn last_hour(snapshot: &Snapshot, rules: &HealthRules, found: &mut Fo
         "failed job",
         "see why: hero job errors",
     );
-    // Without those that were retried or deleted since.
-    let kept = snapshot.types.iter().map(|of| of.dead).sum();
     add(
         ProblemKind::DeadLetters,
-        sum(|hour| hour.dead).min(kept),
+        snapshot.dead_in_last_hour(),
         (check.dead_warning, check.dead_critical),
         Subject::DeadLetters,
         "dead letter",

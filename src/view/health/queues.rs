@@ -65,7 +65,7 @@ pub(super) fn one(
     let unserved = served.filter(|of| lacks_actor(state, of.actors));
     let more = match &unserved {
         _ if state.paused => format!("resume it: hero queue resume {queue}"),
-        Some(served) => served.remedy(queue),
+        Some(served) => served.remedy(queue, rules),
         None => "start more actors for it, or raise `tasks` of a unit".to_owned(),
     };
     if let Some((severity, from)) = reached(depth, check.depth_warning, check.depth_critical) {
@@ -90,10 +90,21 @@ pub(super) fn one(
 
 impl QueueService {
     /// Returns what gives a queue an actor.
-    fn remedy(&self, queue: &Queue) -> String {
-        match self.drained.first() {
-            Some(actor) => format!("let it claim jobs again: hero actor resume {}", actor.unit()),
-            None => format!("start one: {}", start_of(&queue.target.first_unit())),
+    fn remedy(&self, queue: &Queue, rules: &HealthRules) -> String {
+        if let Some(actor) = self.drained.first() {
+            return format!("let it claim jobs again: hero actor resume {}", actor.unit());
+        }
+        let script_type = queue.target.script_type();
+        let start = start_of(&queue.target.first_unit());
+        match rules.types.get(script_type) {
+            Some(None) => format!("start one: {start}"),
+            Some(Some(reason)) => format!(
+                "scripts of {script_type} cannot run on this machine: {reason}; start one where they can: {start}"
+            ),
+            None => format!(
+                "{script_type} is not configured on this machine: add [type.{script_type}] to the configuration, then \
+                 start one: {start}"
+            ),
         }
     }
 }
@@ -108,8 +119,8 @@ fn without_actor(
     let (queue, jobs) = (&state.queue, counted(state.depth, "job", "jobs"));
     let script_type = queue.target.script_type();
     let subject = Subject::Queue(queue.clone());
-    let near = nearest(script_type.as_str(), rules.types.iter().map(ScriptType::as_str));
-    let Some(near) = near.filter(|_| !rules.types.contains(script_type)) else {
+    let near = nearest(script_type.as_str(), rules.types.keys().map(ScriptType::as_str));
+    let Some(near) = near.filter(|_| !rules.types.contains_key(script_type)) else {
         let why = match served.drained.as_slice() {
             [] => "no live actor".to_owned(),
             [actor] => format!("its actor {actor} drains"),
@@ -119,7 +130,7 @@ fn without_actor(
             (ProblemKind::QueueWithoutActor, Severity::Warning),
             subject,
             format!("queue {queue} has {jobs} and {why}"),
-            served.remedy(queue),
+            served.remedy(queue, rules),
         );
         return;
     };

@@ -355,7 +355,8 @@ fn threshold_of_the_configuration_decides_the_severity_and_zero_is_off() {
 
 #[test]
 fn queue_of_a_type_that_is_not_configured_is_reported_with_a_suggestion() {
-    let types = ["osis", "python"].map(|name| name.parse().expect("legal")).to_vec();
+    let lacks = [("osis", None), ("python", None), ("v", Some("no v in PATH".to_owned()))];
+    let types = lacks.map(|(name, lacks)| (name.parse().expect("legal"), lacks)).into();
     let rules = HealthRules { types, ..HealthRules::default() };
     let found = |queue: &str| {
         let change = |of: &mut Snapshot| {
@@ -369,6 +370,10 @@ fn queue_of_a_type_that_is_not_configured_is_reported_with_a_suggestion() {
     assert!(misspelled.text.ends_with("did you mean `python`?"), "{misspelled:?}");
     assert_eq!(found("type:python").kind, ProblemKind::QueueWithoutActor);
     assert_eq!(found("type:xyz").kind, ProblemKind::QueueWithoutActor, "none is like it");
+    assert!(found("type:xyz").remedy.contains("add [type.xyz] to the configuration"));
+    assert!(found("type:python").remedy.starts_with("start one: "));
+    let lacking = found("type:v").remedy;
+    assert!(lacking.contains("no v in PATH; start one where they can"), "{lacking}");
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::rpc::results::JobChangeResult;
 /// Asks before a job is deleted.
 pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> PageResult {
     let job = read(&visit, &id).await?;
-    let waiting = match job.list("dependents").len() {
+    let more = job.whole("dependents_more").unwrap_or_default();
+    let waiting = match job.list("dependents").len() as u64 + more {
         0 => String::new(),
         1 => " A job that waits for it ends in error.".to_owned(),
         many => format!(" Its dependents that still wait (of {many}) end in error."),

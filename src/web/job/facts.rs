@@ -14,7 +14,7 @@ use super::super::parts::{duration, short_id, until, was};
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature};
 use crate::proto::pattern::matches_name;
 
-/// The maximum number of jobs of a list of prerequisites or dependents.
+/// The maximum number of jobs of a list of prerequisites or dependents that are shown.
 pub(super) const RELATED_MAX: usize = 20;
 
 /// Returns a size in its largest unit: `41 MiB`.
@@ -146,17 +146,18 @@ pub(super) type RelatedId<'a> = (&'a str, &'a str);
 pub(super) fn related(
     title: &str,
     small: &str,
-    ids: &[RelatedId<'_>],
+    (ids, all): (&[RelatedId<'_>], u64),
     known: &HashMap<String, JobDoc>,
     links: &SiteLinks,
     now: Timestamp,
 ) -> Markup {
+    let more = all.saturating_sub(RELATED_MAX as u64);
     html! {
         @if !ids.is_empty() {
             (bar(title, small, None))
             ul {
                 @for of in ids.iter().take(RELATED_MAX) { li { (related_job(of, known, links, now)) } }
-                @if ids.len() > RELATED_MAX { li.faint { span { (ids.len() - RELATED_MAX) " more" } } }
+                @if more > 0 { li.faint { span { (more) " more" } } }
             }
         }
     }
@@ -248,7 +249,7 @@ mod tests {
     fn job_that_is_gone_is_said_to_be() {
         let gone = [("<b>", ""); RELATED_MAX + 3];
         let (known, links) = (HashMap::new(), SiteLinks::new("/"));
-        let text = related("Waits for", "", &gone, &known, &links, now()).into_string();
+        let text = related("Waits for", "", (&gone, 23), &known, &links, now()).into_string();
         assert!(text.contains("not kept any more") && text.contains("3 more"), "{text}");
         assert!(!text.contains("<b>"), "{text}");
     }

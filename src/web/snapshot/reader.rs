@@ -13,6 +13,7 @@ use super::super::web_error::{PageError, PageResult};
 use super::{SiteSnapshot, SlowPart};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
+use crate::store::StoreError;
 
 /// The time between two readings.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -176,10 +177,11 @@ impl SnapshotReader {
 
     fn away(&self, error: ClientError) -> PageError {
         let since = *lock(&self.0.away_since).get_or_insert_with(Timestamp::now);
+        let is_silent = matches!(error, ClientError::Store(StoreError::Unreachable { .. }));
+        let lacks = if is_silent { "It has not answered" } else { "No page could be read" };
         let mut page = PageError::from(error);
         let since = since.strftime("%H:%M:%S");
-        page.text =
-            format!("{} It has not answered since {since} UTC. Hero tries again.", page.text);
+        page.text = format!("{} {lacks} since {since} UTC. Hero tries again.", page.text);
         page
     }
 }

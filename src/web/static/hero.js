@@ -191,7 +191,7 @@
     events.onmessage = (event) => {
       const { parts, away } = JSON.parse(event.data);
       lostAt = away ? lostAt || Date.now() : 0;
-      say(away ? "Redis does not answer" : "Live", Boolean(away));
+      say(away ?? "Live", Boolean(away));
       beatAt = Date.now();
       parts.forEach(apply);
       count();

@@ -14,7 +14,7 @@ use super::super::parts::{described, labelled, select};
 use super::super::web_error::capitalized;
 use super::choice::{DraftError, OfferedType, choices, files};
 use crate::config::{format_duration, parse_duration};
-use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting};
+use crate::proto::job::{Entrance, FieldKind, SETTINGS, Setting, parse_timestamp};
 
 /// The fields that stand above all others, besides the script.
 const FIRST: [&str; 10] = [
@@ -154,7 +154,7 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
         FieldKind::Text | FieldKind::Number | FieldKind::Flag => Ok(json!(trimmed)),
         FieldKind::Duration => Ok(json!(seconds(trimmed)?.as_secs_f64())),
         FieldKind::Time => {
-            if let Ok(time) = trimmed.parse::<Timestamp>() {
+            if let Some(time) = parse_timestamp(trimmed) {
                 return Ok(json!(time.to_string()));
             }
             let wait = seconds(trimmed)

@@ -155,6 +155,14 @@ class DeliveryRecord(_DeliveryRecordRequired, total=False):
     """The reason for which the last attempt failed."""
 
 
+class DependentsPage(TypedDict):
+    """A page of dependents."""
+    dependents: List[str]
+    """Their ids."""
+    next: Optional[int]
+    """The `cursor` of the next page; null at the end."""
+
+
 class Documented(TypedDict):
     """Functions of scripts."""
     functions: List[FunctionDocument]
@@ -1909,6 +1917,11 @@ class Methods:
         answer: JobChangeResult = self._call("job.delete", _given({"id": id}))
         return answer
 
+    def job_dependents(self, *, id: str, limit: Optional[int] = None, cursor: Optional[int] = None) -> DependentsPage:
+        """Lists the ids of the jobs that wait for a job, or did, as they were submitted, page by page."""
+        answer: DependentsPage = self._call("job.dependents", _given({"id": id, "limit": limit, "cursor": cursor}))
+        return answer
+
     def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChangeResult:
         """Changes the priority, the group, the earliest time, the script or other settings of a job that has not
         started."""
@@ -2302,6 +2315,11 @@ class AsyncMethods:
     async def job_delete(self, *, id: str) -> JobChangeResult:
         """Deletes a job that is not running, with its log."""
         answer: JobChangeResult = await self._call("job.delete", _given({"id": id}))
+        return answer
+
+    async def job_dependents(self, *, id: str, limit: Optional[int] = None, cursor: Optional[int] = None) -> DependentsPage:
+        """Lists the ids of the jobs that wait for a job, or did, as they were submitted, page by page."""
+        answer: DependentsPage = await self._call("job.dependents", _given({"id": id, "limit": limit, "cursor": cursor}))
         return answer
 
     async def job_edit(self, *, id: str, priority: Optional[int] = None, group: Optional[str] = None, run_at: Optional[str] = None, changes: Optional[Dict[str, Any]] = None) -> JobChangeResult:

@@ -13,7 +13,7 @@ mod words;
 
 pub(crate) use limits::Ending;
 pub(in crate::process) use own_folder::missing_of_own_folder;
-pub(in crate::process) use python_module::missing_module;
+pub(in crate::process) use python_module::{PythonFolders, missing_module};
 
 use std::path::{Path, PathBuf};
 

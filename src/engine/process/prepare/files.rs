@@ -12,7 +12,7 @@ use crate::engine::{Failure, InputFiles};
 use crate::proto::job::FileBody;
 
 /// The variables with the paths of the two folders, which no job can override.
-const INPUT: &str = "HERO_INPUT_DIR";
+pub(in crate::process) const INPUT: &str = "HERO_INPUT_DIR";
 const OUTPUT: &str = "HERO_OUTPUT_DIR";
 /// The path from the folder of a job to the folder of the files that its script leaves.
 pub(in crate::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];

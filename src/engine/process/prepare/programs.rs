@@ -4,6 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::config::CommandOptions;
+
+/// The placeholder for the program that a script is compiled to.
+pub(super) const BINARY: &str = "{binary}";
 /// The `PATH` of every child, and the one searched if this process has none.
 pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -45,6 +49,21 @@ pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     let name = Path::new(program).file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or(program);
     find_program(name).ok_or_else(|| format!("no {name} in PATH"))
+}
+
+/// Finds the program of a `command` type: its compiler if it has one.
+///
+/// # Errors
+/// The reason why scripts of the type cannot run on this machine.
+pub fn program_of(command: &[String], options: &CommandOptions) -> Result<PathBuf, String> {
+    let command = match command.first() {
+        Some(first) if first.contains(BINARY) => &options.compile,
+        _ => command,
+    };
+    match command.first() {
+        Some(program) if !program.is_empty() => resolve(program),
+        _ => Err("no command is configured".to_owned()),
+    }
 }
 
 fn is_executable(file: &Path) -> bool {

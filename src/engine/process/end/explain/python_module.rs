@@ -1,6 +1,12 @@
 //! Tells a Python script that failed because a module is missing how it gets packages.
 
-use crate::proto::text::shown;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::with_path;
+use crate::process::prepare::{INPUT, MODULES};
+use crate::proto::target::ScriptType;
+use crate::proto::text::{escape, shown};
 
 /// The last lines of standard error that are read.
 const LINES_MAX: usize = 20;
@@ -9,49 +15,112 @@ const NAME_BYTES_MAX: usize = 100;
 /// The first line of the block that names a script's packages.
 const BLOCK: &str = "# /// script";
 
-/// Returns the note about the module that a failed script in Python missed; `source` is its text.
-pub(in crate::process) fn missing_module(stderr: &str, source: &str) -> Option<String> {
-    let lines = stderr.lines().rev().take(LINES_MAX);
-    let name = lines.into_iter().find_map(module_of)?;
-    let package = shown(name);
-    let how = if source.lines().any(|line| line.trim_end() == BLOCK) {
-        format!("add its package, mostly \"{package}\", to the dependencies of the block `{BLOCK}`")
-    } else {
-        format!(
-            "the lines `{BLOCK}`, `# dependencies = [\"{package}\"]`, `# ///` at the head of the script install it (its \
-             package may have another name)"
-        )
-    };
-    Some(format!("note: this Python has no module {package}; {how}"))
+/// The folders outside of the program where a module may lie.
+pub(in crate::process) struct PythonFolders<'a> {
+    /// The environment of the child: its `PYTHONPATH`, and the folder of its input files.
+    pub(in crate::process) env: &'a [(OsString, OsString)],
+    /// The script type, and the paths that its sandbox has to read.
+    pub(in crate::process) script_type: &'a ScriptType,
+    pub(in crate::process) read: &'a [PathBuf],
 }
 
-/// Returns the first part of the name of the module that a line says is missing.
-fn module_of(line: &str) -> Option<&str> {
+/// Returns the note about the module that a failed script in Python missed; `source` is its text. It names no package by the
+/// name of the module: on an index of packages, anybody may have taken the name of another's own module.
+pub(in crate::process) fn missing_module(
+    stderr: &str,
+    source: &str,
+    folders: &PythonFolders<'_>,
+) -> Option<String> {
+    let lines = stderr.lines().rev().take(LINES_MAX);
+    let (name, is_within) = lines.into_iter().find_map(module_of)?;
+    let module = shown(name);
+    // Of a part of a package, Python has found the package.
+    if let Some(found) = folders.found(name).filter(|_| !is_within) {
+        return Some(format!("note: {found}"));
+    }
+    let how = if source.lines().any(|line| line.trim_end() == BLOCK) {
+        format!("add its package to the dependencies of the block `{BLOCK}`")
+    } else {
+        format!(
+            "the lines `{BLOCK}`, `# dependencies = [\"PACKAGE\"]`, `# ///` at the head of the script install a package"
+        )
+    };
+    Some(format!(
+        "note: this Python has no module {module}; {how}; a module of your own comes with --input, and is found in \
+         $HERO_INPUT_DIR"
+    ))
+}
+
+impl PythonFolders<'_> {
+    /// Returns where a module lies that the script did not find, and how it does.
+    fn found(&self, name: &str) -> Option<String> {
+        let has = |folder: &Path| {
+            let (package, file) = (folder.join(name), folder.join(format!("{name}.py")));
+            folder.is_absolute() && (package.is_dir() || file.is_file())
+        };
+        let variable =
+            |of: &str| self.env.iter().find(|(name, _)| name == of).map(|(_, value)| value);
+        if variable(INPUT).is_some_and(|folder| has(Path::new(folder))) {
+            return Some(format!(
+                "{name} is among the input files; sys.path.insert(0, os.environ[\"{INPUT}\"]) before its import finds it"
+            ));
+        }
+        let hidden = std::env::split_paths(variable(MODULES)?).find(|folder| has(folder))?;
+        let (of, read) = (self.script_type, with_path("read", self.read, &hidden));
+        let folder = escape(&hidden.to_string_lossy());
+        Some(format!(
+            "{name} is in {folder}, which the sandbox hides; [type.{of}.sandbox] {read} would allow it"
+        ))
+    }
+}
+
+/// Returns the first part of the name of the module that a line says is missing, and whether it has further parts.
+fn module_of(line: &str) -> Option<(&str, bool)> {
     let quoted = line.strip_prefix("ModuleNotFoundError: No module named '")?;
     let (name, _) = quoted.split_once('\'')?;
     let first = name.split('.').next().unwrap_or(name);
     let is_name =
         |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    (!first.is_empty() && first.len() <= NAME_BYTES_MAX && is_name(first)).then_some(first)
+    let is_legal = !first.is_empty() && first.len() <= NAME_BYTES_MAX && is_name(first);
+    is_legal.then_some((first, first.len() < name.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn note(said: &str, source: &str, env: &[(OsString, OsString)]) -> Option<String> {
+        let script_type = "python".parse().expect("legal");
+        let folders = PythonFolders { env, script_type: &script_type, read: &[] };
+        missing_module(said, source, &folders)
+    }
+
     #[test]
-    fn a_missing_module_is_reported_with_the_lines_that_install_it() {
+    fn a_missing_module_is_reported_with_the_lines_that_install_a_package() {
         let said = "Traceback (most recent call last):\n  File \"x\", line 1\n\
                     ModuleNotFoundError: No module named 'requests.adapters'\n";
-        let note = missing_module(said, "import requests.adapters").expect("a note");
-        assert!(note.contains("no module requests;"), "{note}");
-        assert!(note.contains("`# dependencies = [\"requests\"]`"), "{note}");
+        let told = note(said, "import requests.adapters", &[]).expect("a note");
+        assert!(told.contains("no module requests; the lines `# /// script`"), "{told}");
+        assert!(!told.contains("[\"requests\"]"), "the package may be a stranger's: {told}");
         let source = "# /// script\n# dependencies = []\n# ///\nimport requests";
-        let note = missing_module(said, source).expect("a note");
-        assert!(
-            note.contains("add its package, mostly \"requests\", to the dependencies"),
-            "{note}"
-        );
+        let told = note(said, source, &[]).expect("a note");
+        assert!(told.contains("add its package to the dependencies"), "{told}");
+    }
+
+    #[test]
+    fn own_module_that_lies_outside_is_named_with_its_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("company.py"), "").expect("written");
+        let said = "ModuleNotFoundError: No module named 'company'\n";
+        let path = folder.path().as_os_str().to_owned();
+        let told = note(said, "", &[(MODULES.into(), path.clone())]).expect("a note");
+        let read = format!("read = [\"{}\"] would allow it", folder.path().display());
+        assert!(told.contains(&read) && !told.contains("PACKAGE"), "{told}");
+        let part = "ModuleNotFoundError: No module named 'company.part'\n";
+        let told = note(part, "", &[(MODULES.into(), path.clone())]).expect("a note");
+        assert!(!told.contains("hides"), "it has the package: {told}");
+        let told = note(said, "", &[(INPUT.into(), path)]).expect("a note");
+        assert!(told.contains("company is among the input files"), "{told}");
     }
 
     #[test]
@@ -65,7 +134,7 @@ mod tests {
             "ModuleNotFoundError: No module named 'a",
             &long,
         ] {
-            assert_eq!(missing_module(said, ""), None, "{said}");
+            assert_eq!(note(said, "", &[]), None, "{said}");
         }
     }
 }

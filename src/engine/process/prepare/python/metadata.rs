@@ -11,6 +11,8 @@
 use pep440_rs::VersionSpecifiers;
 use serde::Deserialize;
 
+use crate::process::prepare::source::without_mark;
+
 const BEGIN: &str = "# /// script";
 const END: &str = "# ///";
 const PACKAGES_MAX: usize = 200;
@@ -41,7 +43,8 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     if !source.contains(BEGIN) {
         return Ok(None);
     }
-    let lines: Vec<&str> = source.lines().map(str::trim_end).collect();
+    let lines = without_mark(source).lines();
+    let lines: Vec<&str> = lines.map(str::trim_end).collect();
     let blocks: Vec<(usize, String)> = blocks(&lines)?;
     let (first, text) = match blocks.as_slice() {
         [] => return Ok(None),
@@ -134,7 +137,9 @@ mod tests {
         assert_eq!(metadata.requires_python.to_string(), ">=3.11");
         assert_eq!(metadata.dependencies, ["requests<3", "rich"]);
         let crlf = source.replace('\n', "\r\n");
-        assert_eq!(read(&crlf), Ok(Some(metadata)));
+        assert_eq!(read(&crlf), Ok(Some(metadata.clone())));
+        let (_, first) = source.split_once('\n').expect("lines");
+        assert_eq!(read(&format!("\u{feff}{first}")), Ok(Some(metadata)));
     }
 
     #[test]

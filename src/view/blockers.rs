@@ -1,0 +1,33 @@
+//! The reason why a job does not start, in words.
+
+use super::start_of;
+use crate::proto::job::JobId;
+use crate::proto::pauses::PauseRule;
+use crate::proto::text::counted;
+use crate::store::Blocker;
+
+/// Returns what a job waits for, and what to do about it.
+pub fn blocker_words(id: &JobId, blocker: &Blocker) -> String {
+    match blocker {
+        Blocker::Limit(limit) => format!("a slot in the limit {limit}: hero limit list"),
+        Blocker::Pause(queue, rule) => {
+            let resume = rule.as_ref().map(PauseRule::resume);
+            let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
+            format!("its queue, which is paused: {resume}")
+        }
+        Blocker::NoActor(queue) => {
+            format!("an actor: no live one claims jobs of {queue}: hero actor list")
+        }
+        Blocker::Busy { queue, tasks } => {
+            let tasks = counted(*tasks as u64, "task", "tasks");
+            format!("a free task: the actors of {queue} have {tasks}, and all are busy")
+        }
+        Blocker::NoSupervisor => {
+            format!("a live supervisor, since it is due: {}", start_of("supervisor"))
+        }
+        Blocker::Wait(wait) => match &wait.event {
+            Some(event) => format!("{}: hero job tell {id} {event}", wait.words()),
+            None => wait.words(),
+        },
+    }
+}
