@@ -294,7 +294,7 @@ fn history_of_a_periodic_job_names_no_holder_to_a_token_with_bounds() {
     let at = "2026-01-01T00:00:00Z";
     let firing =
         json!([{ "due": at, "at": at, "did": "left_out", "id": "held-1", "why": "unique_key" }]);
-    api.redis.set_field(&keys::cron("c"), "history", &firing.to_string());
+    api.redis.set_field(&keys::cron("c"), "history", firing.to_string());
     let bounds = Bounds { types: words(&["osis"]), ..Bounds::default() };
     let bound = Caller { bounds, ..caller("sub", &[Scope::Read]) };
     for method in ["cron.history", "cron.get"] {
