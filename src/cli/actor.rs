@@ -15,6 +15,7 @@ use crate::client::ActorDocument;
 use crate::config::parse_duration;
 use crate::error::Error;
 use crate::proto::message::{Control, Presence};
+use crate::proto::selector::Selector;
 use crate::proto::target::ActorId;
 
 /// List live actors; drain, resume, ping or stop them
@@ -38,11 +39,16 @@ pub(super) enum ActorCommand {
 
 /// List the live actors
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero actor list --type osis")]
+#[command(
+    after_help = "Example:\n  hero actor list --type osis\n  hero actor list --where 'os = debian and release >= 12'"
+)]
 pub(super) struct ActorList {
     /// Only actors of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
+    /// Only actors whose labels match, as --where of a job; --json has the labels
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    selector: Option<Selector>,
 }
 
 #[derive(Debug, Args)]
@@ -76,8 +82,10 @@ impl ActorCommand {
 impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let actors = global.client()?.actor_documents(script_type.as_ref()).await?;
+        let selector = self.selector.as_ref();
+        let actors = global.client()?.actor_documents(script_type.as_ref(), selector).await?;
         let none = NoResults::new("live actor").by("of type", script_type.as_ref());
+        let none = none.by("that matches", selector);
         let table = || table(&actors, Timestamp::now());
         global.list(|| json!({ "actors": actors }), table, none)
     }

@@ -11,12 +11,14 @@ use super::attempts::kept;
 use super::listing::read;
 use super::queue_depth::QueueLengths;
 use super::text::StoredText;
-use super::{Store, StoreError};
+use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
+use crate::proto::labels::Labels;
 use crate::proto::message::ActorState;
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
-use crate::proto::target::Target;
+use crate::proto::selector::Selector;
+use crate::proto::target::{SelectorDigest, Target};
 
 /// Queues that one round trip reads.
 const QUEUES_PER_PAGE: usize = 500;
@@ -28,6 +30,8 @@ const PURGED_PER_STEP: u64 = 25;
 pub struct QueueState {
     /// The queue.
     pub queue: Queue,
+    /// The expression of `where` that its jobs have, if it is known.
+    pub selector: Option<String>,
     /// Jobs that wait in its list.
     pub depth: u64,
     /// Held jobs; they stand in no list.
@@ -47,6 +51,11 @@ pub struct QueueState {
 }
 
 impl QueueState {
+    /// Returns the expression of its jobs, unless it is unknown or its text is none.
+    pub fn selector(&self) -> Option<Selector> {
+        self.selector.as_deref()?.parse().ok()
+    }
+
     /// Adds the same queue of another shard.
     pub fn add(&mut self, other: &Self) {
         self.depth += other.depth;
@@ -61,6 +70,9 @@ impl QueueState {
             (own, other) => own.or(other),
         };
         self.paused |= other.paused;
+        if self.selector.is_none() {
+            self.selector.clone_from(&other.selector);
+        }
     }
 }
 
@@ -73,6 +85,13 @@ pub enum Blocker {
     Pause(Queue, Option<PauseRule>),
     /// No live actor claims jobs of its queue.
     NoActor(Queue),
+    /// No live actor of its type matches its expression.
+    NoMatch {
+        /// The expression.
+        selector: Selector,
+        /// How many actors fail each part of it.
+        mismatch: String,
+    },
     /// The actors that claim jobs of its queue run as many jobs as they have tasks.
     Busy {
         /// The queue.
@@ -99,6 +118,12 @@ fn names_of(queues: &[Queue]) -> Vec<String> {
 
 fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
     text.and_then(|text| text.parse().ok())
+}
+
+/// Returns how many of these actors fail each part of an expression.
+pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
+    let labels: Vec<&Labels> = actors.iter().map(|of| &of.presence.labels).collect();
+    selector.mismatch(&labels)
 }
 
 impl Store {
@@ -130,6 +155,11 @@ impl Store {
                 state.depth = self.depth_of(&state.queue, lengths).await?;
             }
             self.name_limits(&mut of_page).await?;
+            let selectors = self.selectors_of(page).await?;
+            for state in &mut of_page {
+                let digest = state.queue.target.selector();
+                state.selector = digest.and_then(|digest| selectors.get(digest)).cloned();
+            }
             states.extend(of_page);
         }
         Ok(states)
@@ -186,6 +216,7 @@ impl Store {
                 let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
                 let state = QueueState {
                     queue: queue.clone(),
+                    selector: None,
                     depth,
                     held,
                     oldest_wait: ready,
@@ -215,10 +246,12 @@ impl Store {
             .arg("instance")
             .arg("priority")
             .arg("wait")
-            .arg("run_at");
-        let fields: [Option<String>; 8] =
+            .arg("run_at")
+            .arg("where");
+        let fields: [Option<String>; 9] =
             self.link.query("reading the prerequisites of a job", &command).await?;
-        let [status, held_by, script_type, group, instance, priority, wait, run_at] = fields;
+        let [status, held_by, script_type, group, instance, priority, wait, run_at, selector] =
+            fields;
         match status.and_then(|status| status.parse().ok()) {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
@@ -234,7 +267,12 @@ impl Store {
         }
         let Some(script_type) = parsed(script_type) else { return Ok(None) };
         let queue = Queue {
-            target: Target::of(script_type, parsed(group), parsed(instance)),
+            target: Target::of(
+                script_type,
+                parsed(group),
+                parsed(instance),
+                selector.as_deref().map(SelectorDigest::of_text),
+            ),
             priority: parsed(priority).unwrap_or_default(),
         };
         let pauses = self.pauses().await?;
@@ -243,11 +281,15 @@ impl Store {
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
         let mut actors = self.actors(Some(queue.target.script_type())).await?;
-        actors.retain(|of| {
-            of.presence.state != ActorState::Draining && of.actor.queues().contains(&queue)
-        });
+        actors.retain(|of| of.presence.state != ActorState::Draining);
+        let selector = selector.as_deref().and_then(|text| text.parse::<Selector>().ok());
+        let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
+        actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
         if actors.is_empty() {
-            return Ok(Some(Blocker::NoActor(queue)));
+            return Ok(Some(match (selector, mismatch) {
+                (Some(selector), Some(mismatch)) => Blocker::NoMatch { selector, mismatch },
+                _ => Blocker::NoActor(queue),
+            }));
         }
         self.count_running(&mut actors).await?;
         let tasks = actors.iter().map(|of| of.presence.tasks).sum();

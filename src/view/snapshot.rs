@@ -135,9 +135,12 @@ impl Snapshot {
         let others = known_queues(&types, &actors);
         let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
         let queues = client.list_queues_with(others).await?.into_iter();
-        let served = |queue: &Queue| claimed.get(&queue.target).copied().unwrap_or_default();
         let queues = queues.map(|state| {
-            let actors = served(&state.queue);
+            let target = &state.queue.target;
+            let actors = match target.selector() {
+                None => claimed.get(target).copied().unwrap_or_default(),
+                Some(_) => matching(&state, &actors),
+            };
             (state, actors)
         });
         let mut queues: Vec<(QueueState, u64)> = queues.collect();
@@ -259,6 +262,16 @@ fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
     failed_prerequisite(job.fields.get("error")?)
 }
 
+/// Counts the ready actors that match the expression of a queue.
+fn matching(state: &QueueState, actors: &[PresenceOf]) -> u64 {
+    let selector = state.selector();
+    let claims = |of: &&PresenceOf| {
+        of.presence.state != ActorState::Draining
+            && of.claims_from(&state.queue.target, selector.as_ref())
+    };
+    actors.iter().filter(claims).count() as u64
+}
+
 /// Counts the ready actors that claim jobs of each target.
 fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
     let mut claimed = BTreeMap::new();
@@ -320,6 +333,7 @@ pub(crate) mod tests {
     pub(crate) fn healthy_snapshot() -> Snapshot {
         let queue = |name: &str, depth, wait_s| QueueState {
             queue: name.parse().expect("legal"),
+            selector: None,
             depth,
             held: 0,
             oldest_wait: Some(Duration::from_secs(wait_s)),
@@ -423,6 +437,7 @@ pub(crate) mod tests {
                 holding: None,
                 oom_kills: None,
                 after_oom_kill: None,
+                labels: crate::proto::labels::Labels::new(),
                 folders_left: 0,
             },
         }

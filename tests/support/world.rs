@@ -80,6 +80,7 @@ impl Life {
             holding: None,
             oom_kills: None,
             after_oom_kill: None,
+            labels: hero::proto::labels::Labels::new(),
             folders_left: 0,
         }
     }

@@ -8,12 +8,13 @@ use tracing::{info, warn};
 use super::jobs::given_back;
 use super::pending::Pending;
 use super::script_requests::RunningRequest;
+use super::selectors::SelectorRead;
 use crate::actor::boot::Boot;
 use crate::actor::running_job::RunningJob;
 use crate::proto::job::JobId;
 use crate::store::{
     AdoptionRules, AfterAdoption, LogEntry, RefusedLines, ReturnedAttempt, StopOutcome, StoreError,
-    Waker, Woken,
+    UsedSelectors, Waker, Woken,
 };
 
 /// The maximum number of background calls that may wait. More come only from a flood of control messages, which then
@@ -37,6 +38,8 @@ pub(super) enum BackgroundCall {
     Keep(Arc<RunningRequest>),
     /// Give jobs back to their queues.
     GiveBack(Vec<ReturnedAttempt>),
+    /// Read expressions of `where`.
+    ReadSelectors(SelectorRead),
     /// Wake the blocking wait.
     Wake(Waker),
 }
@@ -48,6 +51,8 @@ pub(super) enum Done {
     Finished,
     /// The boot owns the job that should stop: its claim is still being answered.
     StopIsOwn(JobId),
+    /// Expressions were read, unless Redis refuses that.
+    Selectors(SelectorRead, Option<UsedSelectors>),
     /// Entries of lists of an actor were adopted.
     Adopted {
         /// The actor.
@@ -192,6 +197,17 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
         BackgroundCall::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, boot.settings().job.kept(), jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
+        }
+        BackgroundCall::ReadSelectors(read) => {
+            let used = match store.selectors(&read.0, read.1).await {
+                Err(error) if error.is_outage() => return Err(error),
+                Err(error) => {
+                    warn!(script_type = %read.0, "jobs of {} with a new `where` wait: {error}", read.0);
+                    None
+                }
+                Ok(used) => Some(used),
+            };
+            return Ok(Done::Selectors(read.clone(), used));
         }
         BackgroundCall::Wake(waker) => store.wake(waker).await?,
     }

@@ -95,6 +95,13 @@ impl TargetRow<'_> {
     }
 }
 
+impl TargetRow<'_> {
+    /// Returns the expression of its jobs.
+    fn selector(&self) -> Option<&str> {
+        self.queues.iter().find_map(|state| state.selector.as_deref())
+    }
+}
+
 fn table(queues: &[QueueState], rules: &BTreeSet<PauseRule>) -> TextTable {
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
     let mut places: HashMap<&Target, usize> = HashMap::new();
@@ -122,6 +129,7 @@ fn table(queues: &[QueueState], rules: &BTreeSet<PauseRule>) -> TextTable {
         .column("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default())
         .column("?>JOBS/S", &rate)
         .column("*STATE", &|row| row.state(rules))
+        .column("?WHERE", &|row| row.selector().unwrap_or_default().to_owned())
         .table()
 }
 
@@ -134,6 +142,7 @@ mod tests {
         let state = |queue: &str, depth, paused| QueueState {
             queue: queue.parse().expect("legal"),
             depth,
+            selector: None,
             held: 1,
             oldest_wait: Some(Duration::from_millis(500 * depth)),
             held_wait: None,

@@ -84,10 +84,10 @@ pub fn signed_text(
 fn widest_target(spec: &JobSpec) -> Option<Target> {
     let script_type = spec.script_type.clone()?;
     Some(match spec.fallback.unwrap_or_default() {
-        Fallback::None => Target::of(script_type, spec.group.clone(), spec.instance),
+        Fallback::None => Target::of(script_type, spec.group.clone(), spec.instance, None),
         Fallback::Group => {
             let group = spec.group.clone().or(spec.instance.map(|_| Group::default()));
-            Target::of(script_type, group, None)
+            Target::of(script_type, group, None, None)
         }
         Fallback::Type => Target::any(script_type),
     })

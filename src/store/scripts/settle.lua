@@ -34,7 +34,7 @@ local function call_back(ended, name, state)
   -- Ids tell their shard.
   local shard = string.match(ended.graph, '^s[1-9]%d*%-') or ''
   local id = shard .. redis.sha1hex(ended.graph .. ' ' .. name .. ' ' .. integer(ended.ends))
-  local given, variables = cjson.decode(f[1]), {}
+  local given, variables, where = cjson.decode(f[1]), {}, ''
   local fields = { 'id', id, 'graph_id', ended.graph, 'graph_callback', name }
   for place = 6, #given, 2 do
     if given[place] == 'env_vars' then
@@ -42,6 +42,7 @@ local function call_back(ended, name, state)
     else
       fields[#fields + 1] = given[place]
       fields[#fields + 1] = given[place + 1]
+      if given[place] == 'where' then where = given[place + 1] end
     end
   end
   variables.HERO_GRAPH_ID, variables.HERO_GRAPH_NAME = ended.graph, f[2] or ''
@@ -49,7 +50,7 @@ local function call_back(ended, name, state)
   for _, outcome in ipairs({ 'finished', 'failed', 'cancelled' }) do
     variables['HERO_GRAPH_' .. string.upper(outcome)] = integer(ended[outcome])
   end
-  local args = { 'start', retention, '1', '', id, given[1], given[2], given[3], given[4], '', given[5],
+  local args = { 'start', retention, '1', '', id, given[1], given[2], given[3], given[4], where, '', given[5],
     '0', tostring(#fields + 6) }
   for _, text in ipairs(fields) do args[#args + 1] = text end
   for _, text in ipairs({ 'env_vars', cjson.encode(variables), 'status', '', 'created_at', '' }) do

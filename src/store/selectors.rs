@@ -1,0 +1,81 @@
+//! The expressions of `where` that jobs have in their queues, by type.
+
+use std::collections::BTreeMap;
+
+use super::text::StoredText;
+use super::{Store, StoreError};
+use crate::proto::queue::Queue;
+use crate::proto::target::{ScriptType, SelectorDigest};
+
+const READING: &str = "reading the expressions of jobs";
+
+/// The expressions of a type that were used since a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsedSelectors {
+    /// Their texts by their digests.
+    pub texts: BTreeMap<SelectorDigest, String>,
+    /// The number of all expressions of the type.
+    pub number: usize,
+    /// The time of the latest use, in µs.
+    pub until_us: u64,
+}
+
+impl Store {
+    /// Returns the expressions of a type that were used at this time or later.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn selectors(
+        &self,
+        script_type: &ScriptType,
+        since_us: u64,
+    ) -> Result<UsedSelectors, StoreError> {
+        let mut pipeline = redis::pipe();
+        let used = self.keys.selectors_used(script_type);
+        pipeline.cmd("ZCARD").arg(&used);
+        pipeline.cmd("ZRANGEBYSCORE").arg(&used).arg(since_us).arg("+inf").arg("WITHSCORES");
+        let (number, used): (usize, Vec<(StoredText, u64)>) =
+            self.link.pipeline(READING, &pipeline).await?;
+        let until_us = used.iter().map(|(_, at)| *at).max().unwrap_or(since_us);
+        let digests: Vec<SelectorDigest> =
+            used.into_iter().filter_map(|(digest, _)| String::from(digest).parse().ok()).collect();
+        let texts = self.texts_of(script_type, &digests).await?;
+        Ok(UsedSelectors { texts, number, until_us })
+    }
+
+    /// Returns the expressions of those queues that have one and are known.
+    pub(super) async fn selectors_of(
+        &self,
+        queues: &[Queue],
+    ) -> Result<BTreeMap<SelectorDigest, String>, StoreError> {
+        let mut of_types: BTreeMap<&ScriptType, Vec<SelectorDigest>> = BTreeMap::new();
+        for target in queues.iter().map(|queue| &queue.target) {
+            if let Some(digest) = target.selector() {
+                of_types.entry(target.script_type()).or_default().push(digest.clone());
+            }
+        }
+        let mut texts = BTreeMap::new();
+        for (script_type, digests) in of_types {
+            texts.extend(self.texts_of(script_type, &digests).await?);
+        }
+        Ok(texts)
+    }
+
+    async fn texts_of(
+        &self,
+        script_type: &ScriptType,
+        digests: &[SelectorDigest],
+    ) -> Result<BTreeMap<SelectorDigest, String>, StoreError> {
+        if digests.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.selectors(script_type));
+        for digest in digests {
+            command.arg(digest.as_str());
+        }
+        let texts: Vec<Option<StoredText>> = self.link.query(READING, &command).await?;
+        let known = digests.iter().zip(texts);
+        Ok(known.filter_map(|(of, text)| Some((of.clone(), String::from(text?)))).collect())
+    }
+}
