@@ -6,7 +6,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{Job, JobStatus};
 use hero::proto::target::SelectorDigest;
 
-use crate::support::{Life, World, job, keys, script_type};
+use crate::support::{Life, RETENTION, World, job, keys, script_type};
 
 const TEXT: &str = "role = \"web\"";
 
@@ -53,6 +53,17 @@ async fn scheduled_job_registers_its_expression_when_it_is_due() {
     assert_eq!(world.redis.list(&keys::work(&queue())), ["a"]);
     let states = world.store.queue_states().await.expect("listing");
     assert_eq!(states[0].selector.as_deref(), Some(TEXT));
+}
+
+#[tokio::test]
+async fn job_with_an_expression_leaves_its_queue_when_it_is_stopped_or_deleted() {
+    let world = World::new();
+    world.accepts(&[selected("a"), selected("b")]).await;
+    world.store.stop(&"a".parse().expect("legal"), RETENTION, None).await.expect("stopping");
+    world.store.delete(&"b".parse().expect("legal"), RETENTION).await.expect("deleting");
+    world.check();
+    assert_eq!(world.redis.list(&keys::work(&queue())), [] as [&str; 0]);
+    assert_eq!(world.redis.members(&keys::ready(&queue())), [] as [&str; 0]);
 }
 
 #[tokio::test]
