@@ -9,6 +9,9 @@ use crate::proto::target::{ScriptType, SelectorDigest};
 
 const READING: &str = "reading the expressions of jobs";
 
+/// The expressions that one call reads.
+const PER_PAGE: usize = 1000;
+
 /// The expressions of a type that were used since a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsedSelectors {
@@ -30,17 +33,26 @@ impl Store {
         script_type: &ScriptType,
         since_us: u64,
     ) -> Result<UsedSelectors, StoreError> {
-        let mut pipeline = redis::pipe();
-        let used = self.keys.selectors_used(script_type);
-        pipeline.cmd("ZCARD").arg(&used);
-        pipeline.cmd("ZRANGEBYSCORE").arg(&used).arg(since_us).arg("+inf").arg("WITHSCORES");
-        let (number, used): (usize, Vec<(StoredText, u64)>) =
-            self.link.pipeline(READING, &pipeline).await?;
-        let until_us = used.iter().map(|(_, at)| *at).max().unwrap_or(since_us);
-        let digests: Vec<SelectorDigest> =
-            used.into_iter().filter_map(|(digest, _)| String::from(digest).parse().ok()).collect();
-        let texts = self.texts_of(script_type, &digests).await?;
-        Ok(UsedSelectors { texts, number, until_us })
+        let key = self.keys.selectors_used(script_type);
+        let mut found = UsedSelectors { until_us: since_us, ..UsedSelectors::default() };
+        for page in 0.. {
+            let mut pipeline = redis::pipe();
+            pipeline.cmd("ZCARD").arg(&key);
+            pipeline.cmd("ZRANGEBYSCORE").arg(&key).arg(since_us).arg("+inf").arg("WITHSCORES");
+            pipeline.arg("LIMIT").arg(page * PER_PAGE).arg(PER_PAGE);
+            let (number, used): (usize, Vec<(StoredText, u64)>) =
+                self.link.pipeline(READING, &pipeline).await?;
+            found.number = number;
+            found.until_us = used.iter().map(|(_, at)| *at).fold(found.until_us, u64::max);
+            let is_last = used.len() < PER_PAGE;
+            let digests = used.into_iter().filter_map(|(of, _)| String::from(of).parse().ok());
+            let digests: Vec<SelectorDigest> = digests.collect();
+            found.texts.extend(self.texts_of(script_type, &digests).await?);
+            if is_last {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the expressions of those queues that have one and are known.
