@@ -167,9 +167,7 @@ impl Fetch {
             self.looks_again_at = None;
             self.jobs.slots.iter_mut().for_each(slots::Slots::check_again);
         }
-        for read in self.selectors.due(now) {
-            self.calls.push(BackgroundCall::ReadSelectors(read));
-        }
+        self.read_due_selectors(now);
         self.jobs.look_at_others();
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
         // Never beside a claim, which could take later jobs of a queue first.
@@ -279,13 +277,7 @@ impl Fetch {
                             self.jobs.stop_early(id);
                         }
                     }
-                    Done::Selectors(read, used) => {
-                        let Self { selectors, jobs, settings, .. } = self;
-                        let next = selectors.read(&read, used, &mut jobs.slots, settings);
-                        next.into_iter().for_each(|read| {
-                            self.calls.push(BackgroundCall::ReadSelectors(read));
-                        });
-                    }
+                    Done::Selectors(read, used) => self.on_selectors(&read, used),
                     Done::Adopted { actor, has_work, look_later } => {
                         if has_work {
                             self.jobs.slots[actor].check_again();
@@ -336,12 +328,7 @@ impl Fetch {
                 });
             }
             Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
-            Ok(Control::Where) => {
-                let read = self.selectors.outdated(&id.script_type);
-                read.into_iter().for_each(|read| {
-                    self.calls.push(BackgroundCall::ReadSelectors(read));
-                });
-            }
+            Ok(Control::Where) => self.read_selectors(&id.script_type),
             Ok(Control::Ping { reply_to: Some(list) }) => {
                 self.calls.push(BackgroundCall::Pong(list));
             }
@@ -390,8 +377,7 @@ impl Fetch {
         match self.jobs.take_over(&settings) {
             Ok(are_new) => {
                 self.settings = settings;
-                self.selectors.match_all(&mut self.jobs.slots, &self.settings);
-                self.boot.health.presence_changed.notify_one();
+                self.labels_may_differ();
                 if are_new {
                     info!("new settings are in force");
                 }

@@ -34,25 +34,28 @@ impl Store {
         since_us: u64,
     ) -> Result<UsedSelectors, StoreError> {
         let key = self.keys.selectors_used(script_type);
-        let mut found = UsedSelectors { until_us: since_us, ..UsedSelectors::default() };
-        for page in 0.. {
+        let mut found = UsedSelectors::default();
+        let mut from_us = since_us;
+        loop {
             let mut pipeline = redis::pipe();
             pipeline.cmd("ZCARD").arg(&key);
-            pipeline.cmd("ZRANGEBYSCORE").arg(&key).arg(since_us).arg("+inf").arg("WITHSCORES");
-            pipeline.arg("LIMIT").arg(page * PER_PAGE).arg(PER_PAGE);
+            pipeline.cmd("ZRANGEBYSCORE").arg(&key).arg(from_us).arg("+inf").arg("WITHSCORES");
+            pipeline.arg("LIMIT").arg(0).arg(PER_PAGE);
             let (number, used): (usize, Vec<(StoredText, u64)>) =
                 self.link.pipeline(READING, &pipeline).await?;
             found.number = number;
-            found.until_us = used.iter().map(|(_, at)| *at).fold(found.until_us, u64::max);
             let is_last = used.len() < PER_PAGE;
+            // What is used meanwhile moves to the end: a place by rank would leave others out.
+            let last_us = used.last().map_or(from_us, |(_, at)| *at);
+            from_us = if last_us > from_us || is_last { last_us } else { from_us + 1 };
             let digests = used.into_iter().filter_map(|(of, _)| String::from(of).parse().ok());
             let digests: Vec<SelectorDigest> = digests.collect();
             found.texts.extend(self.texts_of(script_type, &digests).await?);
             if is_last {
-                break;
+                found.until_us = from_us;
+                return Ok(found);
             }
         }
-        Ok(found)
     }
 
     /// Returns the expressions of those queues that have one and are known.
