@@ -75,6 +75,17 @@ fn actors_take_only_the_jobs_whose_expression_their_labels_match() {
         until(&redis, &id, "finished");
         assert_eq!(actor_of(&redis, &id), actor);
     }
+    let callback = || {
+        let jobs = redis.keys(&keys::prefix("JOB"));
+        let is_it =
+            |key: &&String| redis.field(key, "graph_callback").as_deref() == Some("on_success");
+        let key = jobs.iter().find(is_it)?.clone();
+        redis
+            .field(&key, "actor")
+            .filter(|_| redis.field(&key, "status").as_deref() == Some("finished"))
+    };
+    wait_until("the callback has ended", || callback().is_some());
+    assert_eq!(callback().as_deref(), Some("bash:default:2"));
     let batch = "{\"id\":\"line\",\"type\":\"bash\",\"where\":\"role = web\",\"script\":\":\"}\n";
     hero.run_with_input(&["submit", "--batch", "-"], batch).code(0);
     until(&redis, "line", "finished");

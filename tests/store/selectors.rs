@@ -56,6 +56,17 @@ async fn scheduled_job_registers_its_expression_when_it_is_due() {
 }
 
 #[tokio::test]
+async fn lost_expression_of_a_queue_with_jobs_is_registered_again() {
+    let world = World::new();
+    world.accepts(&[selected("a")]).await;
+    world.redis.delete(&keys().selectors(&script_type("osis")));
+    world.redis.delete(&keys().selectors_used(&script_type("osis")));
+    world.store.sample(Duration::ZERO).await.expect("sampling");
+    let used = world.store.selectors(&script_type("osis"), 0).await.expect("reading");
+    assert_eq!(used.texts.values().collect::<Vec<_>>(), [TEXT]);
+}
+
+#[tokio::test]
 async fn job_with_an_expression_leaves_its_queue_when_it_is_stopped_or_deleted() {
     let world = World::new();
     world.accepts(&[selected("a"), selected("b")]).await;

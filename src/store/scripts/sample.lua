@@ -4,7 +4,8 @@
 -- ARGV: 1 least time between samples in ms
 -- returns { types that were sampled, 1 if entries of expired or unsorted jobs are left, types whose jobs have ended
 --           since the sample before, jobs that were sorted }
--- needs: wrong_type time sweep index sort_ends
+-- needs: wrong_type time names routing sweep index sort_ends
+-- rarely: where
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400
@@ -118,6 +119,11 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
     redis.call('SREM', QUEUES, queue)
     redis.call('HDEL', MARKS, queue, 'adopt ' .. queue)
     redis.pcall('DEL', WAKE .. string.gsub(queue, ':prio:%d$', ''))
+  elseif is_where_queue(queue) then
+    -- Without its expression, no actor would find the queue again.
+    local id = redis.pcall('LINDEX', WORK .. queue, 0)
+    local known = redis.call('HEXISTS', WHERE .. type_of_queue(queue), parts_of_queue(queue).digest)
+    if known == 0 and type(id) == 'string' then rarely().note_where(queue, id, at) end
   end
 end
 return { sampled, (entries <= 0 or letters <= 0 or is_unsorted) and 1 or 0, busy, sorted }

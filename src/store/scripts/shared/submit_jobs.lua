@@ -30,8 +30,12 @@ local function submit_jobs(args, rights)
     local push = pushes[queue]
     if not push then
       local kind = redis.call('TYPE', WORK .. queue).ok
-      push = { ids = {}, entries = {}, script_type = script_type,
-        is_broken = kind ~= 'list' and kind ~= 'none', is_where = is_where_queue(queue) }
+      push = { ids = {}, entries = {}, script_type = script_type, is_where = is_where_queue(queue) }
+      if kind ~= 'list' and kind ~= 'none' then push.broken = WORK .. queue end
+      -- Its expression could not be registered; or an access list of an older version does not permit the key.
+      if push.is_where and type(redis.pcall('HLEN', WHERE .. script_type)) ~= 'number' then
+        push.broken = WHERE .. script_type
+      end
       pushes[queue] = push
     end
     return push
@@ -72,8 +76,8 @@ local function submit_jobs(args, rights)
         local index = index_of(code, script_type)
         redis.call('ZCARD', index)
         if has_wrong_type[index] then code, detail, is_accepted = 'broken_queue', index, false end
-      elseif pushes_to(queue, script_type).is_broken then
-        code, detail, is_accepted = 'broken_queue', WORK .. queue, false
+      elseif pushes_to(queue, script_type).broken then
+        code, detail, is_accepted = 'broken_queue', pushes[queue].broken, false
       else
         code = 'dispatched'
       end
@@ -120,7 +124,7 @@ local function submit_jobs(args, rights)
   end
 
   for queue, push in pairs(pushes) do
-    if not push.is_broken then
+    if not push.broken then
       register(TYPES, push.script_type)
       register(QUEUES, queue)
       redis.call('ZADD', READY .. queue, unpack(push.entries))
