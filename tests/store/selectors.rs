@@ -34,8 +34,8 @@ async fn first_job_with_an_expression_registers_it_and_tells_the_live_actors_of_
     assert_eq!(world.redis.list(&keys::work("type:osis")), ["c"]);
     world.accepts(&[selected("d")]).await;
     let told = |actor: &str| world.redis.list(&keys::control(actor));
-    assert_eq!(told("osis-default-1"), ["{\"cmd\":\"where\"}"]);
-    assert_eq!(told("sal-default-1"), [] as [&str; 0]);
+    assert_eq!(told("osis:default:1"), ["{\"cmd\":\"where\"}"]);
+    assert_eq!(told("sal:default:1"), [] as [&str; 0]);
     let used = world.store.selectors(&script_type("osis"), 0).await.expect("reading");
     assert_eq!(used.texts.values().collect::<Vec<_>>(), [TEXT]);
     let later =
@@ -89,8 +89,7 @@ async fn expression_leaves_a_day_after_its_last_job_was_in_its_queue() {
         world.redis.score(&used, SelectorDigest::of_text(TEXT).as_str()).map(|at| at > 1.0),
         Some(true)
     );
-    world.redis.pop(&keys::work(&queue()));
-    world.redis.delete(&keys::ready(&queue()));
+    world.store.stop(&"a".parse().expect("legal"), RETENTION, None).await.expect("stopping");
     world.store.sample(Duration::ZERO).await.expect("sampling");
     assert_eq!(world.store.selectors(&script_type("osis"), 0).await.expect("reading").number, 1);
     age();
