@@ -265,7 +265,7 @@ fn expression_with_a_mistake_or_beside_a_group_is_refused_with_the_reason() {
 fn every_actor_has_labels_of_its_machine() {
     let redis = Redis::start();
     let hero = fleet(&redis);
-    let _osis = hero.actor("osis-io-7").start();
+    let osis = hero.actor("osis-io-7").start();
     let list = || json(&hero.run(&["actor", "list", "--json"]).code(0).stdout);
     let labels = || list()["actors"][0]["labels"].clone();
     for (name, value) in [("group", Value::from("io")), ("instance", 7.into()), ("rack", 4.into())]
@@ -286,4 +286,11 @@ fn every_actor_has_labels_of_its_machine() {
     ])
     .code(0)
     .stdout("1\n");
+    // Its sandbox lets it read the files of the machine no more.
+    let text = fs::read_to_string(osis.config()).expect("its file");
+    let text = text.replace("actor.labels.rack = 4", "actor.labels.rack = 5");
+    fs::write(osis.config(), text).expect("written");
+    osis.signal(Signal::SIGHUP);
+    wait_until("its presence has the new label", || labels()["rack"] == 5);
+    assert!(words.iter().all(|name| labels()[*name].is_string()), "{}", labels());
 }
