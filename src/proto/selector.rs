@@ -4,7 +4,7 @@
 
 mod parse;
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use super::labels::{LabelName, LabelValue, Labels};
@@ -70,7 +70,7 @@ impl Selector {
         };
         let failing = parts.iter().map(|part| {
             let number = actors.iter().filter(|labels| !part.matches(labels)).count();
-            format!("{number} fail {part}")
+            format!("{} {part}", counted(number as u64, "fails", "fail"))
         });
         let failing: Vec<String> = failing.collect();
         let mut text = format!(
@@ -85,7 +85,7 @@ impl Selector {
         names.dedup();
         for name in names.into_iter().filter(|name| !known().any(|of| of == name.as_str())) {
             let near = did_you_mean(nearest(name.as_str(), known()));
-            text.push_str(&format!("; none has the label `{name}`{}", near.replacen(';', ",", 1)));
+            let _ = write!(text, "; none has the label `{name}`{}", near.replacen(';', ",", 1));
         }
         text
     }

@@ -100,13 +100,13 @@ fn job_that_no_actor_matches_waits_and_is_reported_until_one_comes() {
     hero.run(&["submit", "-t", "bash", "--id", "a", "--where", "role = db and rak = 4", "-e", ":"])
         .code(0)
         .says(
-            "hero: job a waits: no live actor matches rak = 4 and role = \"db\": of 1 live actor, 1 fail rak = 4, \
-             1 fail role = \"db\"; none has the label `rak`, did you mean `rack`?: hero actor list --json",
+            "hero: job a waits: no live actor matches rak = 4 and role = \"db\": of 1 live actor, 1 fails rak = 4, \
+             1 fails role = \"db\"; none has the label `rak`, did you mean `rack`?: hero actor list --json",
         );
     hero.run(&["submit", "-t", "bash", "--id", "b", "--where", "role = 'db'", "-e", ":"]).code(0);
     let queue = queue_of("role = \"db\"");
     let problem = format!(
-        "queue {queue} has 1 job and no live actor that matches role = \"db\": of 1 live actor, 1 fail role = \"db\""
+        "queue {queue} has 1 job and no live actor that matches role = \"db\": of 1 live actor, 1 fails role = \"db\""
     );
     let status = hero.run(&["status", "--check"]).stdout;
     assert!(status.contains(&problem), "{status}");

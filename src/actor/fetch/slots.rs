@@ -32,6 +32,8 @@ pub(super) struct Slots {
     claims: u32,
     /// The place among the expressions that it matches where the next claim begins, so that none starves the others.
     first_matched: usize,
+    /// The number of expressions that claims have yet to read until they have read all.
+    unread: usize,
     /// The expressions that it matches.
     matched: Vec<SelectorDigest>,
     /// Its wake lists: of its own queues, of expressions, of its group's, of its type's.
@@ -103,6 +105,7 @@ impl Slots {
             lists: Vec::new(),
             claims: 0,
             first_matched: 0,
+            unread: 0,
             matched: Vec::new(),
             broken: Vec::new(),
             id,
@@ -125,7 +128,7 @@ impl Slots {
             return;
         }
         self.matched = matched;
-        self.first_matched = 0;
+        (self.first_matched, self.unread) = (0, 0);
         self.set_lists();
         self.check_again();
     }
@@ -232,9 +235,17 @@ impl Slots {
         if fair_every > 0 && self.claims.is_multiple_of(fair_every) {
             lists.reverse();
         }
-        let step = if self.matched.len() > MATCHED_PER_CLAIM { MATCHED_PER_CLAIM } else { 1 };
-        self.first_matched = (self.first_matched + step) % self.matched.len().max(1);
+        let number = self.matched.len();
+        let left = if self.unread == 0 { number } else { self.unread };
+        self.unread = left.saturating_sub(MATCHED_PER_CLAIM);
+        let step = if number > MATCHED_PER_CLAIM { MATCHED_PER_CLAIM } else { 1 };
+        self.first_matched = (self.first_matched + step) % number.max(1);
         lists
+    }
+
+    /// Takes whether a claim has left jobs in the lists that it read.
+    pub(super) fn claimed(&mut self, leaves_some: bool) {
+        self.may_have_work = leaves_some || self.unread > 0;
     }
 
     fn is_broken(&self, list: &str) -> bool {
@@ -503,8 +514,10 @@ mod tests {
         assert!(turns[0] != turns[1] && turns[1] != turns[2] && turns[0] == turns[3], "{turns:?}");
         slots.set_matched((0..1200).map(digest).collect());
         let mut all = std::collections::BTreeSet::new();
-        for _ in 0..3 {
+        for claim in 0..3 {
             let lists = slots.lists_to_claim(0);
+            slots.claimed(false);
+            assert_eq!(slots.may_have_work, claim < 2, "the third reads the last");
             assert_eq!(lists.len(), 4 * (MATCHED_PER_CLAIM + 3));
             all.extend(lists);
         }

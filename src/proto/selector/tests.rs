@@ -121,7 +121,7 @@ fn mismatch_counts_the_actors_that_fail_each_part_and_names_the_nearest_label() 
     let actors: Vec<&Labels> = actors.iter().collect();
     assert_eq!(
         selector("role = web and release >= 12 and relase < 3").mismatch(&actors),
-        "of 2 live actors, 2 fail relase < 3, 1 fail release >= 12, 1 fail role = \"web\"; none has the \
+        "of 2 live actors, 2 fail relase < 3, 1 fails release >= 12, 1 fails role = \"web\"; none has the \
          label `relase`, did you mean `release`?"
     );
     assert_eq!(

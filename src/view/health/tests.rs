@@ -141,7 +141,7 @@ fn every_rule_has_its_severity_and_its_sentence() {
             },
             Warning,
             "queue type:osis:where:c16a1f7e38eb38d87daf6db28d26c1a0fa66a3b0 has 3 jobs and no live actor that matches \
-             role = \"web\": of 1 live actor, 1 fail role = \"web\"",
+             role = \"web\": of 1 live actor, 1 fails role = \"web\"",
         ),
         (
             &|of| of.unserved = vec![("LIST".to_owned(), Some(3))],
