@@ -201,6 +201,8 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
         BackgroundCall::ReadSelectors(read) => {
             let used = match store.selectors(&read.0, read.1).await {
                 Err(error) if error.is_outage() => return Err(error),
+                // A supervisor names a key of the wrong type.
+                Err(StoreError::Failed { .. }) => None,
                 Err(error) => {
                     warn!(script_type = %read.0, "jobs of {} with a new `where` wait: {error}", read.0);
                     None
