@@ -13,7 +13,7 @@ use crate::proto::text::hexadecimal;
 /// The digits of the name of a machine.
 const MACHINE_DIGITS: usize = 12;
 
-/// Returns all labels of an actor. Those of its machine are read once: later, the sandbox of an `osis` process allows it
+/// Returns all labels of an actor. The labels of its machine are read once: later, the sandbox of an `osis` process allows it
 /// no more.
 pub fn all_labels(unit: &ActorUnit) -> Labels {
     static OF_MACHINE: OnceLock<Labels> = OnceLock::new();
@@ -25,7 +25,7 @@ pub fn all_labels(unit: &ActorUnit) -> Labels {
     labels
 }
 
-/// What is no legal value, such as a name with control characters, is left out.
+/// Leaves out values that are not legal, such as a name with control characters.
 fn legal(given: impl IntoIterator<Item = (&'static str, String)>) -> Labels {
     let legal = |(name, value): (&str, String)| Some((name.parse().ok()?, value.parse().ok()?));
     given.into_iter().filter_map(legal).collect()

@@ -258,8 +258,8 @@ toml_table! {
         /// If Redis has a host name instead of an address, it reads `/etc` as well; with sentinels or a cluster it may
         /// connect to any port. `hero check UNIT` and the first lines of its log say what is allowed.
         sandbox: bool = true => Flag, restart;
-        /// Labels of the actors of this machine, words or numbers, at most 32 with those of the unit: `hero submit --where
-        /// 'role = "web"'` reaches the actors whose labels match. Each actor has `arch`, `cores`, `group`, `host`,
+        /// Labels of the actors of this machine, words or numbers, at most 32 with the labels of the unit: `hero submit
+        /// --where 'role = "web"'` reaches the actors whose labels match. Each actor has `arch`, `cores`, `group`, `host`,
         /// `instance`, `kernel`, `machine`, `memory`, `os` and `release` without being configured; docs/fleet.md has more.
         ///
         ///     [actor.labels]

@@ -39,7 +39,7 @@ toml_table! {
         role: Option<Role> = None => OneOf(&["actor", "supervisor", "broker"]);
         /// Jobs that run at once, for each actor of the unit that does not set it.
         tasks: Option<usize> = None => Number(1, 1024);
-        /// Labels of the actors of the unit, beside those of `[actor.labels]` and in place of those with the same name.
+        /// Labels of the actors of the unit, beside `[actor.labels]` and in place of labels there with the same name.
         #[serde(skip_serializing_if = "Labels::is_empty")]
         labels: Labels = Labels::new() => Labels;
     } with {

@@ -48,7 +48,7 @@ impl ActorId {
         self.queues_with(&[])
     }
 
-    /// Returns the targets of this actor, the narrowest first: its own, those of expressions that it matches, its
+    /// Returns the targets of this actor, the narrowest first: its own, of expressions that it matches, its
     /// group's, its type's.
     pub fn targets_with(&self, matched: &[SelectorDigest]) -> Vec<Target> {
         let of = &self.script_type;

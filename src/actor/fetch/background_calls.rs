@@ -8,10 +8,10 @@ use tracing::{info, warn};
 use super::jobs::given_back;
 use super::pending::Pending;
 use super::script_requests::RunningRequest;
-use super::selectors::SelectorRead;
 use crate::actor::boot::Boot;
 use crate::actor::running_job::RunningJob;
 use crate::proto::job::JobId;
+use crate::proto::target::ScriptType;
 use crate::store::{
     AdoptionRules, AfterAdoption, LogEntry, RefusedLines, ReturnedAttempt, StopOutcome, StoreError,
     UsedSelectors, Waker, Woken,
@@ -20,6 +20,9 @@ use crate::store::{
 /// The maximum number of background calls that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
 const WAITING_MAX: usize = 1000;
+
+/// A read of the expressions of a type that were used since a time.
+pub(super) type SelectorRead = (ScriptType, u64);
 
 /// A small call to Redis. It is idempotent.
 #[derive(Debug, Clone)]

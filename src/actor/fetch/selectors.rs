@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::Fetch;
-use super::background_calls::BackgroundCall;
+use super::background_calls::{BackgroundCall, SelectorRead};
 use super::slots::Slots;
 use crate::actor::settings::ActorSettings;
 use crate::proto::labels::Labels;
@@ -14,7 +14,7 @@ use crate::store::UsedSelectors;
 
 /// The time between two reads without a message: one may have been lost.
 const READ_EVERY: Duration = Duration::from_mins(1);
-/// What was used so shortly before the latest use is read again.
+/// The time before the latest use from which uses are read again.
 const OVERLAP_US: u64 = 1_000_000;
 
 /// The expressions of the types of this process.
@@ -35,9 +35,6 @@ struct OfType {
     /// Jobs have had a new one since it was queued.
     is_outdated: bool,
 }
-
-/// A read that is due: of a type, since a time.
-pub(super) type SelectorRead = (ScriptType, u64);
 
 impl Selectors {
     /// Knows none yet.

@@ -64,7 +64,7 @@ pub(super) struct Slots {
 #[derive(Debug)]
 struct ListsOfPriority {
     own: Vec<String>,
-    /// Those of each expression that it matches.
+    /// The lists of each expression that it matches.
     matched: Vec<Vec<String>>,
     wide: Vec<String>,
 }
@@ -86,7 +86,7 @@ impl ListsOfPriority {
         self.own.iter().chain(self.matched.iter().flatten()).chain(&self.wide)
     }
 
-    /// Returns the lists of one claim, with those of some expressions from a place on.
+    /// Returns the lists of one claim, of some expressions only, from a place on.
     fn from(&self, first: usize) -> impl Iterator<Item = &String> {
         let number = self.matched.len().min(MATCHED_PER_CLAIM);
         let matched = self.matched.iter().cycle().skip(first).take(number).flatten();

@@ -30,7 +30,7 @@ impl SelectorError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'t> {
+enum Lexeme<'t> {
     /// A word without quotation marks: a label, a value, or one of `and`, `or`, `not`, `in`.
     Word(&'t str),
     Quoted(&'t str),
@@ -39,10 +39,10 @@ enum Token<'t> {
     End,
 }
 
-struct Parser<'t> {
+struct SelectorParser<'t> {
     text: &'t str,
     /// The token that comes next, the place where it begins and where the one after it does.
-    next: Token<'t>,
+    next: Lexeme<'t>,
     begins: usize,
     rest: usize,
     depth: usize,
@@ -50,11 +50,11 @@ struct Parser<'t> {
 
 pub(super) fn parse(text: &str) -> Result<Expression, SelectorError> {
     SelectorError::check_length(text)?;
-    let mut parser = Parser { text, next: Token::End, begins: 0, rest: 0, depth: 0 };
+    let mut parser = SelectorParser { text, next: Lexeme::End, begins: 0, rest: 0, depth: 0 };
     parser.advance()?;
     let expression = parser.alternatives()?;
     match parser.next {
-        Token::End => Ok(expression),
+        Lexeme::End => Ok(expression),
         _ => Err(parser.expected("`and`, `or` or the end")),
     }
 }
@@ -63,32 +63,32 @@ const fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | ':' | '/' | '@' | '+' | '%')
 }
 
-impl<'t> Parser<'t> {
+impl<'t> SelectorParser<'t> {
     /// Reads the next token.
     fn advance(&mut self) -> Result<(), SelectorError> {
         let left = &self.text[self.rest..];
         let trimmed = left.trim_start();
         self.begins = self.text.len() - trimmed.len();
         let (token, length) = match trimmed.chars().next() {
-            None => (Token::End, 0),
+            None => (Lexeme::End, 0),
             Some(quote @ ('"' | '\'')) => {
                 let Some(end) = trimmed[1..].find(quote) else {
                     return Err(self.mistake(format!("the text has no closing {quote}")));
                 };
-                (Token::Quoted(&trimmed[1..=end]), end + 2)
+                (Lexeme::Quoted(&trimmed[1..=end]), end + 2)
             }
             Some(c) if is_of_word(c) => {
                 let end = trimmed.find(|c| !is_of_word(c)).unwrap_or(trimmed.len());
-                (Token::Word(&trimmed[..end]), end)
+                (Lexeme::Word(&trimmed[..end]), end)
             }
             Some(_) => {
                 let signs = ["!=", "<=", ">=", "==", "=", "<", ">", "(", ")", ","];
                 let Some(sign) = signs.into_iter().find(|sign| trimmed.starts_with(sign)) else {
-                    self.next = Token::End;
+                    self.next = Lexeme::End;
                     let unknown: String = trimmed.chars().take(1).collect();
                     return Err(self.mistake(format!("`{}` has no meaning here", shown(&unknown))));
                 };
-                (Token::Sign(&trimmed[..sign.len()]), sign.len())
+                (Lexeme::Sign(&trimmed[..sign.len()]), sign.len())
             }
         };
         self.next = token;
@@ -102,16 +102,16 @@ impl<'t> Parser<'t> {
 
     fn expected(&self, what: &str) -> SelectorError {
         let found = match self.next {
-            Token::Word(text) | Token::Sign(text) => format!("`{}`", shown(text)),
-            Token::Quoted(text) => format!("\"{}\"", shown(text)),
-            Token::End => "the end".to_owned(),
+            Lexeme::Word(text) | Lexeme::Sign(text) => format!("`{}`", shown(text)),
+            Lexeme::Quoted(text) => format!("\"{}\"", shown(text)),
+            Lexeme::End => "the end".to_owned(),
         };
         self.mistake(format!("expected {what}, not {found}"))
     }
 
     /// Takes the next token if it is this word, in any case.
     fn take_word(&mut self, word: &str) -> Result<bool, SelectorError> {
-        let is_it = matches!(self.next, Token::Word(next) if next.eq_ignore_ascii_case(word));
+        let is_it = matches!(self.next, Lexeme::Word(next) if next.eq_ignore_ascii_case(word));
         if is_it {
             self.advance()?;
         }
@@ -119,7 +119,7 @@ impl<'t> Parser<'t> {
     }
 
     fn take_sign(&mut self, sign: &str) -> Result<bool, SelectorError> {
-        let is_it = self.next == Token::Sign(sign);
+        let is_it = self.next == Lexeme::Sign(sign);
         if is_it {
             self.advance()?;
         }
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
     }
 
     fn comparison(&mut self) -> Result<Expression, SelectorError> {
-        let Token::Word(word) = self.next else {
+        let Lexeme::Word(word) = self.next else {
             return Err(self.expected("a label, `not` or `(`"));
         };
         let label: LabelName = word.parse().map_err(|error| self.mistake(format!("{error}")))?;
@@ -180,14 +180,14 @@ impl<'t> Parser<'t> {
             return Ok(one_of(label, self.values()?).negated());
         }
         let comparison = match self.next {
-            Token::Sign("=" | "==" | "!=") => Comparison::Equal,
-            Token::Sign("<") => Comparison::Less,
-            Token::Sign("<=") => Comparison::LessOrEqual,
-            Token::Sign(">") => Comparison::Greater,
-            Token::Sign(">=") => Comparison::GreaterOrEqual,
+            Lexeme::Sign("=" | "==" | "!=") => Comparison::Equal,
+            Lexeme::Sign("<") => Comparison::Less,
+            Lexeme::Sign("<=") => Comparison::LessOrEqual,
+            Lexeme::Sign(">") => Comparison::Greater,
+            Lexeme::Sign(">=") => Comparison::GreaterOrEqual,
             _ => return Err(self.expected("=, !=, <, <=, >, >= or `in`")),
         };
-        let is_negated = self.next == Token::Sign("!=");
+        let is_negated = self.next == Lexeme::Sign("!=");
         self.advance()?;
         let value = self.value()?.canonical();
         let compared = Expression::Compare(label, comparison, value);
@@ -209,10 +209,10 @@ impl<'t> Parser<'t> {
     }
 
     fn value(&mut self) -> Result<LabelValue, SelectorError> {
-        let (Token::Word(text) | Token::Quoted(text)) = self.next else {
+        let (Lexeme::Word(text) | Lexeme::Quoted(text)) = self.next else {
             return Err(self.expected("a value, such as \"web\" or 12"));
         };
-        let is_word_of_language = matches!(self.next, Token::Word(word)
+        let is_word_of_language = matches!(self.next, Lexeme::Word(word)
             if ["and", "or", "not", "in"].iter().any(|of| word.eq_ignore_ascii_case(of)));
         if is_word_of_language {
             return Err(self.expected("a value, such as \"web\" or 12"));

@@ -132,15 +132,15 @@ fn mismatch_counts_the_actors_that_fail_each_part_and_names_the_nearest_label() 
 
 /// An expression as a person may write it, with its meaning.
 #[derive(Debug, Clone)]
-enum Written {
+enum WrittenExpression {
     Compare(String, &'static str, String),
     In(String, Vec<String>, bool),
-    Not(Box<Written>),
-    And(Vec<Written>),
-    Or(Vec<Written>),
+    Not(Box<WrittenExpression>),
+    And(Vec<WrittenExpression>),
+    Or(Vec<WrittenExpression>),
 }
 
-impl Written {
+impl WrittenExpression {
     fn text(&self) -> String {
         let joined = |parts: &[Self], word: &str| {
             let parts: Vec<String> =
@@ -189,20 +189,20 @@ fn value() -> impl Strategy<Value = String> {
     prop_oneof!["[0-9]{1,3}", "-?[0-9]{1,2}\\.[0-9]{1,2}", "[a-z]{1,3}", "[0-9]GiB"]
 }
 
-fn written() -> impl Strategy<Value = Written> {
+fn written() -> impl Strategy<Value = WrittenExpression> {
     let sign = prop_oneof![Just("="), Just("!="), Just("<"), Just(">=")];
     let leaf = prop_oneof![
         ("[abc]", sign, value())
-            .prop_map(|(label, sign, value)| Written::Compare(label, sign, value)),
+            .prop_map(|(label, sign, value)| WrittenExpression::Compare(label, sign, value)),
         ("[abc]", proptest::collection::vec(value(), 1..4), any::<bool>())
-            .prop_map(|(label, values, not)| Written::In(label, values, not)),
+            .prop_map(|(label, values, not)| WrittenExpression::In(label, values, not)),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let some = || proptest::collection::vec(inner.clone(), 1..4);
         prop_oneof![
-            inner.clone().prop_map(|part| Written::Not(Box::new(part))),
-            some().prop_map(Written::And),
-            some().prop_map(Written::Or),
+            inner.clone().prop_map(|part| WrittenExpression::Not(Box::new(part))),
+            some().prop_map(WrittenExpression::And),
+            some().prop_map(WrittenExpression::Or),
         ]
     })
 }
