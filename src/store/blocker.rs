@@ -26,7 +26,7 @@ pub enum Blocker {
     NoMatch {
         /// The expression.
         selector: Selector,
-        /// How many actors fail each part of it.
+        /// The number of actors that fail each part of it.
         mismatch: String,
     },
     /// The actors that claim jobs of its queue run as many jobs as they have tasks.

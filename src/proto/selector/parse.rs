@@ -15,7 +15,7 @@ pub enum SelectorError {
     At {
         /// The place, from 1.
         at: usize,
-        /// What is wrong there.
+        /// The mistake.
         reason: String,
     },
     /// It is too long.

@@ -37,7 +37,7 @@ local claims, taken = {}, {}
 local leaving = {}
 local ids_seen, bytes = 0, 0
 
--- Of many lists, those of expressions, most are empty.
+-- An actor that matches many expressions has many lists, most of them empty.
 local lists, LISTS_PER_LOOK = KEYS, 40
 if #KEYS > LISTS_PER_LOOK then
   lists = {}
