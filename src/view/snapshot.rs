@@ -131,19 +131,9 @@ impl Snapshot {
         let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
-        let claimed = claimed_by(&actors);
         let others = known_queues(&types, &actors);
         let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
-        let queues = client.list_queues_with(others).await?.into_iter();
-        let queues = queues.map(|state| {
-            let target = &state.queue.target;
-            let actors = match target.selector() {
-                None => claimed.get(target).copied().unwrap_or_default(),
-                Some(_) => matching(&state, &actors),
-            };
-            (state, actors)
-        });
-        let mut queues: Vec<(QueueState, u64)> = queues.collect();
+        let mut queues = with_actors(client.list_queues_with(others).await?, &actors);
         let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
         let paused_by =
             if is_paused { client.paused_by().await.unwrap_or_default() } else { BTreeMap::new() };
@@ -260,6 +250,20 @@ impl LatestJobs {
 /// Returns the id of the prerequisite whose failure ended a job.
 fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
     failed_prerequisite(job.fields.get("error")?)
+}
+
+/// Returns each queue with the number of ready actors that claim from it.
+fn with_actors(states: Vec<QueueState>, actors: &[PresenceOf]) -> Vec<(QueueState, u64)> {
+    let claimed = claimed_by(actors);
+    let with_number = |state: QueueState| {
+        let target = &state.queue.target;
+        let number = match target.selector() {
+            None => claimed.get(target).copied().unwrap_or_default(),
+            Some(_) => matching(&state, actors),
+        };
+        (state, number)
+    };
+    states.into_iter().map(with_number).collect()
 }
 
 /// Counts the ready actors that match the expression of a queue.
