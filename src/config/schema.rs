@@ -262,9 +262,7 @@ toml_table! {
         /// --where 'role = "web"'` reaches the actors whose labels match. Each actor has `arch`, `cores`, `group`, `host`,
         /// `instance`, `kernel`, `machine`, `memory`, `os` and `release` without being configured; docs/fleet.md has more.
         ///
-        ///     [actor.labels]
-        ///     role = "web"
-        ///     rack = 4
+        ///     actor.labels = { role = "web", rack = 4 }
         #[serde(skip_serializing_if = "Labels::is_empty")]
         labels: Labels = Labels::new() => Labels;
     }

@@ -349,11 +349,11 @@ mod tests {
             ),
             (
                 "[actor.labels]\nhost = \"a\"".to_owned(),
-                "2:1: actor.labels.host cannot be set: every actor has it by itself",
+                "2:8: actor.labels.host cannot be set: every actor has it by itself",
             ),
             (
                 "[unit.osis-default-1.labels]\nmemory = 1".to_owned(),
-                "2:1: unit.osis-default-1.labels.memory cannot be set: every actor has it by itself",
+                "2:10: unit.osis-default-1.labels.memory cannot be set: every actor has it by itself",
             ),
             (
                 "\n[unit.a]\ntasks = 3".to_owned(),

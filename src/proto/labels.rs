@@ -57,7 +57,8 @@ impl LabelValue {
             && is_digits(decimals)
             && (whole == "0" || !whole.starts_with('0'))
             && whole.len() + decimals.len() <= Self::DIGITS_MAX + 1;
-        if is_number { self.0.parse().ok() } else { self.size() }
+        // Without the sign of zero.
+        if is_number { self.0.parse().ok().map(|number: f64| number + 0.0) } else { self.size() }
     }
 
     fn size(&self) -> Option<f64> {
@@ -70,8 +71,7 @@ impl LabelValue {
     /// Returns the value in the one spelling that equal numbers have.
     pub(super) fn canonical(self) -> Self {
         match self.number() {
-            // Negative zero.
-            Some(number) => Self(if number == 0.0 { "0".to_owned() } else { number.to_string() }),
+            Some(number) => Self(number.to_string()),
             None => self,
         }
     }

@@ -247,7 +247,8 @@ mod tests {
                 setting.set(&mut other.spec, text).is_ok()
                     && setting.text(&other.spec) != setting.text(&job.spec)
             };
-            let text = texts.iter().find(other).or_else(|| ["false", "group"].iter().find(other));
+            let text =
+                texts.iter().find(other).or_else(|| ["false", "group", "a = 1"].iter().find(other));
             let text = text.unwrap_or_else(|| panic!("no value for {}", setting.field));
             let change = |job: &mut Job| setting.set(&mut job.spec, text).expect("legal");
             assert!(said(&change).contains("does not fit"), "{} = {text}", setting.field);
