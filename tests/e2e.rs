@@ -39,6 +39,7 @@ mod idle;
 mod job_filters;
 mod jobs;
 mod kept_state;
+mod labels;
 mod lifetimes;
 mod limits;
 mod load;

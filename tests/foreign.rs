@@ -7,6 +7,7 @@ mod bridge;
 mod documents;
 mod groups;
 mod kills;
+mod labels;
 mod phases;
 mod plain;
 mod presence;

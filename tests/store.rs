@@ -35,6 +35,7 @@ mod recovery;
 mod rights;
 mod samples;
 mod schedule;
+mod selectors;
 mod statistics;
 mod submit;
 mod unindexed;

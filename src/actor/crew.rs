@@ -60,6 +60,6 @@ fn spec(settings: &ActorSettings, actor: usize) -> io::Result<ThreadSpec> {
             files_max: settings.job.log_files_max,
         },
         secrets: SecretStore::new(&settings.secrets, id),
-        signatures: SignatureCheck::new(settings, id),
+        signatures: SignatureCheck::new(settings, actor, id),
     })
 }

@@ -20,6 +20,7 @@ mod pending;
 mod recording;
 mod retry;
 mod script_requests;
+mod selectors;
 mod sharing;
 mod slots;
 mod timer;
@@ -52,6 +53,7 @@ use jobs::Jobs;
 use legacy::LegacyWatch;
 use recording::Recording;
 use retry::Retry;
+use selectors::Selectors;
 use unit_signals::UnitSignals;
 use waiting::QueueWait;
 
@@ -73,6 +75,7 @@ pub(super) struct Fetch {
     legacy: LegacyWatch,
     retry: Retry,
     unit_signals: UnitSignals,
+    selectors: Selectors,
     /// When to look again at lists whose jobs may be with an old worker.
     looks_again_at: Option<Instant>,
 }
@@ -96,6 +99,7 @@ impl Fetch {
             legacy: LegacyWatch::start(&boot.store, &jobs.slots),
             retry: Retry::new(boot),
             unit_signals: UnitSignals::default(),
+            selectors: Selectors::new(&jobs.slots),
             looks_again_at: None,
             jobs,
             boot: Arc::clone(boot),
@@ -163,6 +167,7 @@ impl Fetch {
             self.looks_again_at = None;
             self.jobs.slots.iter_mut().for_each(slots::Slots::check_again);
         }
+        self.read_due_selectors(now);
         self.jobs.look_at_others();
         self.jobs.update_slots(now, self.boot.health.overload().is_some());
         // Never beside a claim, which could take later jobs of a queue first.
@@ -272,6 +277,7 @@ impl Fetch {
                             self.jobs.stop_early(id);
                         }
                     }
+                    Done::Selectors(read, used) => self.on_selectors(&read, used),
                     Done::Adopted { actor, has_work, look_later } => {
                         if has_work {
                             self.jobs.slots[actor].check_again();
@@ -322,6 +328,7 @@ impl Fetch {
                 });
             }
             Ok(Control::Wake) => self.jobs.slots[actor].check_again(),
+            Ok(Control::Where) => self.read_selectors(&id.script_type),
             Ok(Control::Ping { reply_to: Some(list) }) => {
                 self.calls.push(BackgroundCall::Pong(list));
             }
@@ -370,6 +377,7 @@ impl Fetch {
         match self.jobs.take_over(&settings) {
             Ok(are_new) => {
                 self.settings = settings;
+                self.labels_may_differ();
                 if are_new {
                     info!("new settings are in force");
                 }

@@ -161,6 +161,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     holding: boot.health.overload(),
                     oom_kills: machine::oom_kills(),
                     after_oom_kill: boot.process.after_oom_kill.get().cloned(),
+                    labels: settings.labels(place).clone(),
                     folders_left: folders_left(),
                 },
             }

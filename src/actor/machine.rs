@@ -43,7 +43,8 @@ pub(super) fn overload(bounds: &ActorConfig) -> Option<String> {
         }
     }
     if bounds.memory_min > 0 {
-        let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_in(&text));
+        let memory = fs::read_to_string("/proc/meminfo").ok();
+        let memory = memory.and_then(|text| memory_in(&text, "MemAvailable:"));
         if let Some(bytes) = memory.filter(|bytes| *bytes < bounds.memory_min) {
             let least = format_size(bounds.memory_min);
             return Some(format!("memory {} MiB under {least}", bytes >> 20));
@@ -57,6 +58,11 @@ pub(super) fn oom_kills() -> Option<u64> {
     oom_kills_in(&fs::read_to_string("/proc/vmstat").ok()?)
 }
 
+/// Returns the memory of this machine, in bytes.
+pub(super) fn total_memory() -> Option<u64> {
+    memory_in(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+}
+
 fn oom_kills_in(vmstat: &str) -> Option<u64> {
     vmstat.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
@@ -66,9 +72,9 @@ fn load_in(loadavg: &str) -> Option<f64> {
     loadavg.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the memory available without swapping, in bytes.
-fn available_in(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// Returns a number of bytes by its name.
+fn memory_in(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -89,8 +95,8 @@ mod tests {
         assert_eq!(load_in("9.13 4.00 2.71 3/456 789\n"), Some(9.13));
         assert_eq!(load_in(""), None);
         let text = "MemTotal:       8000 kB\nMemFree:  10 kB\nMemAvailable:    2048 kB\n";
-        assert_eq!(available_in(text), Some(2 << 20));
-        assert_eq!(available_in("MemAvailable: much\n"), None);
+        assert_eq!(memory_in(text, "MemAvailable:"), Some(2 << 20));
+        assert_eq!(memory_in("MemAvailable: much\n", "MemAvailable:"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::{ActorConfig, ActorUnit, DeadLetters, JobConfig, SecretsConfig};
 use crate::engine::Engine;
 use crate::proto::job::{RequiredKeys, SubmitRule};
+use crate::proto::labels::Labels;
 use crate::proto::target::ScriptType;
 use crate::store::ClaimLimits;
 
@@ -15,6 +16,8 @@ pub struct ActorSettings {
     /// The actors of this process, and how many jobs each runs at once. Their names are fixed at
     /// the start; their number of tasks may change.
     pub actors: Vec<ActorUnit>,
+    /// The labels of each, those that are not configured too: [`all_labels`](super::all_labels).
+    pub labels: Vec<Labels>,
     /// `[job]`.
     pub job: JobConfig,
     /// `[actor]`. Heartbeat and lease are fixed at the start.
@@ -40,6 +43,12 @@ impl ActorSettings {
     pub(super) fn dead_letters(&self, script_type: &ScriptType) -> DeadLetters {
         let is_all = self.all_dead.contains(script_type);
         if is_all { DeadLetters::All } else { DeadLetters::Retried }
+    }
+
+    /// Returns the labels of an actor, those that are not configured too.
+    pub(super) fn labels(&self, actor: usize) -> &Labels {
+        static NONE: Labels = Labels::new();
+        self.labels.get(actor).unwrap_or(&NONE)
     }
 
     /// Returns how many jobs an actor runs at once.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::running_job::RunningJob;
 use super::settings::ActorSettings;
 use crate::proto::job::{InvalidJob, RequiredKeys, file_digests};
+use crate::proto::labels::Labels;
 use crate::proto::target::ActorId;
 
 /// The check of the signatures of one actor's jobs.
@@ -13,13 +14,14 @@ use crate::proto::target::ActorId;
 pub(super) struct SignatureCheck {
     keys: RequiredKeys,
     actor: ActorId,
+    labels: Labels,
 }
 
 impl SignatureCheck {
     /// The check that the configuration of an actor's script type asks for.
-    pub(super) fn new(settings: &ActorSettings, actor: &ActorId) -> Self {
+    pub(super) fn new(settings: &ActorSettings, place: usize, actor: &ActorId) -> Self {
         let keys = settings.required_keys.get(&actor.script_type).cloned().unwrap_or_default();
-        Self { keys, actor: actor.clone() }
+        Self { keys, actor: actor.clone(), labels: settings.labels(place).clone() }
     }
 
     /// Checks a job with the files that it is about to get, by this machine's clock.
@@ -31,12 +33,20 @@ impl SignatureCheck {
             return Ok(());
         }
         let files = file_digests(&run.files.own, run.files.stdin.as_ref());
-        self.keys.check(&run.job, &self.actor, &files, Timestamp::now())
+        self.keys.check(&run.job, &self.actor, &files, Timestamp::now())?;
+        match &run.job.spec.r#where {
+            Some(selector) if !selector.matches(&self.labels) => {
+                let why =
+                    format!("is for actors with {selector}, not for the actor {}", self.actor);
+                Err(InvalidJob::new("signature", why))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Asks for no signature.
     #[cfg(test)]
     pub(super) fn none(actor: ActorId) -> Self {
-        Self { keys: RequiredKeys::default(), actor }
+        Self { keys: RequiredKeys::default(), actor, labels: Labels::new() }
     }
 }

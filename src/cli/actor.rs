@@ -15,6 +15,7 @@ use crate::client::ActorDocument;
 use crate::config::parse_duration;
 use crate::error::Error;
 use crate::proto::message::Presence;
+use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::rpc::results::{LiveActors, NotifiedActors, Pong};
 
@@ -39,11 +40,16 @@ pub(super) enum ActorCommand {
 
 /// List the live actors
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero actor list --type osis")]
+#[command(
+    after_help = "Example:\n  hero actor list --type osis\n  hero actor list --where 'os = debian and release >= 12'"
+)]
 pub(super) struct ActorList {
     /// Only actors of this script type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     script_type: Option<String>,
+    /// Only actors whose labels match, as --where of a job; --json has the labels
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    selector: Option<Selector>,
 }
 
 #[derive(Debug, Args)]
@@ -77,9 +83,14 @@ impl ActorCommand {
 impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let params = json!({ "script_type": script_type.as_ref().map(ScriptType::as_str) });
+        let selector = self.selector.as_ref();
+        let params = json!({
+            "script_type": script_type.as_ref().map(ScriptType::as_str),
+            "where": selector.map(ToString::to_string),
+        });
         let (document, list) = global.methods()?.typed::<LiveActors>("actor.list", params).await?;
         let none = NoResults::new("live actor").by("of type", script_type.as_ref());
+        let none = none.by("that matches", selector);
         global.list(|| document, || table(&list.actors, Timestamp::now()), none)
     }
 }

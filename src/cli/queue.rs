@@ -55,7 +55,7 @@ pub(super) enum QueueCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct QueueNames {
-    /// The queues: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with
+    /// The queues: type:T, type:T:group:G, type:T:group:G:inst:I or type:T:where:DIGEST, for all priorities; with
     /// :prio:0, :prio:1 or :prio:2 at the end, for one
     #[arg(required = true, value_name = "QUEUE")]
     queues: Vec<String>,
@@ -69,7 +69,7 @@ pub(super) struct QueueNames {
 #[command(group(ArgGroup::new("chosen").required(true).multiple(true)
           .args(["queues", "all", "script_type", "group"])))]
 pub(super) struct QueueChoice {
-    /// The queues: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with
+    /// The queues: type:T, type:T:group:G, type:T:group:G:inst:I or type:T:where:DIGEST, for all priorities; with
     /// :prio:0, :prio:1 or :prio:2 at the end, for one
     #[arg(value_name = "QUEUE")]
     queues: Vec<String>,

@@ -17,7 +17,7 @@ const SECTIONS: [(&str, &str); 5] = [
         "at after after_any priority retries backoff retry_if discard_if expires expect_within unique_key unique_for \
          unique_by on_duplicate debounce debounce_max",
     ),
-    (WHERE, "group instance fallback concurrent shard_key"),
+    (WHERE, "group instance where fallback concurrent shard_key"),
     (LIMITS, "timeout slow_after memory job_memory cpu_time network limit_key"),
     (FILES, "log_path output_overflow retention durable reply reply_format notify traceparent"),
 ];

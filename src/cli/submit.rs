@@ -208,10 +208,14 @@ impl Submit {
 /// Says that no live actor serves the queue of a job. Without an answer it says nothing: the job is
 /// accepted.
 async fn warn_of_absent_actors(client: &Client, id: &JobId) {
-    if let Ok(Some(Blocker::NoActor(queue))) = client.blocker(id).await {
-        output::note(&format!(
+    match client.blocker(id).await {
+        Ok(Some(Blocker::NoActor(queue))) => output::note(&format!(
             "hero: job {id} waits: no live actor claims jobs of {queue}: hero actor list"
-        ));
+        )),
+        Ok(Some(Blocker::NoMatch { selector, mismatch })) => output::note(&format!(
+            "hero: job {id} waits: no live actor matches {selector}: {mismatch}: hero actor list --json"
+        )),
+        _ => {}
     }
 }
 

@@ -10,6 +10,7 @@ use super::documents::ActorDocument;
 use super::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::proto::message::{ActorState, Control};
+use crate::proto::selector::Selector;
 use crate::proto::shard::Shard;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::store::{PresenceOf, Store, StoreError};
@@ -126,15 +127,18 @@ impl Client {
         }
     }
 
-    /// Lists the live actors by name, of one script type if one is given.
+    /// Lists the live actors by name, of one script type if one is given, and with labels that match an expression if
+    /// one is given.
     ///
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn actor_documents(
         &self,
         script_type: Option<&ScriptType>,
+        selector: Option<&Selector>,
     ) -> Result<Vec<ActorDocument>, ClientError> {
-        let live = self.list_actors(script_type).await?;
+        let mut live = self.list_actors(script_type).await?;
+        live.retain(|of| selector.is_none_or(|selector| selector.matches(&of.presence.labels)));
         Ok(live.into_iter().map(ActorDocument::from).collect())
     }
 

@@ -68,6 +68,7 @@ impl JobBuilder {
 
     fn noted(mut self, field: &str, given: Result<(), String>) -> Self {
         if let Err(reason) = given {
+            let field = field.trim_start_matches("r#");
             self.wrong.get_or_insert(InvalidJob::new(field, reason));
         }
         self

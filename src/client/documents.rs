@@ -43,6 +43,9 @@ pub struct QueueDocument {
     pub queue: String,
     /// The script type of its jobs.
     pub script_type: String,
+    /// The expression that its jobs have, of a queue for one.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
     /// Its priority: 0 urgent, 1 normal, 2 background.
     pub priority: Option<u8>,
     /// Entries in its list.
@@ -64,6 +67,7 @@ impl From<&QueueState> for QueueDocument {
         Self {
             queue: state.queue.to_string(),
             script_type: state.queue.target.script_type().to_string(),
+            selector: state.selector.clone(),
             priority: state.queue.priority.to_string().parse().ok(),
             depth: state.depth,
             held: state.held,

@@ -46,13 +46,19 @@ impl Client {
         }
     }
 
-    /// Refuses a group beyond the bounds of the token that submitted a job: no actor there would run it.
+    /// Refuses a group beside `where`, and one beyond the bounds of the token that submitted a job: no actor there would
+    /// run it.
     async fn stays_within_bounds(
         &self,
         id: &JobId,
         group: Option<&Group>,
     ) -> Result<(), ClientError> {
         let job = self.get_job(id).await?;
+        if group.is_some() && job.spec.r#where.is_some() {
+            let why =
+                "cannot stand beside the job's `where`: hero job clone submits a copy with another";
+            return Err(InvalidJob::new("group", why).into());
+        }
         let Some(bounds) = &job.bounds else { return Ok(()) };
         let script_type = job.spec.script_type.as_ref().map(ScriptType::as_str);
         match bounds.outside(script_type, group.map(Group::as_str)) {

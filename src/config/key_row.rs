@@ -44,6 +44,8 @@ pub enum KeyKind {
     SomeOf(&'static [&'static str]),
     /// Texts by name.
     Map,
+    /// Texts and numbers by name.
+    Labels,
     /// The absolute path of a file; empty for none.
     File,
     /// The absolute path of a folder, without `..`.
@@ -117,6 +119,14 @@ pub(super) fn is_chosen(part: &str) -> bool {
     part.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
+/// Returns the name of a key that is a word of Rust.
+pub(crate) const fn without_raw(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
 /// Declares a [`KeyTable`]: its text, its name as a constant, its path, and a row for each key. A row is its text
 /// as a comment and `KEY: KIND;`. `, restart` after a kind or a path says that a reload does not apply it.
 macro_rules! key_table {
@@ -132,7 +142,7 @@ macro_rules! key_table {
             path: $path,
             about: &[$($about),*],
             rows: &[$($crate::config::KeyRow {
-                key: stringify!($key),
+                key: $crate::config::key_row::without_raw(stringify!($key)),
                 kind: $crate::config::KeyKind::$kind $(($($bound),+))?,
                 text: &[$($text),*],
                 needs_restart: false,

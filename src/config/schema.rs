@@ -30,6 +30,7 @@ use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::cron::CalendarName;
 use crate::proto::job::{KeyName, OutputOverflow, ReplyFormat};
+use crate::proto::labels::Labels;
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::ScriptType;
@@ -260,5 +261,12 @@ toml_table! {
         /// If Redis has a host name instead of an address, it reads `/etc` as well; with sentinels or a cluster it may
         /// connect to any port. `hero check UNIT` and the first lines of its log say what is allowed.
         sandbox: bool = true => Flag, restart;
+        /// Labels of the actors of this machine, words or numbers, at most 32 with the labels of the unit: `hero submit
+        /// --where 'role = "web"'` reaches the actors whose labels match. Each actor has `arch`, `cores`, `group`, `host`,
+        /// `instance`, `kernel`, `machine`, `memory`, `os` and `release` without being configured; docs/fleet.md has more.
+        ///
+        ///     actor.labels = { role = "web", rack = 4 }
+        #[serde(skip_serializing_if = "Labels::is_empty")]
+        labels: Labels = Labels::new() => Labels;
     }
 }

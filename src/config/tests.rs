@@ -152,7 +152,7 @@ fn unknown_keys_are_rejected_with_the_nearest_known() {
         (
             "[actor]\nzzz = 4",
             "2:1: unknown key `zzz` in [actor]; known are `tasks`, `heartbeat`, `lease`, \
-             `drain_timeout`, `fair_every`, `load_max`, `memory_min`, `sandbox`",
+             `drain_timeout`, `fair_every`, `load_max`, `memory_min`, `sandbox`, `labels`",
         ),
         (
             "[type.Bash]\nengine = \"command\"",

@@ -6,6 +6,7 @@ use super::amqp::{AmqpMode, Node};
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::schema::Config;
 use super::unit_config::{Role, UnitConfig};
+use crate::proto::labels::{GIVEN_LABELS, LABELS_MAX, LabelName, Labels};
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{nearest, shown};
 
@@ -27,6 +28,8 @@ pub struct ActorUnit {
     pub id: ActorId,
     /// The number of jobs that it runs at once.
     pub tasks: usize,
+    /// Its configured labels.
+    pub labels: Labels,
 }
 
 /// The name of the unit that is always the supervisor.
@@ -56,6 +59,7 @@ impl Config {
 
     /// Checks every `[unit.NAME]`, so that a mistake is found before the unit starts.
     pub(super) fn check_units(&self) -> Result<(), Fault> {
+        check_labels(&self.actor.labels, &KeyPath::of(&["actor", "labels"]))?;
         self.units.iter().try_for_each(|(name, unit)| self.resolve(name, unit).map(drop))
     }
 
@@ -77,7 +81,8 @@ impl Config {
         if let Ok(id) = ActorId::from_unit(name) {
             must_be(unit, &table, Role::Actor, "is one actor by its name")?;
             self.check_type(&id.script_type, &table, &table)?;
-            return Ok(Unit::Actors(vec![ActorUnit { id, tasks: self.tasks(unit) }]));
+            let (tasks, labels) = (self.tasks(unit), self.labels(unit, &table)?);
+            return Ok(Unit::Actors(vec![ActorUnit { id, tasks, labels }]));
         }
         match (unit.role, unit.actors.is_empty()) {
             (Some(Role::Supervisor), true) => Ok(Unit::Supervisor),
@@ -115,6 +120,7 @@ impl Config {
     }
 
     fn actors(&self, unit: &UnitConfig, table: &KeyPath) -> Result<Vec<ActorUnit>, Fault> {
+        let labels = self.labels(unit, table)?;
         let mut seen = BTreeSet::new();
         let mut actors = Vec::with_capacity(unit.actors.len());
         for (index, actor) in unit.actors.iter().enumerate() {
@@ -129,7 +135,8 @@ impl Config {
                 let message = format!("has {id} twice: each actor can run only once");
                 return Err(Fault::new(entry, message));
             }
-            actors.push(ActorUnit { id, tasks: actor.tasks.unwrap_or(self.tasks(unit)) });
+            let tasks = actor.tasks.unwrap_or(self.tasks(unit));
+            actors.push(ActorUnit { id, tasks, labels: labels.clone() });
         }
         Ok(actors)
     }
@@ -137,6 +144,14 @@ impl Config {
     /// Returns the number of jobs that an actor of the unit runs at once, unless it has its own.
     fn tasks(&self, unit: &UnitConfig) -> usize {
         unit.tasks.unwrap_or(self.actor.tasks)
+    }
+
+    /// Returns the labels of the actors of a unit: its own win.
+    fn labels(&self, unit: &UnitConfig, table: &KeyPath) -> Result<Labels, Fault> {
+        let mut labels = self.actor.labels.clone();
+        labels.extend(unit.labels.clone());
+        check_labels(&labels, &table.then("labels"))?;
+        Ok(labels)
     }
 
     fn check_type(
@@ -155,6 +170,20 @@ impl Config {
         );
         Err(Fault::new(at.clone(), message).or(table.clone()))
     }
+}
+
+fn check_labels(labels: &Labels, at: &KeyPath) -> Result<(), Fault> {
+    let is_given = |name: &&LabelName| GIVEN_LABELS.contains(&name.as_str());
+    if let Some(name) = labels.keys().find(is_given) {
+        return Err(Fault::new(
+            at.then(name.as_str()),
+            "cannot be set: every actor has it by itself",
+        ));
+    }
+    if labels.len() > LABELS_MAX {
+        return Err(Fault::new(at.clone(), format!("must be at most {LABELS_MAX} labels")));
+    }
+    Ok(())
 }
 
 /// The broker that the name of a unit means.
@@ -240,6 +269,26 @@ mod tests {
     }
 
     #[test]
+    fn labels_of_a_unit_come_beside_those_of_all_actors() {
+        let config = config(
+            "[actor.labels]\nrole = \"web\"\nrack = 4\n[unit.osis-default-1.labels]\nrole = \"db\"\ngpu = 1.5\n",
+        );
+        let labels = |name: &str| match config.unit(name).expect(name) {
+            Unit::Actors(actors) => serde_json::to_string(&actors[0].labels).expect("JSON"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(labels("osis-default-1"), r#"{"gpu":"1.5","rack":4,"role":"db"}"#);
+        assert_eq!(labels("bash-default-1"), r#"{"rack":4,"role":"web"}"#);
+        assert_eq!(
+            super::super::Config::from_toml("h".as_ref(), &config.to_toml().expect("text")),
+            Ok(config)
+        );
+        let many: String = (0..33).map(|number| format!("l{number} = {number}\n")).collect();
+        assert!(refusal(&format!("[actor.labels]\n{many}")).contains("must be at most 32 labels"));
+        assert!(refusal("[actor.labels]\nRole = 1").contains("label `Role` is not legal"));
+    }
+
+    #[test]
     fn an_unknown_unit_is_rejected_with_the_nearest_name() {
         let config = config("[unit.mixed]\nactors = [{ type = \"osis\", instance = 1 }]\n");
         let message = |name| config.unit(name).expect_err("no such unit").to_string();
@@ -297,6 +346,14 @@ mod tests {
             (
                 "[unit.a]\nrole = \"actor\"".to_owned(),
                 "1:1: unit.a needs actors, such as [{ type = \"osis\", instance = 1 }]",
+            ),
+            (
+                "[actor.labels]\nhost = \"a\"".to_owned(),
+                "2:8: actor.labels.host cannot be set: every actor has it by itself",
+            ),
+            (
+                "[unit.osis-default-1.labels]\nmemory = 1".to_owned(),
+                "2:10: unit.osis-default-1.labels.memory cannot be set: every actor has it by itself",
             ),
             (
                 "\n[unit.a]\ntasks = 3".to_owned(),

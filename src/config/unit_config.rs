@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::toml_table::toml_table;
+use crate::proto::labels::Labels;
 use crate::proto::target::{Group, Instance, ScriptType};
 
 toml_table! {
@@ -38,6 +39,9 @@ toml_table! {
         role: Option<Role> = None => OneOf(&["actor", "supervisor", "broker"]);
         /// Jobs that run at once, for each actor of the unit that does not set it.
         tasks: Option<usize> = None => Number(1, 1024);
+        /// Labels of the actors of the unit, beside `[actor.labels]` and in place of labels there with the same name.
+        #[serde(skip_serializing_if = "Labels::is_empty")]
+        labels: Labels = Labels::new() => Labels;
     } with {
         /// The actors of this process, for a unit whose name is not an actor's.
         #[serde(skip_serializing_if = "Vec::is_empty")]

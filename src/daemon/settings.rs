@@ -97,8 +97,10 @@ pub(super) fn actor_settings(
     let may_submit = config.types.iter().map(|(name, of)| (name.clone(), rules(of))).collect();
     let keys = config.types.iter().map(|(name, of)| (name.clone(), of.required_keys(&config.keys)));
     let required_keys = keys.filter(|(_, keys)| !keys.is_empty()).collect();
+    let labels = actors.iter().map(actor::all_labels).collect();
     Ok(actor::ActorSettings {
         actors,
+        labels,
         job,
         actor,
         redact,

@@ -192,6 +192,12 @@ spell! {
     /// Set: names of the paused queues.
     paused() = "meta:queue:paused";
 
+    /// Hash: the expressions of `where` that jobs of a type have in their queues, by their digests.
+    selectors(script_type: &ScriptType) = "meta:where:{script_type}";
+
+    /// Sorted set: the digests of these expressions, by when a job with it last went to its queue.
+    selectors_used(script_type: &ScriptType) = "meta:where:used:{script_type}";
+
     /// List: the token that wakes an actor which waits for jobs of a target, of any priority; one at most.
     wake(target: &Target) = "meta:wake:{target}";
 
@@ -433,6 +439,8 @@ mod tests {
                 "hero:meta:osis:index:a%3ab:person:home.city",
             ),
             (keys.paused(), "hero:meta:queue:paused"),
+            (keys.selectors(&osis), "hero:meta:where:osis"),
+            (keys.selectors_used(&osis), "hero:meta:where:used:osis"),
             (
                 keys.held(&queue(Priority::Urgent)),
                 "hero:meta:queue:held:type:osis:group:io:inst:3:prio:0",

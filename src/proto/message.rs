@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
+use super::labels::Labels;
 use crate::proto::units::brief;
 use crate::proto::word_table::words;
 
@@ -83,6 +84,8 @@ pub enum Control {
     Call(JobId),
     /// Read the queues again: one was paused or resumed.
     Wake,
+    /// Read the expressions of `where`: jobs of its type have a new one.
+    Where,
     /// Push an answer to this list.
     Ping {
         /// The key of the list, which must be checked before the push; none if the log alone may tell.
@@ -132,10 +135,11 @@ impl Control {
             Some("resume") => Ok(Self::Resume),
             Some("shutdown") => Ok(Self::Shutdown),
             Some("wake") => Ok(Self::Wake),
+            Some("where") => Ok(Self::Where),
             Some("ping") => Ok(Self::Ping { reply_to: word("reply_to") }),
-            _ => {
-                Err(unreadable("its cmd is not stop, call, drain, resume, shutdown, wake or ping"))
-            }
+            _ => Err(unreadable(
+                "its cmd is not stop, call, drain, resume, shutdown, wake, where or ping",
+            )),
         }
     }
 
@@ -148,6 +152,7 @@ impl Control {
             Self::Resume => serde_json::json!({"cmd": "resume"}),
             Self::Shutdown => serde_json::json!({"cmd": "shutdown"}),
             Self::Wake => serde_json::json!({"cmd": "wake"}),
+            Self::Where => serde_json::json!({"cmd": "where"}),
             Self::Ping { reply_to: None } => serde_json::json!({"cmd": "ping"}),
             Self::Ping { reply_to } => serde_json::json!({"cmd": "ping", "reply_to": reply_to}),
         }
@@ -210,6 +215,10 @@ pub struct Presence {
     /// When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_oom_kill: Option<String>,
+    /// Its labels, which `where` of jobs asks for; empty in the presence of foreign programs and older versions.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, Value>")]
+    pub labels: Labels,
     /// The folders of jobs that its process could not remove.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub folders_left: u64,
@@ -267,6 +276,7 @@ impl Presence {
             holding: None,
             oom_kills: None,
             after_oom_kill: None,
+            labels: Labels::new(),
             folders_left: 0,
         }
     }
@@ -380,9 +390,15 @@ mod tests {
     fn every_control_message_reads_back_as_it_is_written() {
         let ping = Control::Ping { reply_to: Some("hero:q:reply:x".to_owned()) };
         let bare = Control::Ping { reply_to: None };
-        for message in
-            [Control::Drain, Control::Resume, Control::Shutdown, Control::Wake, ping, bare]
-        {
+        for message in [
+            Control::Drain,
+            Control::Resume,
+            Control::Shutdown,
+            Control::Wake,
+            Control::Where,
+            ping,
+            bare,
+        ] {
             assert_eq!(Control::parse(message.to_json().as_bytes()), Ok(message));
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::target::{ActorId, IllegalName, Priority, Target};
+use super::target::{ActorId, IllegalName, Priority, SelectorDigest, Target};
 use super::text::did_you_mean;
 
 /// One work queue: a target at a priority. Written as its target, with `:prio:N` unless the
@@ -17,7 +17,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    const FORM: &'static str = "type:T, type:T:group:G or type:T:group:G:inst:I, with :prio:N";
+    const FORM: &'static str =
+        "type:T, type:T:group:G, type:T:group:G:inst:I or type:T:where:DIGEST, with :prio:N";
 
     /// Returns the queues of a name: one if it has a priority, else one of each priority.
     ///
@@ -57,25 +58,28 @@ impl ActorId {
     /// Returns the nine queues of this actor in the order of its claims: for each priority its
     /// own, its group's, its type's.
     pub fn queues(&self) -> Vec<Queue> {
-        let targets = [
-            Target::instance(self.script_type.clone(), self.group.clone(), self.instance),
-            Target::group(self.script_type.clone(), self.group.clone()),
-            Target::any(self.script_type.clone()),
-        ];
+        self.queues_with(&[])
+    }
+
+    /// Returns the targets of this actor, the narrowest first: its own, of expressions that it matches, its
+    /// group's, its type's.
+    pub fn targets_with(&self, matched: &[SelectorDigest]) -> Vec<Target> {
+        let of = &self.script_type;
+        let own = Target::instance(of.clone(), self.group.clone(), self.instance);
+        let matched = matched.iter().map(|digest| Target::matching(of.clone(), digest.clone()));
+        let wide = [Target::group(of.clone(), self.group.clone()), Target::any(of.clone())];
+        [own].into_iter().chain(matched).chain(wide).collect()
+    }
+
+    /// Returns the queues of these targets in the order of its claims.
+    pub fn queues_with(&self, matched: &[SelectorDigest]) -> Vec<Queue> {
+        let targets = self.targets_with(matched);
         Priority::ALL
             .into_iter()
             .flat_map(|priority| {
                 targets.iter().map(move |target| Queue { target: target.clone(), priority })
             })
             .collect()
-    }
-
-    /// Returns the same queues from the last on, for an occasional claim: background jobs first, and the jobs of its
-    /// type before jobs of its group, so that neither urgent jobs nor a narrower queue starve the others.
-    pub fn queues_from_last(&self) -> Vec<Queue> {
-        let mut queues = self.queues();
-        queues.reverse();
-        queues
     }
 }
 
@@ -106,6 +110,9 @@ impl FromStr for Queue {
             }
             ["type", script_type, "group", group, "inst", instance] => {
                 Target::instance(script_type.parse()?, group.parse()?, instance.parse()?)
+            }
+            ["type", script_type, "where", digest] => {
+                Target::matching(script_type.parse()?, digest.parse()?)
             }
             _ => return Err(illegal()),
         };
@@ -153,13 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn occasional_claim_begins_with_the_background_jobs_of_the_type_and_ends_with_its_own_urgent_ones()
-     {
-        let queues = actor("sal-io-3").queues_from_last();
+    fn expressions_that_an_actor_matches_come_after_its_own_queue_and_before_its_group() {
+        let digest = SelectorDigest::of_text("role = \"web\"");
+        let queues = actor("sal-io-3").queues_with(std::slice::from_ref(&digest));
         let queues: Vec<String> = queues.iter().map(Queue::to_string).collect();
-        assert_eq!(queues[0], "type:sal:prio:2");
-        assert_eq!(queues[3..6], ["type:sal", "type:sal:group:io", "type:sal:group:io:inst:3"]);
-        assert_eq!(queues[8], "type:sal:group:io:inst:3:prio:0");
+        let matched = format!("type:sal:where:{digest}");
+        assert_eq!(queues.len(), 12);
+        assert_eq!(
+            queues[4..8],
+            ["type:sal:group:io:inst:3", &matched, "type:sal:group:io", "type:sal"]
+        );
+        assert_eq!(queues[1], format!("{matched}:prio:0"));
     }
 
     proptest! {
@@ -168,6 +179,7 @@ mod tests {
             script_type in "[a-z][a-z0-9_]{0,31}",
             group in proptest::option::of("[a-z0-9][a-z0-9_.-]{0,63}"),
             instance in proptest::option::of(1u16..),
+            selector in proptest::option::of("[a-z =]{1,9}"),
             priority in 0usize..3,
         ) {
             let queue = Queue {
@@ -175,6 +187,7 @@ mod tests {
                     script_type.parse().expect("legal"),
                     group.map(|group| group.parse().expect("legal")),
                     instance.map(|number| Instance::try_from(number).expect("legal")),
+                    selector.map(|text| SelectorDigest::of_text(&text)),
                 ),
                 priority: Priority::ALL[priority],
             };

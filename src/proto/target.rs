@@ -6,7 +6,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::text::shown;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+
+use super::text::{hexadecimal, shown};
 use crate::proto::word_table::words;
 
 /// A name that is not legal. The message has its kind, its value and the legal form.
@@ -87,6 +89,22 @@ name!(
 impl Default for Group {
     fn default() -> Self {
         Self("default".to_owned())
+    }
+}
+
+name!(
+    /// The digest of the text of `where`, in the name of its queue: SHA-1 in lower-case hexadecimal digits, as Lua in
+    /// Redis has no other.
+    SelectorDigest,
+    "digest of `where`",
+    "40 of 0-9 and a-f",
+    |name| name.len() == 40 && name.iter().all(|byte| matches!(byte, b'a'..=b'f' | b'0'..=b'9'))
+);
+
+impl SelectorDigest {
+    /// Returns the digest of the text that the field `where` of a job has.
+    pub fn of_text(text: &str) -> Self {
+        Self(hexadecimal(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()).as_ref()))
     }
 }
 
@@ -274,36 +292,54 @@ impl fmt::Display for ActorId {
     }
 }
 
-/// The target of a job: any actor of its type, the actors of one group, or one instance.
+/// The target of a job: any actor of its type, the actors of one group, one instance, or those whose labels match.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     script_type: ScriptType,
-    narrowed: Option<(Group, Option<Instance>)>,
+    narrowed: Narrowed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Narrowed {
+    No,
+    Group(Group, Option<Instance>),
+    Where(SelectorDigest),
 }
 
 impl Target {
     /// Any actor of the type.
     pub fn any(script_type: ScriptType) -> Self {
-        Self { script_type, narrowed: None }
+        Self { script_type, narrowed: Narrowed::No }
     }
 
     /// Any actor of the group.
     pub fn group(script_type: ScriptType, group: Group) -> Self {
-        Self { script_type, narrowed: Some((group, None)) }
+        Self { script_type, narrowed: Narrowed::Group(group, None) }
     }
 
     /// One instance.
     pub fn instance(script_type: ScriptType, group: Group, instance: Instance) -> Self {
-        Self { script_type, narrowed: Some((group, Some(instance))) }
+        Self { script_type, narrowed: Narrowed::Group(group, Some(instance)) }
+    }
+
+    /// Any actor whose labels match the expression with this digest.
+    pub fn matching(script_type: ScriptType, digest: SelectorDigest) -> Self {
+        Self { script_type, narrowed: Narrowed::Where(digest) }
     }
 
     /// Returns the target of a job's fields: the most specific wins, and an instance without a
-    /// group is in the group `default`.
-    pub fn of(script_type: ScriptType, group: Option<Group>, instance: Option<Instance>) -> Self {
-        match (group, instance) {
-            (None, None) => Self::any(script_type),
-            (Some(group), None) => Self::group(script_type, group),
-            (group, Some(instance)) => {
+    /// group is in the group `default`. No legal job has `where` beside these.
+    pub fn of(
+        script_type: ScriptType,
+        group: Option<Group>,
+        instance: Option<Instance>,
+        selector: Option<SelectorDigest>,
+    ) -> Self {
+        match (group, instance, selector) {
+            (None, None, None) => Self::any(script_type),
+            (None, None, Some(digest)) => Self::matching(script_type, digest),
+            (Some(group), None, _) => Self::group(script_type, group),
+            (group, Some(instance), _) => {
                 Self::instance(script_type, group.unwrap_or_default(), instance)
             }
         }
@@ -316,28 +352,41 @@ impl Target {
 
     /// The group of the target, if it has one.
     pub fn group_name(&self) -> Option<&Group> {
-        self.narrowed.as_ref().map(|(group, _)| group)
+        match &self.narrowed {
+            Narrowed::Group(group, _) => Some(group),
+            Narrowed::No | Narrowed::Where(_) => None,
+        }
+    }
+
+    /// The digest of its expression, if it has one.
+    pub fn selector(&self) -> Option<&SelectorDigest> {
+        match &self.narrowed {
+            Narrowed::Where(digest) => Some(digest),
+            Narrowed::No | Narrowed::Group(..) => None,
+        }
     }
 
     /// The first unit, by name, whose actor runs the target's jobs.
     pub fn first_unit(&self) -> String {
-        let (group, instance) = self.narrowed.clone().unwrap_or_default();
+        let (group, instance) = match self.narrowed.clone() {
+            Narrowed::Group(group, instance) => (group, instance),
+            Narrowed::No | Narrowed::Where(_) => (Group::default(), None),
+        };
         let instance = instance.map_or_else(|| "1".to_owned(), |instance| instance.to_string());
         format!("{}-{group}-{instance}", self.script_type)
     }
 }
 
-/// Written as in the keys of the queues: `type:T`, then `:group:G`, then `:inst:I`.
+/// Written as in the keys of the queues: `type:T`, then `:group:G`, then `:inst:I`; or then `:where:DIGEST`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "type:{}", self.script_type)?;
-        if let Some((group, instance)) = &self.narrowed {
-            write!(f, ":group:{group}")?;
-            if let Some(instance) = instance {
-                write!(f, ":inst:{instance}")?;
-            }
+        match &self.narrowed {
+            Narrowed::No => Ok(()),
+            Narrowed::Group(group, None) => write!(f, ":group:{group}"),
+            Narrowed::Group(group, Some(instance)) => write!(f, ":group:{group}:inst:{instance}"),
+            Narrowed::Where(digest) => write!(f, ":where:{digest}"),
         }
-        Ok(())
     }
 }
 
@@ -390,7 +439,8 @@ mod tests {
         let osis: ScriptType = "osis".parse().expect("legal");
         let one = Instance::try_from(1).expect("legal");
         let of = |group: Option<&str>, instance| {
-            Target::of(osis.clone(), group.map(|g| g.parse().expect("legal")), instance).to_string()
+            let group = group.map(|g| g.parse().expect("legal"));
+            Target::of(osis.clone(), group, instance, None).to_string()
         };
         assert_eq!(of(None, None), "type:osis");
         assert_eq!(of(Some("io"), None), "type:osis:group:io");

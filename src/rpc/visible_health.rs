@@ -42,8 +42,8 @@ pub(crate) fn sees_whole_types(caller: &Caller) -> bool {
 }
 
 fn admits_queue(caller: &Caller, queue: &Queue) -> bool {
-    let target = queue.target.to_string();
-    caller.admits(queue.target.script_type().as_str(), target.split(':').nth(3))
+    let target = &queue.target;
+    caller.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::listing::JobSummary;
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{AskedWait, JobEnd, JobStatus};
 use crate::proto::queue::Queue;
-use crate::proto::target::Target;
+use crate::proto::target::{SelectorDigest, Target};
 
 impl JobSummary {
     /// Returns `cancelled` or `replaced` if the job ended in `error` because it was.
@@ -64,7 +64,8 @@ impl JobSummary {
         let group = field("group").and_then(|group| group.parse().ok());
         let instance = field("instance").and_then(|instance| instance.parse().ok());
         let priority = field("priority").and_then(|priority| priority.parse().ok());
-        let target = Target::of(script_type, group, instance);
+        let selector = field("where").map(|text| SelectorDigest::of_text(text));
+        let target = Target::of(script_type, group, instance, selector);
         Some(Queue { target, priority: priority.unwrap_or_default() })
     }
 }

@@ -8,7 +8,8 @@ use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 use crate::proto::message::Presence;
-use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::selector::Selector;
+use crate::proto::target::{ActorId, ScriptType, Target};
 
 /// The TTL of presence after its last refresh.
 pub(super) const PRESENCE_TTL_SECS: u64 = 15;
@@ -51,6 +52,20 @@ pub struct PresenceOf {
     pub actor: ActorId,
     /// Its presence.
     pub presence: Presence,
+}
+
+impl PresenceOf {
+    /// Returns whether it claims the jobs of a target; `selector` is the expression of a target that has one.
+    pub fn claims_from(&self, target: &Target, selector: Option<&Selector>) -> bool {
+        match target.selector() {
+            None => self.actor.targets_with(&[]).contains(target),
+            Some(_) => {
+                *target.script_type() == self.actor.script_type
+                    && self.presence.boot_id.is_some()
+                    && selector.is_some_and(|selector| selector.matches(&self.presence.labels))
+            }
+        }
+    }
 }
 
 impl Store {

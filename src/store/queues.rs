@@ -1,10 +1,8 @@
 //! The state of queues; pause, resume, purge.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use redis::Value;
 
 use super::attempts::kept;
@@ -12,10 +10,10 @@ use super::listing::read;
 use super::queue_depth::QueueLengths;
 use super::text::StoredText;
 use super::{Store, StoreError};
-use crate::proto::job::{AskedWait, JobId, JobStatus, Retention};
-use crate::proto::message::ActorState;
+use crate::proto::job::{JobId, Retention};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
+use crate::proto::selector::Selector;
 use crate::proto::target::Target;
 
 /// Queues that one round trip reads.
@@ -28,6 +26,8 @@ const PURGED_PER_STEP: u64 = 25;
 pub struct QueueState {
     /// The queue.
     pub queue: Queue,
+    /// The expression of `where` that its jobs have, if it is known.
+    pub selector: Option<String>,
     /// Jobs that wait in its list.
     pub depth: u64,
     /// Held jobs; they stand in no list.
@@ -47,6 +47,11 @@ pub struct QueueState {
 }
 
 impl QueueState {
+    /// Returns the expression of its jobs, unless it is unknown or its text is none.
+    pub fn selector(&self) -> Option<Selector> {
+        self.selector.as_deref()?.parse().ok()
+    }
+
     /// Adds the same queue of another shard.
     pub fn add(&mut self, other: &Self) {
         self.depth += other.depth;
@@ -61,29 +66,10 @@ impl QueueState {
             (own, other) => own.or(other),
         };
         self.paused |= other.paused;
+        if self.selector.is_none() {
+            self.selector.clone_from(&other.selector);
+        }
     }
-}
-
-/// The reason why a dispatched job does not start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Blocker {
-    /// This limit holds it.
-    Limit(String),
-    /// Its queue is paused, by its name or by this rule.
-    Pause(Queue, Option<PauseRule>),
-    /// No live actor claims jobs of its queue.
-    NoActor(Queue),
-    /// The actors that claim jobs of its queue run as many jobs as they have tasks.
-    Busy {
-        /// The queue.
-        queue: Queue,
-        /// The number of their tasks.
-        tasks: usize,
-    },
-    /// It is due, and no supervisor is live that dispatches it.
-    NoSupervisor,
-    /// Its script waits for this.
-    Wait(AskedWait),
 }
 
 /// Returns the wait of the first entry of an index.
@@ -95,10 +81,6 @@ fn wait(first: &[(String, f64)], now_us: i64) -> Option<Duration> {
 
 fn names_of(queues: &[Queue]) -> Vec<String> {
     queues.iter().map(ToString::to_string).collect()
-}
-
-fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
-    text.and_then(|text| text.parse().ok())
 }
 
 impl Store {
@@ -130,6 +112,11 @@ impl Store {
                 state.depth = self.depth_of(&state.queue, lengths).await?;
             }
             self.name_limits(&mut of_page).await?;
+            let selectors = self.selectors_of(page).await?;
+            for state in &mut of_page {
+                let digest = state.queue.target.selector();
+                state.selector = digest.and_then(|digest| selectors.get(digest)).cloned();
+            }
             states.extend(of_page);
         }
         Ok(states)
@@ -186,6 +173,7 @@ impl Store {
                 let type_throughput_per_s = answers.next().and_then(read::<Option<f64>>)?;
                 let state = QueueState {
                     queue: queue.clone(),
+                    selector: None,
                     depth,
                     held,
                     oldest_wait: ready,
@@ -199,70 +187,6 @@ impl Store {
             })
             .collect::<Option<_>>()
             .ok_or_else(unexpected)
-    }
-
-    /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if an actor will claim
-    /// it, or it is in another state.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("held_by");
-        command
-            .arg("script_type")
-            .arg("group")
-            .arg("instance")
-            .arg("priority")
-            .arg("wait")
-            .arg("run_at");
-        let fields: [Option<String>; 8] =
-            self.link.query("reading the prerequisites of a job", &command).await?;
-        let [status, held_by, script_type, group, instance, priority, wait, run_at] = fields;
-        match status.and_then(|status| status.parse().ok()) {
-            Some(JobStatus::Dispatched) => {}
-            Some(JobStatus::Scheduled) => {
-                if let Some(wait) = wait.as_deref().and_then(AskedWait::of_field) {
-                    return Ok(Some(Blocker::Wait(wait)));
-                }
-                return self.overdue_blocker(parsed(run_at)).await;
-            }
-            _ => return Ok(None),
-        }
-        if let Some(limit) = held_by {
-            return Ok(Some(Blocker::Limit(limit)));
-        }
-        let Some(script_type) = parsed(script_type) else { return Ok(None) };
-        let queue = Queue {
-            target: Target::of(script_type, parsed(group), parsed(instance)),
-            priority: parsed(priority).unwrap_or_default(),
-        };
-        let pauses = self.pauses().await?;
-        if pauses.covers(&queue) {
-            let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
-            return Ok(Some(Blocker::Pause(queue, rule)));
-        }
-        let mut actors = self.actors(Some(queue.target.script_type())).await?;
-        actors.retain(|of| {
-            of.presence.state != ActorState::Draining && of.actor.queues().contains(&queue)
-        });
-        if actors.is_empty() {
-            return Ok(Some(Blocker::NoActor(queue)));
-        }
-        self.count_running(&mut actors).await?;
-        let tasks = actors.iter().map(|of| of.presence.tasks).sum();
-        let running: usize = actors.iter().map(|of| of.presence.running).sum();
-        Ok((running >= tasks).then_some(Blocker::Busy { queue, tasks }))
-    }
-
-    /// Returns why a job with this time is still scheduled, if the time has come.
-    async fn overdue_blocker(
-        &self,
-        run_at: Option<Timestamp>,
-    ) -> Result<Option<Blocker>, StoreError> {
-        let now = self.now().await?;
-        let is_due = run_at.is_some_and(|time| time <= now);
-        Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))
     }
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are

@@ -90,7 +90,7 @@ shared! {
     events expiring foreign_actors foreign_end foreign_start graph_end graph_start illegal index job later_owner leave leftovers legacy limits names
     notes notify other_copies owner pauses prerequisites pushed_again queue queue_front reserved rhailib rights routing slot sort_ends stop_job
     submit_jobs sweep time type_times unindexed unique
-    waiting waits wake wanted wrong_type
+    waiting waits wake wanted where wrong_type
 }
 
 /// A script as Redis gets it, for a person.

@@ -71,8 +71,8 @@ static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
 });
 
 /// The fields by which callers of a search decide which jobs they see, beside its state.
-const SEEN_BY: [&str; 7] =
-    ["script_type", "group", "instance", "priority", "caller_id", "context_id", "actor"];
+const SEEN_BY: [&str; 8] =
+    ["script_type", "group", "instance", "where", "priority", "caller_id", "context_id", "actor"];
 
 /// The jobs that a search has found.
 #[derive(Debug, Clone, Default)]

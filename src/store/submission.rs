@@ -30,9 +30,10 @@ pub enum Submitted {
 /// Adds the arguments that decide the index of a job.
 pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     let [script_type, group, instance, priority, unique_key] = named_target(job);
+    let selector = job.spec.r#where.as_ref().map(ToString::to_string).unwrap_or_default();
     let run_at = job.spec.run_at.map(|time| time.as_microsecond().to_string()).unwrap_or_default();
     script.arg(job.id.as_str()).arg(script_type).arg(group).arg(instance).arg(priority);
-    script.arg(run_at).arg(unique_key);
+    script.arg(selector).arg(run_at).arg(unique_key);
 }
 
 /// Returns the name of a job's unique key: after its scope and a line feed, if it belongs to a
@@ -45,7 +46,7 @@ fn unique_name(job: &Job) -> String {
     }
 }
 
-/// Returns the script type, group, instance and priority of a job, and the name of its unique key; each '' without
+/// Returns the script type, group, instance, priority of a job, and the name of its unique key; each '' without
 /// one.
 pub(super) fn named_target(job: &Job) -> [String; 5] {
     let spec = &job.spec;

@@ -18,6 +18,9 @@ pub fn blocker_words(id: &JobId, blocker: &Blocker) -> String {
         Blocker::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")
         }
+        Blocker::NoMatch { selector, mismatch } => {
+            format!("an actor that matches {selector}: {mismatch}: hero actor list --json")
+        }
         Blocker::Busy { queue, tasks } => {
             let tasks = counted(*tasks as u64, "task", "tasks");
             format!("a free task: the actors of {queue} have {tasks}, and all are busy")

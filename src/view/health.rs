@@ -115,6 +115,7 @@ impl NamespaceHealth {
         daemons::holding(snapshot, &mut found);
         daemons::oom_kills(snapshot, &mut found);
         daemons::folders_left(snapshot, &mut found);
+        daemons::clones(snapshot, &mut found);
         daemons::versions(snapshot, &mut found);
         jobs::dead_letters(snapshot, &mut found);
         let mut problems = found.0;

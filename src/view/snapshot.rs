@@ -131,16 +131,9 @@ impl Snapshot {
         let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
         let types = client.list_types().await?;
-        let claimed = claimed_by(&actors);
         let others = known_queues(&types, &actors);
         let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
-        let queues = client.list_queues_with(others).await?.into_iter();
-        let served = |queue: &Queue| claimed.get(&queue.target).copied().unwrap_or_default();
-        let queues = queues.map(|state| {
-            let actors = served(&state.queue);
-            (state, actors)
-        });
-        let mut queues: Vec<(QueueState, u64)> = queues.collect();
+        let mut queues = with_actors(client.list_queues_with(others).await?, &actors);
         let is_paused = !pauses.is_empty() || queues.iter().any(|(state, _)| state.paused);
         let paused_by =
             if is_paused { client.paused_by().await.unwrap_or_default() } else { BTreeMap::new() };
@@ -265,6 +258,30 @@ fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
     failed_prerequisite(job.fields.get("error")?)
 }
 
+/// Returns each queue with the number of ready actors that claim from it.
+fn with_actors(states: Vec<QueueState>, actors: &[PresenceOf]) -> Vec<(QueueState, u64)> {
+    let claimed = claimed_by(actors);
+    let with_number = |state: QueueState| {
+        let target = &state.queue.target;
+        let number = match target.selector() {
+            None => claimed.get(target).copied().unwrap_or_default(),
+            Some(_) => matching(&state, actors),
+        };
+        (state, number)
+    };
+    states.into_iter().map(with_number).collect()
+}
+
+/// Counts the ready actors that match the expression of a queue.
+fn matching(state: &QueueState, actors: &[PresenceOf]) -> u64 {
+    let selector = state.selector();
+    let claims = |of: &&PresenceOf| {
+        of.presence.state != ActorState::Draining
+            && of.claims_from(&state.queue.target, selector.as_ref())
+    };
+    actors.iter().filter(claims).count() as u64
+}
+
 /// Counts the ready actors that claim jobs of each target.
 fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
     let mut claimed = BTreeMap::new();
@@ -326,6 +343,7 @@ pub(crate) mod tests {
     pub(crate) fn healthy_snapshot() -> Snapshot {
         let queue = |name: &str, depth, wait_s| QueueState {
             queue: name.parse().expect("legal"),
+            selector: None,
             depth,
             held: 0,
             oldest_wait: Some(Duration::from_secs(wait_s)),
@@ -429,6 +447,7 @@ pub(crate) mod tests {
                 holding: None,
                 oom_kills: None,
                 after_oom_kill: None,
+                labels: crate::proto::labels::Labels::new(),
                 folders_left: 0,
             },
         }

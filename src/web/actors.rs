@@ -113,6 +113,10 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                 dt { "Version" } dd { (presence.version) }
                 dt { "Boot" }
                 dd.mono { @match &presence.boot_id { Some(id) => (id), None => "–" } }
+                dt { "Labels" }
+                dd {
+                    @for (name, value) in &presence.labels { span.mono { (name) " = " (value) } " " }
+                }
                 dt { "Engine" } dd { (presence.capabilities.join(", ")) }
                 dt { "Queues" }
                 dd {

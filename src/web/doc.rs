@@ -170,7 +170,7 @@ impl JobDoc {
     /// Returns its queue.
     pub(super) fn queue(&self) -> Option<String> {
         use crate::proto::queue::Queue;
-        use crate::proto::target::{Priority, Target};
+        use crate::proto::target::{Priority, SelectorDigest, Target};
         let script_type = self.text("script_type").parse().ok()?;
         let group = self.text("group").parse().ok();
         let instance = self.whole("instance").and_then(|number| number.to_string().parse().ok());
@@ -179,7 +179,10 @@ impl JobDoc {
             Some(2) => Priority::Background,
             _ => Priority::Normal,
         };
-        Some(Queue { target: Target::of(script_type, group, instance), priority }.to_string())
+        let selector = Some(self.text("where")).filter(|text| !text.is_empty());
+        let selector = selector.map(SelectorDigest::of_text);
+        let target = Target::of(script_type, group, instance, selector);
+        Some(Queue { target, priority }.to_string())
     }
 }
 

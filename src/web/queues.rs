@@ -91,7 +91,10 @@ impl QueueRow<'_> {
         let (word, verb) = self.turn();
         html! {
             tr role="row" id=(self.id()) {
-                td.m1 role="cell" { a.id href=(links.queue(&name)) { (name) } }
+                td.m1 role="cell" {
+                    a.id href=(links.queue(&name)) { (name) }
+                    @if let Some(selector) = &state.selector { " " span.faint { (selector) } }
+                }
                 td.mr role="cell" { (self.sign()) }
                 td.num.m5 role="cell" { (count(state.depth)) span.only-n.faint { " waiting" } }
                 td.num.wide role="cell" {
@@ -184,7 +187,7 @@ pub(super) async fn show(
         p.crumb { a href=(visit.links().to("/queues")) { "Queues" } }
         (head(&name, &row.sentence(), &actions(&visit, &row)))
         (facts(visit.links(), &row))
-        @if row.actors == 0 {
+        @if row.actors == 0 && row.state.queue.target.selector().is_none() {
             p.gap.below { "Start an actor for it: " (start_of(&row.state.queue.target.first_unit())) "." }
         }
         (jobs)
@@ -231,6 +234,7 @@ fn facts(links: &SiteLinks, row: &QueueRow) -> Markup {
             (bar("Facts", "", None))
             dl.facts {
                 dt { "State" } dd { (row.sign()) }
+                @if let Some(selector) = &row.state.selector { dt { "Where" } dd.mono { (selector) } }
                 dt { "Depth" } dd { (count(row.state.depth)) }
                 dt { "Held" } dd { (count(row.state.held)) }
                 dt { "First" } dd { "has waited " (wait) }

@@ -14,6 +14,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("JOB", "bad", "hash"),
     ("WORK", "type:osis:group:default:inst:1", "list"),
     ("WAKE", "type:osis", "list"),
+    ("WHERE", "osis", "hash"),
+    ("WHERE_USED", "osis", "zset"),
     ("CONTROL", "osis:group:default:inst:1", "list"),
     ("CONTROL", "osis", "list"),
     ("REPLY", "0", "list"),

@@ -94,6 +94,7 @@ fn bounds_hold_for_new_jobs_and_hide_others() {
         json!({ "context_id": "home" }),
         json!({ "instance": 1 }),
         json!({ "fallback": "type" }),
+        json!({ "where": "group = io" }),
     ] {
         let (code, error) = api.fails(&ann, "job.submit", osis("x", beyond.clone()));
         assert_eq!(code, code::NOT_PERMITTED, "{beyond}: {error}");

@@ -243,7 +243,7 @@ async fn an_actor_and_a_queue_of_several_shards_are_one() {
         world.started(&life, &id).await;
     }
     let client = client(&world);
-    let actors = client.actor_documents(None).await.expect("listing");
+    let actors = client.actor_documents(None, None).await.expect("listing");
     assert_eq!(actors.len(), 1);
     assert_eq!((actors[0].presence.running, actors[0].presence.tasks), (4, 4));
     for key in 0..10 {

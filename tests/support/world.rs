@@ -11,7 +11,7 @@ use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::keys::Keys;
 use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
-use hero::proto::target::{ActorId, ScriptType};
+use hero::proto::target::{ActorId, ScriptType, SelectorDigest};
 use hero::store::{
     Adopted, AdoptionRules, Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded,
     ReturnedAttempt, Store, StoreError, Submitted, Verdict,
@@ -80,6 +80,7 @@ impl Life {
             holding: None,
             oom_kills: None,
             after_oom_kill: None,
+            labels: hero::proto::labels::Labels::new(),
             folders_left: 0,
         }
     }
@@ -384,7 +385,13 @@ impl World {
         let mut pipeline = redis::pipe();
         let names = ["status", "script_type", "group", "instance", "priority", "boot_id"];
         for key in &keys {
-            pipeline.cmd("HMGET").arg(key).arg(&names).arg("created_at").arg("held_by");
+            pipeline
+                .cmd("HMGET")
+                .arg(key)
+                .arg(&names)
+                .arg("created_at")
+                .arg("held_by")
+                .arg("where");
         }
         let hashes: Vec<redis::Value> = if keys.is_empty() {
             Vec::new()
@@ -506,7 +513,8 @@ impl World {
     }
 }
 
-/// `fields` are the status, the script type, the group, the instance, the priority, the boot.
+/// `fields` are the status, the script type, the group, the instance, the priority, the boot, the creation, the limit
+/// that holds it and its `where`.
 #[track_caller]
 fn assert_stands(keys: &Keys, id: &str, fields: &[Option<String>], stands: &[String]) {
     let text = |place: usize| fields[place].clone().unwrap_or_default();
@@ -514,6 +522,9 @@ fn assert_stands(keys: &Keys, id: &str, fields: &[Option<String>], stands: &[Str
     let expected = match status.as_str() {
         "dispatched" => {
             let target = match (text(2).as_str(), text(3).as_str()) {
+                ("", "") if fields[8].is_some() => {
+                    format!(":where:{}", SelectorDigest::of_text(&text(8)))
+                }
                 ("", "") => String::new(),
                 (group, "") => format!(":group:{group}"),
                 ("", instance) => format!(":group:default:inst:{instance}"),

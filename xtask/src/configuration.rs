@@ -105,9 +105,12 @@ fn bounds(kind: KeyKind, text: &str) -> String {
         KeyKind::Decimal(most) => format!("At most {most}."),
         KeyKind::Folder | KeyKind::FolderOrNone | KeyKind::File => "An absolute path.".to_owned(),
         KeyKind::Folders => "Absolute paths.".to_owned(),
-        KeyKind::Flag | KeyKind::Text | KeyKind::Texts | KeyKind::Map | KeyKind::Form => {
-            String::new()
-        }
+        KeyKind::Flag
+        | KeyKind::Text
+        | KeyKind::Texts
+        | KeyKind::Map
+        | KeyKind::Labels
+        | KeyKind::Form => String::new(),
     }
 }
 
@@ -311,6 +314,9 @@ fn values_of(kind: KeyKind) -> Json {
         KeyKind::Texts => list(text()),
         KeyKind::SomeOf(words) => list(json!({"type": "string", "enum": words})),
         KeyKind::Map => json!({"type": "object", "additionalProperties": text()}),
+        KeyKind::Labels => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "number"]}})
+        }
         KeyKind::File | KeyKind::FolderOrNone => json!({"type": "string", "pattern": "^(/|$)"}),
         KeyKind::Folder => folder(),
         KeyKind::Folders => list(folder()),

@@ -11,14 +11,18 @@ use super::script_requests::RunningRequest;
 use crate::actor::boot::Boot;
 use crate::actor::running_job::RunningJob;
 use crate::proto::job::JobId;
+use crate::proto::target::ScriptType;
 use crate::store::{
     AdoptionRules, AfterAdoption, LogEntry, RefusedLines, ReturnedAttempt, StopOutcome, StoreError,
-    Waker, Woken,
+    UsedSelectors, Waker, Woken,
 };
 
 /// The maximum number of background calls that may wait. More come only from a flood of control messages, which then
 /// stay in their list.
 const WAITING_MAX: usize = 1000;
+
+/// A read of the expressions of a type that were used since a time.
+pub(super) type SelectorRead = (ScriptType, u64);
 
 /// A small call to Redis. It is idempotent.
 #[derive(Debug, Clone)]
@@ -37,6 +41,8 @@ pub(super) enum BackgroundCall {
     Keep(Arc<RunningRequest>),
     /// Give jobs back to their queues.
     GiveBack(Vec<ReturnedAttempt>),
+    /// Read expressions of `where`.
+    ReadSelectors(SelectorRead),
     /// Wake the blocking wait.
     Wake(Waker),
 }
@@ -48,6 +54,8 @@ pub(super) enum Done {
     Finished,
     /// The boot owns the job that should stop: its claim is still being answered.
     StopIsOwn(JobId),
+    /// Expressions were read, unless Redis refuses that.
+    Selectors(SelectorRead, Option<UsedSelectors>),
     /// Entries of lists of an actor were adopted.
     Adopted {
         /// The actor.
@@ -192,6 +200,19 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
         BackgroundCall::GiveBack(jobs) => {
             let given_back = store.requeue(&boot.id, boot.settings().job.kept(), jobs).await?;
             info!(jobs = given_back, "gave jobs back to their queues");
+        }
+        BackgroundCall::ReadSelectors(read) => {
+            let used = match store.selectors(&read.0, read.1).await {
+                Err(error) if error.is_outage() => return Err(error),
+                // A supervisor names a key of the wrong type.
+                Err(StoreError::Failed { .. }) => None,
+                Err(error) => {
+                    warn!(script_type = %read.0, "jobs of {} with a new `where` wait: {error}", read.0);
+                    None
+                }
+                Ok(used) => Some(used),
+            };
+            return Ok(Done::Selectors(read.clone(), used));
         }
         BackgroundCall::Wake(waker) => store.wake(waker).await?,
     }

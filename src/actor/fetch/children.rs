@@ -183,7 +183,7 @@ fn keep_within_bounds(parent: &Job, child: &mut Job) -> Result<(), String> {
     child.bounds = Some(bounds.clone());
     let spec = &mut child.spec;
     if bounds.groups.is_some() {
-        if spec.group.is_none() && spec.instance.is_none() {
+        if spec.group.is_none() && spec.instance.is_none() && spec.r#where.is_none() {
             spec.group.clone_from(&parent.spec.group);
         }
         if spec.fallback == Some(Fallback::Type) {

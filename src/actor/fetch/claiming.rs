@@ -200,7 +200,7 @@ impl Claiming {
         let mut actions = Vec::new();
         for ActorClaim { actor, wanted, mut claimed, mut inputs } in round.answers {
             let slots = &mut slots[actor];
-            slots.may_have_work = claimed.more || claimed.attempts.len() >= wanted;
+            slots.claimed(claimed.more || claimed.attempts.len() >= wanted);
             if claimed.none_ahead {
                 slots.claim_none_ahead();
             }

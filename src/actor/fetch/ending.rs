@@ -164,7 +164,12 @@ mod tests {
         let script_type: ScriptType = "osis".parse().expect("legal");
         let engine: Arc<dyn Engine> = Arc::new(Idle(script_type.clone()));
         let settings = Arc::new(ActorSettings {
-            actors: vec![ActorUnit { id: "osis:default:1".parse().expect("legal"), tasks: 2 }],
+            actors: vec![ActorUnit {
+                id: "osis:default:1".parse().expect("legal"),
+                tasks: 2,
+                labels: crate::proto::labels::Labels::new(),
+            }],
+            labels: Vec::new(),
             job: JobConfig::default(),
             actor: ActorConfig::default(),
             redact: Vec::new(),

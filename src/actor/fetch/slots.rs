@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::actor::tasks::Others;
 use crate::proto::keys::Keys;
 use crate::proto::queue::Queue;
-use crate::proto::target::{ActorId, Priority};
+use crate::proto::target::{ActorId, Priority, SelectorDigest, Target};
 
 /// The work that an actor claims ahead of its threads, as the time that one thread needs for it.
 const AHEAD: Duration = Duration::from_millis(3);
@@ -13,6 +13,8 @@ const AHEAD: Duration = Duration::from_millis(3);
 const AHEAD_MAX: usize = 64;
 /// The attempts that suffice to know the time of the next ones.
 const MEASURED: u32 = 8;
+/// The maximum number of expressions whose lists one claim reads; the next claim goes on behind them.
+const MATCHED_PER_CLAIM: usize = 500;
 /// The time that a list is left alone that cannot be read.
 const BROKEN_FOR: Duration = Duration::from_secs(30);
 
@@ -23,13 +25,18 @@ pub(super) struct Slots {
     pub(super) id: ActorId,
     /// Its control list.
     pub(super) control: String,
-    /// Its work lists, first come first.
-    lists: Vec<String>,
-    /// The same, the background priority first.
-    from_last: Vec<String>,
+    keys: Keys,
+    /// Its work lists for each priority, first come first.
+    lists: Vec<ListsOfPriority>,
     /// The number of claims so far.
     claims: u32,
-    /// Its wake lists: of its own queues, of its group's, of its type's.
+    /// The place among the expressions that it matches where the next claim begins, so that none starves the others.
+    first_matched: usize,
+    /// The number of expressions that claims have yet to read until they have read all.
+    unread: usize,
+    /// The expressions that it matches.
+    matched: Vec<SelectorDigest>,
+    /// Its wake lists: of its own queues, of expressions, of its group's, of its type's.
     wakes: Vec<String>,
     /// Legacy queues: their jobs are adopted.
     pub(super) legacy: Vec<String>,
@@ -53,19 +60,53 @@ pub(super) struct Slots {
     pub(super) may_have_work: bool,
 }
 
+/// The work lists of an actor at one priority.
+#[derive(Debug)]
+struct ListsOfPriority {
+    own: Vec<String>,
+    /// The lists of each expression that it matches.
+    matched: Vec<Vec<String>>,
+    wide: Vec<String>,
+}
+
+impl ListsOfPriority {
+    fn new(priority: Priority, targets: &[Target], keys: &Keys) -> Self {
+        let read = |target: &Target| keys.work_as_read(&Queue { target: target.clone(), priority });
+        let (matched, others): (Vec<&Target>, Vec<&Target>) =
+            targets.iter().partition(|target| target.selector().is_some());
+        let (own, wide) = others.split_at(1);
+        Self {
+            own: own.iter().copied().flat_map(read).collect(),
+            matched: matched.into_iter().map(read).collect(),
+            wide: wide.iter().copied().flat_map(read).collect(),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &String> {
+        self.own.iter().chain(self.matched.iter().flatten()).chain(&self.wide)
+    }
+
+    /// Returns the lists of one claim, of some expressions only, from a place on.
+    fn from(&self, first: usize) -> impl Iterator<Item = &String> {
+        let number = self.matched.len().min(MATCHED_PER_CLAIM);
+        let matched = self.matched.iter().cycle().skip(first).take(number).flatten();
+        self.own.iter().chain(matched).chain(&self.wide)
+    }
+}
+
 impl Slots {
     /// Creates the slots of an actor, all free.
     pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys, legacy: Vec<String>) -> Self {
-        let read = |queues: &[Queue]| {
-            queues.iter().flat_map(|queue| keys.work_as_read(queue)).collect::<Vec<String>>()
-        };
-        Self {
+        let mut slots = Self {
             legacy,
             control: keys.control(&id),
-            wakes: wake_lists(&id, keys),
-            lists: read(&id.queues()),
-            from_last: read(&id.queues_from_last()),
+            keys: keys.clone(),
+            wakes: Vec::new(),
+            lists: Vec::new(),
             claims: 0,
+            first_matched: 0,
+            unread: 0,
+            matched: Vec::new(),
             broken: Vec::new(),
             id,
             tasks,
@@ -76,7 +117,27 @@ impl Slots {
             draining: false,
             overloaded: false,
             may_have_work: true,
+        };
+        slots.set_lists();
+        slots
+    }
+
+    /// Sets the expressions that it matches.
+    pub(super) fn set_matched(&mut self, matched: Vec<SelectorDigest>) {
+        if self.matched == matched {
+            return;
         }
+        self.matched = matched;
+        (self.first_matched, self.unread) = (0, 0);
+        self.set_lists();
+        self.check_again();
+    }
+
+    fn set_lists(&mut self) {
+        let targets = self.id.targets_with(&self.matched);
+        let of_priority = |priority| ListsOfPriority::new(priority, &targets, &self.keys);
+        self.lists = Priority::ALL.into_iter().map(of_priority).collect();
+        self.wakes = targets.iter().map(|target| self.keys.wake(target)).collect();
     }
 
     /// Returns how many more jobs it may claim.
@@ -151,7 +212,7 @@ impl Slots {
 
     /// Returns the work lists that can be read.
     pub(super) fn work(&self) -> impl Iterator<Item = &String> {
-        self.lists.iter().filter(|list| !self.is_broken(list))
+        self.lists.iter().flat_map(ListsOfPriority::all).filter(|list| !self.is_broken(list))
     }
 
     /// Returns the wake lists to wait for.
@@ -168,9 +229,23 @@ impl Slots {
     /// never with 0.
     pub(super) fn lists_to_claim(&mut self, fair_every: u32) -> Vec<String> {
         self.claims = self.claims.wrapping_add(1);
-        let is_fair = fair_every > 0 && self.claims.is_multiple_of(fair_every);
-        let order = if is_fair { &self.from_last } else { &self.lists };
-        order.iter().filter(|list| !self.is_broken(list)).cloned().collect()
+        let lists = self.lists.iter().flat_map(|of| of.from(self.first_matched));
+        let mut lists: Vec<String> = lists.filter(|list| !self.is_broken(list)).cloned().collect();
+        // Background jobs first, and the jobs of its type before narrower ones, so that none of these starve the others.
+        if fair_every > 0 && self.claims.is_multiple_of(fair_every) {
+            lists.reverse();
+        }
+        let number = self.matched.len();
+        let left = if self.unread == 0 { number } else { self.unread };
+        self.unread = left.saturating_sub(MATCHED_PER_CLAIM);
+        let step = if number > MATCHED_PER_CLAIM { MATCHED_PER_CLAIM } else { 1 };
+        self.first_matched = (self.first_matched + step) % number.max(1);
+        lists
+    }
+
+    /// Takes whether a claim has left jobs in the lists that it read.
+    pub(super) fn claimed(&mut self, leaves_some: bool) {
+        self.may_have_work = leaves_some || self.unread > 0;
     }
 
     fn is_broken(&self, list: &str) -> bool {
@@ -179,7 +254,8 @@ impl Slots {
 
     /// Returns whether this is one of its own lists.
     pub(super) fn reads(&self, list: &str) -> bool {
-        self.lists.iter().chain(&self.wakes).chain([&self.control]).any(|own| own == list)
+        let work = self.lists.iter().flat_map(ListsOfPriority::all);
+        work.chain(&self.wakes).chain([&self.control]).any(|own| own == list)
     }
 
     /// Leaves a list alone for 30 s. Returns whether it was not already.
@@ -245,12 +321,6 @@ impl Slots {
         self.draining = draining;
         self.may_have_work = !draining;
     }
-}
-
-/// The wake lists of an actor, each once.
-fn wake_lists(id: &ActorId, keys: &Keys) -> Vec<String> {
-    let queues = id.queues().into_iter().filter(|queue| queue.priority == Priority::Normal);
-    queues.map(|queue| keys.wake(&queue.target)).collect()
 }
 
 #[cfg(test)]
@@ -432,10 +502,33 @@ mod tests {
     }
 
     #[test]
+    fn expressions_take_turns_in_claims_and_are_waited_for() {
+        let mut slots = slots(1);
+        slots.may_have_work = false;
+        let digest = |number: usize| SelectorDigest::of_text(&number.to_string());
+        slots.set_matched((0..3).map(digest).collect());
+        assert!(slots.wants_claim(), "they may have jobs");
+        assert_eq!((slots.awaited().count(), slots.work().count()), (6, 24));
+        let first = |slots: &mut Slots| slots.lists_to_claim(0)[1].clone();
+        let turns: Vec<String> = (0..4).map(|_| first(&mut slots)).collect();
+        assert!(turns[0] != turns[1] && turns[1] != turns[2] && turns[0] == turns[3], "{turns:?}");
+        slots.set_matched((0..1200).map(digest).collect());
+        let mut all = std::collections::BTreeSet::new();
+        for claim in 0..3 {
+            let lists = slots.lists_to_claim(0);
+            slots.claimed(false);
+            assert_eq!(slots.may_have_work, claim < 2, "the third reads the last");
+            assert_eq!(lists.len(), 4 * (MATCHED_PER_CLAIM + 3));
+            all.extend(lists);
+        }
+        assert_eq!(all.len(), 4 * 1203);
+    }
+
+    #[test]
     fn broken_list_is_not_read_for_a_while() {
         let (mut slots, now) = (slots(1), Instant::now());
         let lists = |slots: &mut Slots| slots.lists_to_claim(0).len();
-        let (all, list) = (lists(&mut slots), slots.lists[0].clone());
+        let (all, list) = (lists(&mut slots), slots.lists[0].own[0].clone());
         assert!(slots.set_broken(&list, now));
         assert!(!slots.set_broken(&list, now));
         assert_eq!(lists(&mut slots), all - 1);

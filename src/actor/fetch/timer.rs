@@ -21,6 +21,7 @@ impl Fetch {
                 back,
                 self.leaves_tasks_at(),
                 self.looks_again_at,
+                self.selectors.due_at(),
             ];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };

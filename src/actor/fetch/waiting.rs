@@ -1,6 +1,7 @@
 //! The wait: one connection blocks on the control lists always, and on the wake lists of actors whose queues
 //! were empty. No job is popped: a token only says that there may be one.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
@@ -40,7 +41,7 @@ pub(super) struct QueueWait {
     waker: Waker,
     is_being_woken: bool,
     /// The lists of the wait under way.
-    lists: Vec<String>,
+    lists: HashSet<String>,
     is_for_work: bool,
     ended_at: Instant,
 }
@@ -55,7 +56,7 @@ impl QueueWait {
             waker: connection.waker(),
             connection: Some(connection),
             is_being_woken: false,
-            lists: Vec::new(),
+            lists: HashSet::new(),
             is_for_work: false,
             ended_at: Instant::now(),
         }
@@ -80,7 +81,7 @@ impl QueueWait {
         let work: Vec<&String> =
             slots.iter().filter(|slots| slots.wants_wait()).flat_map(Slots::awaited).collect();
         if self.wait.is_active() {
-            let lacks = work.iter().any(|list| !self.lists.contains(list));
+            let lacks = work.iter().any(|list| !self.lists.contains(*list));
             let may_not_claim = is_shutting_down || slots.iter().any(Slots::is_overloaded);
             let wakes = !self.is_being_woken && (lacks || self.is_for_work && may_not_claim);
             self.is_being_woken |= wakes;
@@ -93,9 +94,11 @@ impl QueueWait {
         let mut connection = self.connection.take()?;
         self.is_for_work = !work.is_empty();
         self.is_being_woken = false;
-        self.lists = slots.iter().filter_map(Slots::control).chain(work).cloned().collect();
-        self.lists.dedup();
-        let (lists, store) = (self.lists.clone(), self.store.clone());
+        let mut lists: Vec<String> =
+            slots.iter().filter_map(Slots::control).chain(work).cloned().collect();
+        lists.dedup();
+        self.lists = lists.iter().cloned().collect();
+        let store = self.store.clone();
         let waiting = slots.iter().filter(|slots| slots.wants_wait());
         let work: Vec<String> = waiting.flat_map(Slots::work).cloned().collect();
         self.wait.start(async move {

@@ -103,6 +103,7 @@ impl Shared {
         spec.id = Some(job_id(&self.scope, message));
         spec.script_type.clone_from(&route.script_type);
         spec.group.clone_from(&route.group);
+        spec.r#where.clone_from(&route.selector);
         spec.timeout = route.timeout.map(|timeout| timeout.0);
         // The retry lanes repeat it.
         spec.retries = Some(0);

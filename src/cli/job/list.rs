@@ -167,7 +167,7 @@ fn state(job: &JobSummary) -> String {
 fn target(job: &JobSummary) -> String {
     let field = |name: &str| job.fields.get(name).map(String::as_str).filter(|v| !v.is_empty());
     let mut target = match (field("group"), field("instance")) {
-        (None, None) => "any".to_owned(),
+        (None, None) => field("where").unwrap_or("any").to_owned(),
         (Some(group), None) => group.to_owned(),
         (group, Some(instance)) => format!("{}:{instance}", group.unwrap_or("default")),
     };

@@ -94,6 +94,13 @@ impl TargetRow<'_> {
     }
 }
 
+impl TargetRow<'_> {
+    /// Returns the expression of its jobs.
+    fn selector(&self) -> Option<&str> {
+        self.queues.iter().find_map(|(_, state)| state.selector.as_deref())
+    }
+}
+
 fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
     let mut rows: Vec<TargetRow<'_>> = Vec::new();
     let mut places: HashMap<Target, usize> = HashMap::new();
@@ -122,6 +129,7 @@ fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
         .column("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default())
         .column("?>JOBS/S", &rate)
         .column("*STATE", &|row| row.state(rules))
+        .column("?WHERE", &|row| row.selector().unwrap_or_default().to_owned())
         .table()
 }
 
@@ -136,6 +144,7 @@ mod tests {
             script_type: "osis".to_owned(),
             priority: None,
             depth: depth.into(),
+            selector: None,
             held: 1,
             oldest_wait_s: Some(0.5 * f64::from(depth)),
             held_by: None,

@@ -162,6 +162,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "extension" => new.extension("a"),
         "group" => new.group("a"),
         "instance" => new.instance(2),
+        "where" => new.r#where("a = 1"),
         "fallback" => new.fallback("type"),
         "priority" => new.priority(2),
         "timeout" => new.timeout(std::time::Duration::from_secs(90)),

@@ -10,6 +10,7 @@ use super::nodes::BrokerName;
 use crate::config::config_error::{Fault, KeyPath};
 use crate::config::{TypeConfig, units};
 use crate::proto::script_use::ScriptUse;
+use crate::proto::selector::Selector;
 use crate::proto::target::{Group, ScriptType};
 use crate::proto::word_table::words;
 
@@ -71,6 +72,9 @@ pub struct RouteConfig {
     pub script_type: Option<ScriptType>,
     /// The group of the job.
     pub group: Option<Group>,
+    /// The expression over labels of actors, in place of a group.
+    #[serde(rename = "where")]
+    pub selector: Option<Selector>,
     /// The text of the script.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub script: String,
@@ -103,6 +107,10 @@ impl RouteConfig {
             let message = "must be words joined by dots, such as \"rec.*\"; * stands for one word, \
                            # for any number";
             return fault("key", message.to_owned());
+        }
+        if self.selector.is_some() && self.group.is_some() {
+            let message = "cannot be set beside group: add `group = \"NAME\"` to the expression";
+            return fault("where", message.to_owned());
         }
         let scripts =
             usize::from(!self.script.is_empty()) + usize::from(self.script_file.is_some());

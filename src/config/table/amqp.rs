@@ -30,9 +30,10 @@ key_table! {
     /// The part of Hero that answers, in place of a job.
     builtin: OneOf(&["ping", "objects", "logger", "journal", "relational", "tell"]);
 
-    /// The script type, group and timeout of the job.
+    /// The script type, group and timeout of the job, and an expression over labels of actors in place of a group.
     type: Text;
     group: Text;
+    r#where: Text;
     timeout: Duration(0, TEN_YEARS);
 
     /// The text of the script, or its file. The message is its input `message`.

@@ -97,7 +97,10 @@ fn configs() -> impl Strategy<Value = Config> {
                 tasks,
             });
             let role = tasks.map(|_| Role::Actor);
-            config.units.insert(name, UnitConfig { role, tasks, actors: actors.collect() });
+            config.units.insert(
+                name,
+                UnitConfig { role, tasks, actors: actors.collect(), ..UnitConfig::default() },
+            );
         }
         config
     })

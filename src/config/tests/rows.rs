@@ -110,7 +110,7 @@ fn default_of_each_key_is_of_its_kind() {
                 KeyKind::Flag => value.is_bool(),
                 KeyKind::Number(..) => value.is_integer(),
                 KeyKind::Decimal(..) => value.is_float(),
-                KeyKind::Map => value.is_table(),
+                KeyKind::Map | KeyKind::Labels => value.is_table(),
                 KeyKind::Texts
                 | KeyKind::SomeOf(_)
                 | KeyKind::Folders

@@ -8,13 +8,14 @@ use super::signed_job::UNSIGNED;
 use super::spec::{SETTINGS, Setting};
 
 /// Settings that decide where a job is, who waits for it and whom it belongs to.
-const FIXED: [&str; 19] = [
+const FIXED: [&str; 20] = [
     "id",
     "caller_id",
     "context_id",
     "script_type",
     "group",
     "instance",
+    "where",
     "priority",
     "prerequisites",
     "after_any",

@@ -175,6 +175,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("script_type", "Type", Place).exported(),
     row("group", "Group", Place).exported(),
     row("instance", "Instance", Place).exported(),
+    row("where", "Where", Place).exported(),
     row("priority", "Priority", Place).exported(),
     row("fallback", "Fallback", Place),
     row("fell_back_from", "Fell back from", Place).text("The queue that it was sent to first"),

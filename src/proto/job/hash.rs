@@ -46,6 +46,9 @@ impl Job {
             }
         }
         legacy.fill(&mut job.spec)?;
+        if let Some(reason) = job.spec.where_beside_group() {
+            return Err(InvalidJob::new("where", reason));
+        }
         if job.spec.script.is_empty() {
             return Err(InvalidJob::new("script", "is missing"));
         }

@@ -90,6 +90,13 @@ macro_rules! job_settings {
             instance as instance(number: u16): Option<Instance> = None => {
                 short: Some('i'), value_name: "NUMBER",
             }
+            /// The actors that may run it, by their labels: an expression such as `role = "web" and release >= 12`, of
+            /// comparisons, `in (…)`, `and`, `or`, `not` and parentheses; not beside a group or an instance, which are
+            /// labels too
+            r#where as r#where(expression: &str): Option<Selector> = None => {
+                field: "where", word: "where", value_name: "EXPRESSION",
+                bound: |spec, _| spec.where_beside_group(),
+            }
             /// The actors that may run it if no actor of its instance or group is alive: none (the default unless its
             /// type has another), group (any actor of the group) or type (any actor of the script type)
             fallback as fallback(farthest: &str): Option<Fallback> = None => {

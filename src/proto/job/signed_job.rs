@@ -84,10 +84,10 @@ pub fn signed_text(
 fn widest_target(spec: &JobSpec) -> Option<Target> {
     let script_type = spec.script_type.clone()?;
     Some(match spec.fallback.unwrap_or_default() {
-        Fallback::None => Target::of(script_type, spec.group.clone(), spec.instance),
+        Fallback::None => Target::of(script_type, spec.group.clone(), spec.instance, None),
         Fallback::Group => {
             let group = spec.group.clone().or(spec.instance.map(|_| Group::default()));
-            Target::of(script_type, group, None)
+            Target::of(script_type, group, None, None)
         }
         Fallback::Type => Target::any(script_type),
     })
@@ -247,7 +247,8 @@ mod tests {
                 setting.set(&mut other.spec, text).is_ok()
                     && setting.text(&other.spec) != setting.text(&job.spec)
             };
-            let text = texts.iter().find(other).or_else(|| ["false", "group"].iter().find(other));
+            let text =
+                texts.iter().find(other).or_else(|| ["false", "group", "a = 1"].iter().find(other));
             let text = text.unwrap_or_else(|| panic!("no value for {}", setting.field));
             let change = |job: &mut Job| setting.set(&mut job.spec, text).expect("legal");
             assert!(said(&change).contains("does not fit"), "{} = {text}", setting.field);

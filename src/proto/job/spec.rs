@@ -26,6 +26,7 @@ use super::uniqueness::{OnDuplicate, UniqueBy};
 use super::value::{FieldKind, HashValue};
 use crate::proto::queue::Queue;
 use crate::proto::script_use::ScriptUse;
+use crate::proto::selector::Selector;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
 use crate::proto::units::{format_duration, parse_duration};
 
@@ -217,6 +218,18 @@ impl JobSpec {
         Ok(())
     }
 
+    /// Returns the reason why it may not have its `where`: it names a group or an instance as well.
+    pub(super) fn where_beside_group(&self) -> Option<String> {
+        let label = match (&self.r#where, &self.group, self.instance) {
+            (Some(_), Some(group), _) => format!("group = \"{group}\""),
+            (Some(_), None, Some(instance)) => format!("instance = {instance}"),
+            _ => return None,
+        };
+        Some(format!(
+            "cannot stand beside a group or an instance, which are labels: add `{label}` to it instead"
+        ))
+    }
+
     /// Returns the bounds that it asks for.
     pub fn asked_bounds(&self) -> AskedBounds {
         AskedBounds {
@@ -234,7 +247,9 @@ impl JobSpec {
 
     /// Returns the queue that it goes to; `None` without a script type.
     pub fn queue(&self) -> Option<Queue> {
-        let target = Target::of(self.script_type.clone()?, self.group.clone(), self.instance);
+        let selector = self.r#where.as_ref().map(Selector::digest);
+        let script_type = self.script_type.clone()?;
+        let target = Target::of(script_type, self.group.clone(), self.instance, selector);
         Some(Queue { target, priority: self.priority })
     }
 }

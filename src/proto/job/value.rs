@@ -21,6 +21,7 @@ use super::status::JobStatus;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
 use crate::proto::script_use::ScriptUse;
+use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
 use crate::proto::text::shown;
 
@@ -135,6 +136,7 @@ from_str! {
     JobSignature: Text, reason;
     ScriptUse: Text, reason;
     ContentHash: Text, reason;
+    Selector: Text, no_expression;
     String: Text, reason;
     u32: Number, no_number;
     u64: Number, no_number;
@@ -148,6 +150,11 @@ fn reason(_: &str, error: &impl Display) -> String {
         Some((_, value)) => format!("`{value}"),
         None => text,
     }
+}
+
+/// The error has no value of its own: it names the place in the text.
+fn no_expression(text: &str, error: &impl Display) -> String {
+    format!("`{}` is not an expression: {error}", shown(text))
 }
 
 fn no_number(text: &str, _: &impl Display) -> String {

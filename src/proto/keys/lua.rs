@@ -81,6 +81,8 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("NOTIFY_TROUBLE", "meta:notify:trouble"),
     ("NOTIFY_PROBLEMS", "meta:notify:problems"),
     ("PAUSED", "meta:queue:paused"),
+    ("WHERE", "meta:where:"),
+    ("WHERE_USED", "meta:where:used:"),
     ("WAKE", "meta:wake:"),
     ("HELD", "meta:queue:held:"),
     ("LIMITS", "meta:limit:index"),

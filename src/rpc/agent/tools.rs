@@ -44,7 +44,7 @@ macro_rules! tools {
 }
 
 /// The settings of jobs that agents need.
-const SETTINGS_TAKEN: [&str; 12] = [
+const SETTINGS_TAKEN: [&str; 13] = [
     "script",
     "script_type",
     "name",
@@ -54,6 +54,7 @@ const SETTINGS_TAKEN: [&str; 12] = [
     "env_vars",
     "context_id",
     "group",
+    "where",
     "retries",
     "prerequisites",
     "extension",

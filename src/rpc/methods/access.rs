@@ -109,7 +109,8 @@ impl CallContext {
         if spec.script_type.is_none() {
             spec.script_type = only(types).and_then(|name| name.parse().ok());
         }
-        if spec.group.is_none() && spec.instance.is_none() {
+        // An expression is no group: it reaches actors of all.
+        if spec.group.is_none() && spec.instance.is_none() && spec.r#where.is_none() {
             spec.group = only(groups).and_then(|name| name.parse().ok());
         }
         if spec.context_id.is_empty() {

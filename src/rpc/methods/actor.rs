@@ -9,6 +9,7 @@ use super::super::rpc_error::RpcError;
 use super::params::{Spelled, patience};
 use crate::client::ActorDocument;
 use crate::proto::message::Control;
+use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
 
 /// The time to wait for the answer to a ping, in seconds.
@@ -33,6 +34,9 @@ methods! {
 struct ListActors {
     /// Only actors of this script type.
     script_type: Option<Spelled<ScriptType>>,
+    /// Only actors whose labels match this expression, as `where` of a job.
+    #[serde(rename = "where")]
+    selector: Option<Spelled<Selector>>,
 }
 
 /// The live actors.
@@ -44,7 +48,9 @@ pub(crate) struct LiveActors {
 
 async fn list(context: CallContext, given: ListActors) -> Result<LiveActors, RpcError> {
     let script_type = given.script_type.map(|Spelled(name)| name);
-    let mut actors = context.client.actor_documents(script_type.as_ref()).await?;
+    let selector = given.selector.map(|Spelled(selector)| selector);
+    let mut actors =
+        context.client.actor_documents(script_type.as_ref(), selector.as_ref()).await?;
     actors.retain(|actor| context.admits(&actor.script_type, Some(&actor.group)).is_ok());
     Ok(LiveActors { actors })
 }

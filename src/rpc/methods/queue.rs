@@ -70,9 +70,8 @@ async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
 
 /// Refuses a queue beyond the bounds of the caller.
 fn may_use(context: &CallContext, queue: &Queue) -> Result<(), RpcError> {
-    let target = queue.target.to_string();
-    let group = target.split(':').nth(3);
-    context.admits(queue.target.script_type().as_str(), group)
+    let target = &queue.target;
+    context.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
 }
 
 /// Refuses a rule for queues beyond the bounds of the caller.
@@ -87,8 +86,8 @@ fn may_use_all(context: &CallContext, rule: &PauseRule) -> Result<(), RpcError> 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NamedQueues {
-    /// The queue, or a list of some: type:T, type:T:group:G or type:T:group:G:inst:I, for all priorities; with :prio:0,
-    /// :prio:1 or :prio:2 at the end, for one. To pause, drain and resume also one rule, for all its queues and those that
+    /// The queue, or a list of some: type:T, type:T:group:G, type:T:group:G:inst:I or type:T:where:DIGEST, for all
+    /// priorities; with :prio:0, :prio:1 or :prio:2 at the end, for one. To pause, drain and resume also one rule, for all its queues and those that
     /// come later: *, type:T:*, type:*:group:G:* or type:T:group:G:*.
     queue: OneOrMany,
     /// Accepts queues that no configured or live actor serves and that hold no jobs.

@@ -13,7 +13,7 @@
 --       entries  some that are no jobs: id, reason, …
 --       again    ids of jobs that had ended and run again
 -- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake type_times unindexed
--- rarely: foreign_start pushed_again adopt_legacy
+-- rarely: where foreign_start pushed_again adopt_legacy
 
 local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local repeat_us = tonumber(ARGV[4]) * 1000
@@ -165,7 +165,7 @@ local NO_SUCH_JOB = 'no such job'
 local read_fields
 do
   local READ_FIELDS = { 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'prerequisites', 'dependencies', 'after_any', 'run_at', 'unique_key', 'unique_scope', 'retention', 'reply', 'dependents',
-    'boot_id', 'adopt_after' }
+    'boot_id', 'adopt_after', 'where' }
 
   -- Reads the fields that decide, by name; an empty one counts as absent. Nil, and why, if there is no such job.
   function read_fields(id)
@@ -202,6 +202,33 @@ do
     instance = function(value) return queue_of('any', nil, value) end,
     priority = function(value) return queue_of('any', nil, nil, value) end }
 
+  -- Tells where a job with `where`, or of the queue of an expression, belongs. Nil, and why, if nowhere.
+  local function queue_by_where(f, of, queue)
+    if f.group or f.instance or of.group then
+      return nil, 'cannot stand beside a group or an instance, which are labels'
+    end
+    local own = f.where and queue_of(of.script_type, nil, nil, of.priority, f.where)
+    if of.digest and own ~= queue then
+      return nil, 'is not the expression of its queue, whose name ends with the SHA-1 of the text'
+    end
+    return own
+  end
+
+  -- Gives a job the place that its `where` asks for, also from the list of its type.
+  local function place_by_where(id, f, of, queue)
+    local own, why_not = queue_by_where(f, of, queue)
+    f.script_type = of.script_type
+    redis.call('HSET', JOB .. id, 'script_type', of.script_type, 'priority', of.priority or '1')
+    if not own then
+      count(of.script_type, 'submitted')
+      return end_adopted(id, f, 'invalid job: where ' .. why_not)
+    end
+    local outcome = place(id, f, own)
+    if own == queue or outcome ~= 'ready' then return outcome end
+    push_back(id, own, at)
+    return 'gone'
+  end
+
   -- Decides about an entry without a ready entry: it is 'ready', or for 'later', or 'gone' from the list.
   function decide(id, of, queue)
     if not legal_id(id) then return skip(id, of.script_type, 'no legal id') end
@@ -217,7 +244,7 @@ do
       if not is_ours(id, f.boot_id) then rarely().note_foreign_start(id, of.script_type, at) end
       return skip(id, of.script_type, 'its status is started')
     end
-    local own = queue_of(f.script_type, f.group, f.instance, f.priority)
+    local own = queue_of(f.script_type, f.group, f.instance, f.priority, f.where)
     if own and stands_elsewhere(id, status, own, queue) then
       return skip(id, of.script_type, 'it waits already: its status is ' .. status)
     end
@@ -228,6 +255,7 @@ do
       return end_adopted(id, f, 'invalid job: status: `' .. shown .. '` is not the status of a job that is pushed; write `dispatched`')
     end
     if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
+    if f.where or of.digest then return place_by_where(id, f, of, queue) end
     for name in pairs(PARTS) do
       local is_legal = PARTS[name]
       -- For an illegal value the actor rejects the job.
@@ -296,6 +324,7 @@ do
       redis.call('ZADD', ready, unpack(entries))
       register(TYPES, of.script_type)
       register(QUEUES, queue)
+      if of.digest then rarely().note_where(queue, entries[2], at) end
       wake(queue)
     end
   end
@@ -328,9 +357,9 @@ if not starts_with(WORK) then
 end
 local queue = queue_of_list(list)
 local main, ready = WORK .. queue, READY .. queue
-local of = { script_type = type_of_queue(queue), group = string.match(queue, ':group:([^:]+)'),
-  instance = string.match(queue, ':inst:(%d+)'), priority = string.match(queue, ':prio:(%d)') }
-if queue_of(of.script_type, of.group, of.instance, of.priority) ~= queue then
+local of = parts_of_queue(queue)
+of.script_type = type_of_queue(queue)
+if queue_of_parts(of.script_type, of.group, of.instance, of.priority, of.digest) ~= queue then
   note_unserved()
   return answer()
 end

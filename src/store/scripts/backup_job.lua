@@ -23,10 +23,10 @@ local size = 0
 for _, text in ipairs(hash) do size = size + #text end
 if size > size_max then return size end
 
-local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'actor')
+local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'actor', 'where')
 local queue, order = '', ''
 if f[1] == 'dispatched' then
-  queue = present(ARGV[2]) or queue_of(f[2], f[3], f[4], f[5]) or ''
+  queue = present(ARGV[2]) or queue_of(f[2], f[3], f[4], f[5], f[7]) or ''
   order = redis.call('ZSCORE', READY .. queue, id) or redis.call('ZSCORE', HELD .. queue, id) or ''
 elseif f[1] == 'finished' or f[1] == 'error' then
   order = redis.pcall('ZSCORE', index_of(f[1], type_of_job(f[2], f[6])), id)

@@ -37,10 +37,22 @@ local claims, taken = {}, {}
 local leaving = {}
 local ids_seen, bytes = 0, 0
 
+-- An actor that matches many expressions has many lists, most of them empty.
+local lists, LISTS_PER_LOOK = KEYS, 40
+if #KEYS > LISTS_PER_LOOK then
+  lists = {}
+  for first = 1, #KEYS, LISTS_PER_LOOK do
+    local last = math.min(first + LISTS_PER_LOOK - 1, #KEYS)
+    if redis.call('EXISTS', unpack(KEYS, first, last)) > 0 then
+      for place = first, last do lists[#lists + 1] = KEYS[place] end
+    end
+  end
+end
+
 -- The queues to leave alone. One cheap query as long as nothing is paused.
 local is_paused = {}
 if redis.call('EXISTS', PAUSED) == 1 then
-  for _, list in ipairs(KEYS) do
+  for _, list in ipairs(lists) do
     local queue = queue_of_list(list)
     if is_paused[queue] == nil then is_paused[queue] = rarely().is_queue_paused(queue) end
   end
@@ -171,8 +183,8 @@ local function claim_from(list)
 end
 
 -- Usually all lists are empty for an actor that looks after its wait.
-if #jobs < wanted and #KEYS > 0 and redis.call('EXISTS', unpack(KEYS)) > 0 then
-  for _, list in ipairs(KEYS) do claim_from(list) end
+if #jobs < wanted and #lists > 0 and (lists ~= KEYS or redis.call('EXISTS', unpack(KEYS)) > 0) then
+  for _, list in ipairs(lists) do claim_from(list) end
 end
 
 if #claims > 0 then
@@ -181,7 +193,7 @@ if #claims > 0 then
 end
 for queue, ids in pairs(leaving) do redis.call('ZREM', READY .. queue, unpack(ids)) end
 local is_full = not has_room()
-for _, list in ipairs(KEYS) do
+for _, list in ipairs(lists) do
   local queue = queue_of_list(list)
   local length = (#jobs > 0 or is_full) and not is_paused[queue] and redis.pcall('LLEN', list)
   if type(length) == 'number' and length > 0 then

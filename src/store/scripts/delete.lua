@@ -7,13 +7,13 @@
 local id, retention = ARGV[1], ARGV[2]
 if not caller_may('change', id) then return 'missing' end
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id',
-  'unique_key', 'dependents', 'actor', 'graph_id', 'output_key')
+  'unique_key', 'dependents', 'actor', 'graph_id', 'output_key', 'where')
 if not f[1] and redis.call('EXISTS', JOB .. id) == 0 then return 'missing' end
 local status = f[1] or 'created'
 if status == 'started' then return 'running' end
 
 local script_type = type_of_job(f[2], f[9])
-leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
+leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6], where = f[12] })
 release_unique(id, f[7])
 if status == 'error' then
   redis.pcall('LREM', DEAD .. script_type, 1, id)

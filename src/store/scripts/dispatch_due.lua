@@ -13,8 +13,8 @@ for _, script_type in ipairs(some_types(at)) do
   limit = limit - #due
   for _, id in ipairs(due) do
     redis.call('ZREM', index, id)
-    local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'wait', 'run_at')
-    local queue = queue_of(legal_type(f[2]) or script_type, f[3], f[4], f[5])
+    local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'wait', 'run_at', 'where')
+    local queue = queue_of(legal_type(f[2]) or script_type, f[3], f[4], f[5], f[8])
     local event, look
     if f[6] then event, look = event_of_due(id, f[6], microseconds(f[7]), at) end
     -- A job in another state does not belong into this index.

@@ -12,7 +12,7 @@ local id, priority, group, due = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local at = now_us()
 -- A longer queue is not searched, as that would take too long.
 local EDITED_QUEUE_LEN_MAX = 10000
-local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'run_at')
+local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'run_at', 'where')
 local status = f[1]
 if not status or not caller_may('change', id) then return { 'missing', '' } end
 if status == 'started' or status == 'finished' or status == 'error' then return { 'refused', status } end
@@ -22,8 +22,8 @@ if priority ~= '' then new_priority = priority end
 -- Another group has other instances.
 if group ~= '' then new_group, new_instance = group ~= '-' and group or nil, nil end
 local script_type = legal_type(f[2])
-local old_queue = queue_of(script_type, f[3], f[4], f[5])
-local queue = queue_of(script_type, new_group, new_instance, new_priority)
+local old_queue = queue_of(script_type, f[3], f[4], f[5], f[8])
+local queue = queue_of(script_type, new_group, new_instance, new_priority, f[8])
 if not queue or not old_queue then return { 'illegal', '' } end
 local is_later = due and due > at
 

@@ -45,8 +45,8 @@ local function farthest(fallback, script_type)
 end
 
 local function move(id, queue, group, instance)
-  local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'fallback')
-  if f[1] ~= 'dispatched' or queue_of(f[2], f[3], f[4], f[5]) ~= queue then return end
+  local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'fallback', 'where')
+  if f[1] ~= 'dispatched' or queue_of(f[2], f[3], f[4], f[5], f[7]) ~= queue then return end
   local far = farthest(f[6], f[2])
   if not far or far == 'group' and not instance then return end
   local wider = queue_of(f[2], instance and group or nil, nil, f[5])
@@ -70,7 +70,8 @@ local function move(id, queue, group, instance)
 end
 
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[2])) do
-  local group, instance = string.match(queue, ':group:([^:]+)'), string.match(queue, ':inst:(%d+)')
+  local of = parts_of_queue(queue)
+  local group, instance = of.group, of.instance
   local first = group and redis.call('ZRANGE', READY .. queue, 0, 0, 'WITHSCORES')
   local is_due = left > 0 and first and first[2] and tonumber(first[2]) <= at - after_us
   if is_due and not is_queue_paused(queue)

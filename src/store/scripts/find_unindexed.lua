@@ -88,8 +88,13 @@ for place = 1, #noted, 2 do
     redis.call('ZREM', UNINDEXED, id)
   elseif at - since >= grace_us then
     redis.call('ZREM', UNINDEXED, id)
-    local queue = queue_of(f[2], f[3], f[4], f[5])
-    if queue and not is_in_list(id, queue) then push_as_before(id, queue) end
+    local queue = queue_of(f[2], f[3], f[4], f[5], f[8])
+    if queue and not is_in_list(id, queue) then
+      push_as_before(id, queue)
+    elseif queue and is_where_queue(queue) then
+      -- No actor looks for entries there before.
+      register(QUEUES, queue)
+    end
   end
 end
 

@@ -56,8 +56,8 @@ local function run_later(id, script_type, kind, text, exit_code, delay_us)
   count(script_type, is_postponed and 'postponed' or 'retried')
   -- What it waits for has come already, or nobody would find it there.
   if event or has_wrong_type[index_of('scheduled', script_type)] then
-    local f = read(id, 'group', 'instance', 'priority')
-    local queue = queue_of(script_type, f[1], f[2], f[3]) or 'type:' .. script_type
+    local f = read(id, 'group', 'instance', 'priority', 'where')
+    local queue = queue_of(script_type, f[1], f[2], f[3], f[4]) or 'type:' .. script_type
     if wait then return rarely().wake_waiting(id, script_type, queue, event or rarely().timeout_event(rarely().json_table(wait) or {}, at), at) end
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')

@@ -12,7 +12,7 @@ local purged, taken_out, left, ended = 0, 0, 0, {}
 local function purge(id)
   if not legal_id(id) then return end
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'reply',
-    'unique_key', 'dependents', 'retention')
+    'unique_key', 'dependents', 'retention', 'where')
   local script_type = legal_type(f[2])
   stop_holding(id, queue)
   -- The supervisor notices the end that a foreign actor wrote by the ready entry alone.
@@ -22,7 +22,7 @@ local function purge(id)
   end
   if f[1] ~= 'dispatched' then return end
   -- A foreign program may have pushed it into a queue that its fields do not name.
-  local own = queue_of(f[2], f[3], f[4], f[5])
+  local own = queue_of(f[2], f[3], f[4], f[5], f[11])
   if own and own ~= queue then pull_out(id, own) end
   local job = { script_type = script_type or 'unknown', reply = f[7], unique_key = f[8],
     retention = f[10] }

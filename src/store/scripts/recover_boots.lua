@@ -51,7 +51,7 @@ local function recover(id, boot, is_ahead)
   redis.call('ZREM', RUNNING .. boot, id)
   local f = read(id, 'status', 'boot_id', 'script_type', 'group', 'instance', 'priority', 'attempt',
     'crashes', 'reply', 'unique_key', 'dependents', 'actor', 'stop_requested',
-    'retention', 'limits', 'session')
+    'retention', 'limits', 'session', 'where')
   local script_type = type_of_job(f[3], f[12])
   if f[2] == boot then leave_limits(id, f[15], at) end
   if f[1] == 'finished' or f[1] == 'error' then
@@ -59,7 +59,7 @@ local function recover(id, boot, is_ahead)
   end
   -- Otherwise another actor has taken it.
   if f[1] ~= 'started' or f[2] ~= boot then return end
-  local queue = queue_of(f[3], f[4], f[5], f[6])
+  local queue = queue_of(f[3], f[4], f[5], f[6], f[17])
   local has_begun = not is_ahead or f[8]
   local is_charged = has_begun and (ARGV[5] ~= 'memory' or died_so_before(id, died_of))
   local crashes = (tonumber(f[8]) or 0) + (is_charged and 1 or 0)
@@ -70,7 +70,7 @@ local function recover(id, boot, is_ahead)
     return give_up(id, script_type, f, 'session lost: actor ' .. (present(f[12]) or '') .. ' died while it ran')
   end
   -- Its fields are illegal, and it cannot run.
-  if not queue then return give_up(id, script_type, f, illegal_text(f[3], f[4], f[5], f[6])) end
+  if not queue then return give_up(id, script_type, f, illegal_text(f[3], f[4], f[5], f[6], f[17])) end
   if crashes >= crash_limit then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it' .. (ARGV[5] == '' and '' or ', the last as memory ran out'), true)
     return add_dead_letter(id, script_type)

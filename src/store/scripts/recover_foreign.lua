@@ -26,12 +26,12 @@ end
 
 local function overdue(id, script_type, f)
   redis.call('ZREM', index_of('started', script_type), id)
-  local queue = queue_of(present(f[4]) or script_type, f[5], f[6], f[7])
+  local queue = queue_of(present(f[4]) or script_type, f[5], f[6], f[7], f[15])
   if present(f[13]) then return give_up(id, script_type, f, 'stopped_by_request') end
   local crashes = (tonumber(f[8]) or 0) + 1
   redis.call('HSET', JOB .. id, 'crashes', crashes)
   if not queue then
-    give_up(id, script_type, f, illegal_text(present(f[4]) or script_type, f[5], f[6], f[7]))
+    give_up(id, script_type, f, illegal_text(present(f[4]) or script_type, f[5], f[6], f[7], f[15]))
   elseif crashes >= crash_limit then
     give_up(id, script_type, f, 'crashed: ' .. crashes .. ' actors died running it', true)
     add_dead_letter(id, script_type)
@@ -55,7 +55,7 @@ for _, script_type in ipairs(some_types(at)) do
   for _, id in ipairs(ids) do
     local f = read(id, 'status', 'started_at', 'timeout', 'script_type', 'group', 'instance',
       'priority', 'crashes', 'reply', 'unique_key', 'dependents', 'boot_id', 'stop_requested',
-      'retention')
+      'retention', 'where')
     if f[1] == 'finished' or f[1] == 'error' then
       redis.call('ZREM', index, id)
       note_foreign_end(id, script_type, at, retention)

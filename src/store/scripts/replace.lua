@@ -6,9 +6,9 @@
 -- returns as submit.lua: 'duplicate' and an id if the holder does not wait, or the caller may not change it
 -- needs: wrong_type caller time job unique submit_jobs stop_job
 
-local id, key = ARGV[5], UNIQUE .. ARGV[11]
-local fields = 13 + ARGV[12]
-local holder = holder_of(ARGV[11])
+local id, key = ARGV[5], UNIQUE .. ARGV[12]
+local fields = 14 + ARGV[13]
+local holder = holder_of(ARGV[12])
 local status = holder and read(holder, 'status')[1]
 local waits = { created = true, scheduled = true, waiting_for_prerequisites = true, dispatched = true }
 local is_replaced = waits[status or ''] and caller_may('change', holder) or false
@@ -28,7 +28,7 @@ local function debounce(wait_s)
   if since == 0 then since = at end
   local due = at + wait_s * 1000000
   if most_s then due = math.min(due, since + most_s * 1000000) end
-  ARGV[10] = integer(math.floor(due))
+  ARGV[11] = integer(math.floor(due))
   ARGV[fields] = tostring(ARGV[fields] + 4)
   for _, text in ipairs({ rfc3339(since), 'debounced_since', rfc3339(due), 'run_at' }) do
     table.insert(ARGV, fields + 1, text)

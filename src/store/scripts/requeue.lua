@@ -30,8 +30,8 @@ for number = tonumber(ARGV[3]), 1, -1 do
   local a = 4 * number
   local id, queue, claimed_at, begun = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]
   local f = read(id, 'status', 'attempt', 'script_type', 'group', 'instance', 'priority',
-    'limits', 'crashes', 'reply', 'unique_key', 'dependents', 'retention', 'stop_requested')
-  queue = present(queue) or queue_of(f[3], f[4], f[5], f[6])
+    'limits', 'crashes', 'reply', 'unique_key', 'dependents', 'retention', 'stop_requested', 'where')
+  queue = present(queue) or queue_of(f[3], f[4], f[5], f[6], f[14])
   -- A job that names no queue stays with the boot, and is ended when its lease is over.
   if (queue or f[1] ~= 'started') and not has_claimed_again(boot, id, claimed_at)
     and disown(boot, id) then

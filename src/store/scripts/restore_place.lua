@@ -9,10 +9,10 @@
 local id, before, retention, at = ARGV[1], ARGV[2], ARGV[4], now_us()
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
   'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention', 'actor',
-  'stop_requested', 'dependencies', 'prerequisites_at', 'wait')
+  'stop_requested', 'dependencies', 'prerequisites_at', 'wait', 'where')
 -- Sent before: the answer to that call was lost.
 if f[1] ~= 'created' then return f[1] or 'missing' end
-local queue = present(ARGV[3]) or queue_of(f[2], f[3], f[4], f[5])
+local queue = present(ARGV[3]) or queue_of(f[2], f[3], f[4], f[5], f[18])
 if not queue then return 'illegal' end
 local script_type = type_of_job(f[2], f[13])
 

@@ -47,11 +47,11 @@ local function retry(id)
   if not caller_may('change', id) then return 'missing', '' end
   local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'unique_key',
     'prerequisites', 'after_any', 'dependencies', 'error', 'finished_at', 'graph_id',
-    'output_key', 'prerequisites_at', 'unique_scope')
+    'output_key', 'prerequisites_at', 'unique_scope', 'where')
   local status = f[1]
   if not status then return 'missing', '' end
   if status ~= 'finished' and status ~= 'error' then return 'refused', status end
-  local queue = queue_of(f[2], f[3], f[4], f[5])
+  local queue = queue_of(f[2], f[3], f[4], f[5], f[16])
   if not queue then return 'illegal', '' end
   local pending, failed, number, _, is_lost, over = look_at_own_prerequisites(f[7] or f[9], f[8], f[14])
   looked = looked + number
@@ -63,7 +63,7 @@ local function retry(id)
     if holder and holder ~= id then return 'duplicate', visible_id(RIGHTS, holder) end
     redis.call('SET', UNIQUE .. key, id)
   end
-  leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5] })
+  leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5], where = f[16] })
   redis.call('LREM', DEAD .. f[2], 1, id)
   redis.call('PERSIST', JOB .. id)
   redis.pcall('EXPIRE', FILES .. id, 34560000)

@@ -4,7 +4,8 @@
 -- ARGV: 1 least time between samples in ms
 -- returns { types that were sampled, 1 if entries of expired or unsorted jobs are left, types whose jobs have ended
 --           since the sample before, jobs that were sorted }
--- needs: wrong_type time sweep index sort_ends
+-- needs: wrong_type time names routing sweep index sort_ends
+-- rarely: where
 
 local least_us, at = tonumber(ARGV[1]) * 1000, now_us()
 local STATS_TTL_S = 7 * 86400
@@ -52,7 +53,7 @@ end
 
 -- Removes a type without jobs and actors. Its counters stay for a while.
 local function give_up_if_unused(script_type)
-  local keys = { DEAD .. script_type, CONTROL .. script_type }
+  local keys = { DEAD .. script_type, CONTROL .. script_type, WHERE_USED .. script_type }
   for _, status in ipairs({ 'created', 'waiting_for_prerequisites', 'scheduled', 'started', 'finished',
     'error' }) do
     keys[#keys + 1] = index_of(status, script_type)
@@ -60,6 +61,25 @@ local function give_up_if_unused(script_type)
   if redis.call('EXISTS', unpack(keys)) == 0 and not is_served(script_type) then
     redis.call('SREM', TYPES, script_type)
     redis.call('EXPIRE', STATS .. script_type, STATS_TTL_S)
+  end
+end
+
+-- Removes expressions that no job in a queue has had for a day.
+local function remove_selectors(script_type)
+  local DAY_US, PER_STEP = 86400000000, 100
+  local used = WHERE_USED .. script_type
+  for _, digest in ipairs(redis.call('ZRANGEBYSCORE', used, '-inf', integer(at - DAY_US), 'LIMIT', 0, PER_STEP)) do
+    local queue, keys = 'type:' .. script_type .. ':where:' .. digest, {}
+    for _, priority in ipairs({ '', ':prio:0', ':prio:1', ':prio:2' }) do
+      for _, key in ipairs({ WORK, READY, HELD }) do keys[#keys + 1] = key .. queue .. priority end
+    end
+    if redis.call('EXISTS', unpack(keys)) == 0 then
+      redis.call('ZREM', used, digest)
+      redis.call('HDEL', WHERE .. script_type, digest)
+      redis.pcall('DEL', WAKE .. queue)
+    else
+      redis.call('ZADD', used, integer(at), digest)
+    end
   end
 end
 
@@ -90,6 +110,7 @@ for _, script_type in ipairs(some_types()) do
     if type(oldest) ~= 'string' or redis.call('EXISTS', JOB .. oldest) == 1 then break end
     redis.call('LPOP', DEAD .. script_type)
   end
+  remove_selectors(script_type)
   give_up_if_unused(script_type)
 end
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
@@ -98,6 +119,11 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
     redis.call('SREM', QUEUES, queue)
     redis.call('HDEL', MARKS, queue, 'adopt ' .. queue)
     redis.pcall('DEL', WAKE .. string.gsub(queue, ':prio:%d$', ''))
+  elseif is_where_queue(queue) then
+    -- Without its expression, no actor would find the queue again.
+    local id = redis.pcall('LINDEX', WORK .. queue, 0)
+    local known = redis.call('HEXISTS', WHERE .. type_of_queue(queue), parts_of_queue(queue).digest)
+    if known == 0 and type(id) == 'string' then rarely().note_where(queue, id, at) end
   end
 end
 return { sampled, (entries <= 0 or letters <= 0 or is_unsorted) and 1 or 0, busy, sorted }

@@ -54,7 +54,7 @@ local function call_back(ended, name, state)
   for _, outcome in ipairs({ 'finished', 'failed', 'cancelled' }) do
     variables['HERO_GRAPH_' .. string.upper(outcome)] = integer(ended[outcome])
   end
-  local args = { 'start', retention, '1', '', id, given[1], given[2], given[3], given[4], '', given[5],
+  local args = { 'start', retention, '1', '', id, given[1], given[2], given[3], given[4], own.where or '', '', given[5],
     '0', tostring(#fields + 6) }
   for _, text in ipairs(fields) do args[#args + 1] = text end
   for _, text in ipairs({ 'env_vars', cjson.encode(variables), 'status', '', 'created_at', '' }) do

@@ -4,7 +4,7 @@
 --
 -- ARGV: 1 batch id  2 time in s within which the next step must come  3 TTL of staged keys in s
 --       4 number of jobs staged before  5 number of jobs, then for each:
---       id, script type, group, instance, priority, run_at in us or '', unique key or '';
+--       id, script type, group, instance, priority, `where`, run_at in us or '', unique key or '';
 --       its graph or '', its place there, or '' if it comes last;
 --       number of prerequisites outside of the batch, these ('?' before a job that only has to end);
 --       number of entries of its pending set, these; number of dependents without room in its
@@ -51,12 +51,12 @@ end
 local jobs = {}
 for place = 1, number do
   local a = next_arg
-  next_arg = a + 9
+  next_arg = a + 10
   local job = {
     id = ARGV[a], script_type = ARGV[a + 1],
-    queue = queue_of(ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]),
-    due = ARGV[a + 5], unique_key = present(ARGV[a + 6]),
-    graph = present(ARGV[a + 7]), place = tonumber(ARGV[a + 8]),
+    queue = queue_of(ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5]),
+    due = ARGV[a + 6], unique_key = present(ARGV[a + 7]),
+    graph = present(ARGV[a + 8]), place = tonumber(ARGV[a + 9]),
     others = some(), pending = some(), dependents = some(), fields = some(),
   }
   local code, detail = refusal_of(job)

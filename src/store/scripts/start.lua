@@ -8,11 +8,11 @@
 local id, at, retention = ARGV[1], now_us(), ARGV[2]
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
   'prerequisites', 'reply', 'unique_key', 'dependents', 'after_any', 'retention',
-  'prerequisites_at')
+  'prerequisites_at', 'where')
 if not f[1] or not caller_may('change', id) then return { 'missing', '' } end
 if f[1] ~= 'created' then return { 'refused', f[1] } end
 local script_type = f[2]
-local queue = queue_of(script_type, f[3], f[4], f[5])
+local queue = queue_of(script_type, f[3], f[4], f[5], f[14])
 if not queue then return { 'illegal', '' } end
 
 local pending, failed, _, _, is_lost, over = look_at_own_prerequisites(f[7], f[11], f[13])

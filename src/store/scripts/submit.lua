@@ -3,7 +3,7 @@
 -- ARGV: 1  'start' to dispatch the jobs, 'create' to only store them
 --       2  retention, for a job that fails at once because a prerequisite has failed
 --       3  number of jobs  4  the batch that they belong to, or ''
---       then for each job: id, script type, group, instance, priority, run_at in us or '',
+--       then for each job: id, script type, group, instance, priority, `where`, run_at in us or '',
 --       unique key or '', number of prerequisites, these ('?' before a job that only has to end),
 --       number of fields and values, these; the last four are 'status', '', 'created_at', ''
 --       last: the rights of the caller

@@ -11,7 +11,7 @@
 local id, name, at = ARGV[1], ARGV[2], now_us()
 local EVENTS_MAX, EVENTS_BYTES_MAX, EVENT_BYTES_MAX = 16, 262144, 131072
 local names = { unpack(ARGV, 4) }
-local f = read(id, 'status', 'wait', 'told_events', 'event', 'script_type', 'group', 'instance', 'priority')
+local f = read(id, 'status', 'wait', 'told_events', 'event', 'script_type', 'group', 'instance', 'priority', 'where')
 if not f[1] or not caller_may('change', id) then return { 'missing', '' } end
 if f[1] == 'finished' or f[1] == 'error' then return { 'refused', f[1] } end
 if #ARGV[3] > EVENT_BYTES_MAX then return { 'full', '' } end
@@ -20,7 +20,7 @@ local event = string.sub(ARGV[3], 1, -2) .. ',"when":"' .. rfc3339(at) .. '"}'
 local wait = f[1] == 'scheduled' and json_table(f[2]) or nil
 if wait and wait.event == name then
   local script_type = legal_type(f[5])
-  local queue = queue_of(f[5], f[6], f[7], f[8])
+  local queue = queue_of(f[5], f[6], f[7], f[8], f[9])
   if not may_tell(wait, names) then return { 'forbidden', '' } end
   if not queue then return { 'illegal', '' } end
   wake_waiting(id, script_type, queue, event, at)

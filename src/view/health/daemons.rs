@@ -1,5 +1,7 @@
 //! Supervisors and actors: too few, failing, holding, of other versions.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
@@ -146,6 +148,26 @@ pub(super) fn folders_left(snapshot: &Snapshot, found: &mut Found) {
         ),
         "the log of the actor names each folder and the reason, `cannot remove`: remove it, or what keeps it",
     );
+}
+
+/// Machines that one label `machine` stands for: a job for one of them may run on the other.
+pub(super) fn clones(snapshot: &Snapshot, found: &mut Found) {
+    let mut hosts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for PresenceOf { presence, .. } in &snapshot.actors {
+        let machine = presence.labels.iter().find(|(name, _)| name.as_str() == "machine");
+        if let Some((_, machine)) = machine {
+            hosts.entry(machine.as_str()).or_default().insert(&presence.hostname);
+        }
+    }
+    for (machine, hosts) in hosts.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
+        let hosts: Vec<&str> = hosts.into_iter().collect();
+        found.add(
+            (ProblemKind::MachineClones, Severity::Warning),
+            Subject::Actors(None),
+            format!("{} have one machine id: the label machine = \"{machine}\" stands for all of them", hosts.join(" and ")),
+            "give each clone an id of its own, rm /etc/machine-id && systemd-machine-id-setup, and restart its units",
+        );
+    }
 }
 
 /// Actors that claim no jobs. If others of their type do, that is worth a note.

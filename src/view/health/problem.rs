@@ -150,6 +150,8 @@ kinds! {
     ActorOomKilled = "actor_oom_killed",
     /// Actors cannot remove folders of jobs.
     FoldersLeft = "folders_left",
+    /// Machines have the same machine id.
+    MachineClones = "machine_clones",
     /// A broker of RabbitMQ does not renew its presence.
     BrokerGone = "broker_gone",
     /// A broker has no RabbitMQ, Redis or MariaDB.

@@ -7,6 +7,7 @@ use crate::config::format_duration;
 use crate::proto::message::ActorState;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
+use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::proto::units::brief;
@@ -20,7 +21,11 @@ const PAUSED_LISTED_MAX: usize = 3;
 pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let is_renewed = !snapshot.refuses_writes();
     for (state, actors) in &snapshot.queues {
-        let served = QueueService { actors: *actors, drained: drained(snapshot, &state.queue) };
+        let served = QueueService {
+            actors: *actors,
+            drained: drained(snapshot, state),
+            mismatch: mismatch(snapshot, state, *actors),
+        };
         one(state, is_renewed.then_some(served), rules, found);
         if state.paused {
             paused_long(snapshot, state, rules, found);
@@ -36,12 +41,27 @@ pub(super) struct QueueService {
     pub(super) actors: u64,
     /// The live actors of it that drain.
     pub(super) drained: Vec<ActorId>,
+    /// The expression of a queue that no live actor matches, and how many fail each part of it.
+    pub(super) mismatch: Option<(Selector, String)>,
+}
+
+/// Returns why no live actor matches the expression of a queue.
+fn mismatch(snapshot: &Snapshot, state: &QueueState, actors: u64) -> Option<(Selector, String)> {
+    let selector = state.selector().filter(|_| lacks_actor(state, actors))?;
+    let script_type = state.queue.target.script_type();
+    let of_type = snapshot.actors.iter().filter(|of| of.actor.script_type == *script_type);
+    let of_type: Vec<PresenceOf> = of_type.cloned().collect();
+    let is_drained = of_type.iter().any(|of| selector.matches(&of.presence.labels));
+    let mismatch = crate::store::mismatch(&selector, &of_type);
+    (!is_drained).then_some((selector, mismatch))
 }
 
 /// Returns the live actors of a queue that drain, if it has jobs.
-fn drained(snapshot: &Snapshot, queue: &Queue) -> Vec<ActorId> {
+fn drained(snapshot: &Snapshot, state: &QueueState) -> Vec<ActorId> {
+    let selector = state.selector();
     let drains = |of: &&PresenceOf| {
-        of.presence.state == ActorState::Draining && of.actor.queues().contains(queue)
+        of.presence.state == ActorState::Draining
+            && of.claims_from(&state.queue.target, selector.as_ref())
     };
     snapshot.actors.iter().filter(drains).map(|of| of.actor.clone()).collect()
 }
@@ -94,6 +114,11 @@ impl QueueService {
         if let Some(actor) = self.drained.first() {
             return format!("let it claim jobs again: hero actor resume {}", actor.unit());
         }
+        if queue.target.selector().is_some() {
+            return "start an actor whose labels match, or give one these labels, [actor.labels] of hero.toml; labels: hero \
+                    actor list --json"
+                .to_owned();
+        }
         let script_type = queue.target.script_type();
         let start = start_of(&queue.target.first_unit());
         match rules.types.get(script_type) {
@@ -122,7 +147,10 @@ fn without_actor(
     let near = nearest(script_type.as_str(), rules.types.keys().map(ScriptType::as_str));
     let Some(near) = near.filter(|_| !rules.types.contains_key(script_type)) else {
         let why = match served.drained.as_slice() {
-            [] => "no live actor".to_owned(),
+            [] => match &served.mismatch {
+                Some((selector, why)) => format!("no live actor that matches {selector}: {why}"),
+                None => "no live actor".to_owned(),
+            },
             [actor] => format!("its actor {actor} drains"),
             [actor, others @ ..] => format!("its actors {actor} and {} more drain", others.len()),
         };

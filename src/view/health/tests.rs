@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::proto::cron::CronInForce;
+use crate::proto::labels::Labels;
 use crate::proto::message::{ActorState, ClockStep};
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
+use crate::proto::target::SelectorDigest;
 use crate::store::{BrokerPresence, CronEnds, EmptiedRedis, FiredCron, LastHour, WriteTrial};
 use crate::view::Minute;
 use crate::view::snapshot::tests::{healthy_snapshot, presence};
@@ -68,11 +70,15 @@ fn periodic_job_is_no_problem_before_it_is_overdue_nor_after_a_later_success() {
     assert_eq!(texts(|snapshot| snapshot.periodic_jobs.push(of.clone())), []);
 }
 
+fn labels(name: &str, value: &str) -> Labels {
+    Labels::from([(name.parse().expect("legal"), value.parse().expect("legal"))])
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let cases: [(Change<'_>, Severity, &str); 32] = [
+    let cases: [(Change<'_>, Severity, &str); 34] = [
         (
             &|of| of.ids_without_hash = vec![("LIST".to_owned(), "a".to_owned())],
             Warning,
@@ -105,6 +111,37 @@ fn every_rule_has_its_severity_and_its_sentence() {
             },
             Warning,
             "2 folders of jobs could not be removed, by actor osis:default:1 on one among others; each minute they are tried again",
+        ),
+        (
+            &|of| {
+                of.actors = ["osis-default-1", "osis-default-2"]
+                    .map(|unit| presence(unit, ActorState::Ready))
+                    .to_vec();
+                for (of_unit, host) in of.actors.iter_mut().zip(["one", "two"]) {
+                    of_unit.presence.last_heartbeat = of.at.to_string();
+                    of_unit.presence.version = env!("CARGO_PKG_VERSION").to_owned();
+                    of_unit.presence.hostname = host.to_owned();
+                    of_unit.presence.labels = labels("machine", "0a1b2c");
+                }
+            },
+            Warning,
+            "one and two have one machine id: the label machine = \"0a1b2c\" stands for all of them",
+        ),
+        (
+            &|of| {
+                let digest = SelectorDigest::of_text("role = \"web\"");
+                of.queues[0].0.queue = format!("type:osis:where:{digest}").parse().expect("legal");
+                of.queues[0].0.selector = Some("role = \"web\"".to_owned());
+                of.queues[0].1 = 0;
+                of.actors = vec![presence("osis-default-1", ActorState::Ready)];
+                let presence = &mut of.actors[0].presence;
+                presence.last_heartbeat = of.at.to_string();
+                presence.version = env!("CARGO_PKG_VERSION").to_owned();
+                presence.labels = labels("role", "db");
+            },
+            Warning,
+            "queue type:osis:where:c16a1f7e38eb38d87daf6db28d26c1a0fa66a3b0 has 3 jobs and no live actor that matches \
+             role = \"web\": of 1 live actor, 1 fails role = \"web\"",
         ),
         (
             &|of| of.unserved = vec![("LIST".to_owned(), Some(3))],

@@ -126,6 +126,7 @@ fn presence(number: usize) -> Presence {
         holding: None,
         oom_kills: None,
         after_oom_kill: None,
+        labels: hero::proto::labels::Labels::new(),
         folders_left: 0,
     }
 }

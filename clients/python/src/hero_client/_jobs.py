@@ -42,6 +42,7 @@ class JobSpec:
     extension: Optional[str] = None
     group: Optional[str] = None
     instance: Optional[int] = None
+    where: Optional[str] = None
     fallback: Optional[str] = None
     """`none`, `group` or `type`."""
     priority: Optional[int] = None
@@ -211,6 +212,8 @@ def _check(settings: Mapping[str, Any]) -> None:
     instance = settings.get("instance")
     if instance is not None and instance not in range(1, 65536):
         raise InvalidJob(f"instance is {instance!r}: give a number from 1 to 65535")
+    if settings.get("where") is not None and (group is not None or instance is not None):
+        raise InvalidJob("where cannot stand beside a group or an instance, which are labels")
     if settings.get("priority") not in (None, 0, 1, 2):
         raise InvalidJob(f"priority is {settings['priority']!r}: give 0, 1 or 2")
 

@@ -6,6 +6,7 @@ A yielded tuple is a command, a list of tuples is a transaction, and an Event go
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -318,6 +319,8 @@ def _queue(job: Mapping[str, str]) -> str:
         queue += ":group:" + job.get("group", "default")
     if "instance" in job:
         queue += ":inst:" + job["instance"]
+    if "where" in job:
+        queue += ":where:" + hashlib.sha1(job["where"].encode()).hexdigest()
     priority = job.get("priority", "1")
     return queue if priority == "1" else f"{queue}:prio:{priority}"
 

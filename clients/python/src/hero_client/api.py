@@ -54,6 +54,8 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     where the kernel does not report it."""
     after_oom_kill: Optional[str]
     """When it took the name over from a process that was killed for lack of memory: RFC 3339, UTC."""
+    labels: Dict[str, Any]
+    """Its labels, which `where` of jobs asks for; empty in the presence of foreign programs and older versions."""
     folders_left: int
     """The folders of jobs that its process could not remove."""
 
@@ -435,6 +437,10 @@ class Job(_JobRequired, total=False):
     """The group of actors that may run it; any group without one."""
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
+    where: str
+    """The actors that may run it, by their labels: an expression such as `role = "web" and release >= 12`, of
+    comparisons, `in (…)`, `and`, `or`, `not` and parentheses; not beside a group or an instance, which are labels
+    too."""
     fallback: Literal['type', 'group', 'none']
     """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
     has another), group (any actor of the group) or type (any actor of the script type)."""
@@ -758,6 +764,10 @@ class JobSettings(TypedDict, total=False):
     """The group of actors that may run it; any group without one."""
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
+    where: str
+    """The actors that may run it, by their labels: an expression such as `role = "web" and release >= 12`, of
+    comparisons, `in (…)`, `and`, `or`, `not` and parentheses; not beside a group or an instance, which are labels
+    too."""
     fallback: Literal['type', 'group', 'none']
     """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
     has another), group (any actor of the group) or type (any actor of the script type)."""
@@ -1027,6 +1037,10 @@ class ListedJob(_ListedJobRequired, total=False):
     """The group of actors that may run it; any group without one."""
     instance: int
     """The one instance that may run it, of the group `default` unless another is given."""
+    where: str
+    """The actors that may run it, by their labels: an expression such as `role = "web" and release >= 12`, of
+    comparisons, `in (…)`, `and`, `or`, `not` and parentheses; not beside a group or an instance, which are labels
+    too."""
     priority: int
     """The priority: 0 urgent, 1 normal (the default), 2 background."""
     caller_id: str
@@ -1375,8 +1389,7 @@ class Purged(TypedDict):
     """The number of jobs that ended."""
 
 
-class QueueDocument(TypedDict):
-    """A work queue."""
+class _QueueDocumentRequired(TypedDict):
     queue: str
     """Its name."""
     script_type: str
@@ -1395,6 +1408,12 @@ class QueueDocument(TypedDict):
     """Jobs of its type that ended per second, when last sampled."""
     paused: bool
     """True if it is paused."""
+
+
+class QueueDocument(_QueueDocumentRequired, total=False):
+    """A work queue."""
+    where: Optional[str]
+    """The expression that its jobs have, of a queue for one."""
 
 
 class Queues(TypedDict):
@@ -1718,7 +1737,7 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'folders_left', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'folders_left', 'machine_clones', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
@@ -1737,11 +1756,11 @@ Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused
 last hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters are kept.
 failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches them.
 actors_hold: Actors claim no jobs, as their machines are overloaded or full. actor_oom_killed: An actor was killed
-for lack of memory. folders_left: Actors cannot remove folders of jobs. broker_gone: A broker of RabbitMQ does not
-renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers: Dispatchers of a
-broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A broker has lost
-log events. notification_fails: A notification cannot be delivered. versions_differ: Daemons have other versions
-than this program."""
+for lack of memory. folders_left: Actors cannot remove folders of jobs. machine_clones: Machines have the same
+machine id. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has no RabbitMQ,
+Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ
+has dead letters. log_events_lost: A broker has lost log events. notification_fails: A notification cannot be
+delivered. versions_differ: Daemons have other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
@@ -1759,9 +1778,9 @@ class Methods:
         answer: NotifiedActors = self._call("actor.drain", _given({"actor": actor}))
         return answer
 
-    def actor_list(self, *, script_type: Optional[str] = None) -> LiveActors:
+    def actor_list(self, *, script_type: Optional[str] = None, where: Optional[str] = None) -> LiveActors:
         """Lists the live actors."""
-        answer: LiveActors = self._call("actor.list", _given({"script_type": script_type}))
+        answer: LiveActors = self._call("actor.list", _given({"script_type": script_type, "where": where}))
         return answer
 
     def actor_ping(self, *, actor: str, wait: Optional[float] = None) -> Pong:
@@ -2159,9 +2178,9 @@ class AsyncMethods:
         answer: NotifiedActors = await self._call("actor.drain", _given({"actor": actor}))
         return answer
 
-    async def actor_list(self, *, script_type: Optional[str] = None) -> LiveActors:
+    async def actor_list(self, *, script_type: Optional[str] = None, where: Optional[str] = None) -> LiveActors:
         """Lists the live actors."""
-        answer: LiveActors = await self._call("actor.list", _given({"script_type": script_type}))
+        answer: LiveActors = await self._call("actor.list", _given({"script_type": script_type, "where": where}))
         return answer
 
     async def actor_ping(self, *, actor: str, wait: Optional[float] = None) -> Pong:

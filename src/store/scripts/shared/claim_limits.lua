@@ -85,7 +85,7 @@ local function claim_under_limits(claim)
   end
 
   local LIMITED_BY = { script_type = true, group = true, instance = true, priority = true,
-    caller_id = true, limit_key = true, concurrent = true, held_by = true }
+    where = true, caller_id = true, limit_key = true, concurrent = true, held_by = true }
   local function limited_by(hash)
     local job = {}
     for i = 1, #hash, 2 do
@@ -99,7 +99,7 @@ local function claim_under_limits(claim)
     local job = limited_by(hash)
     local of = limits_of(job)
     if #of == 0 then return false, of end
-    local queue = queue_of(present(job.script_type) or own_type, job.group, job.instance, job.priority)
+    local queue = queue_of(present(job.script_type) or own_type, job.group, job.instance, job.priority, job.where)
     -- The actor rejects an illegal job, which takes no time.
     if not queue then return false, {} end
     local met = released[id]

@@ -60,11 +60,11 @@ do
         return nil
       end
       local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'run_at',
-        'reply', 'unique_key', 'dependents', 'retention', 'graph_id', 'wait')
+        'reply', 'unique_key', 'dependents', 'retention', 'graph_id', 'wait', 'where')
       local job = {
         script_type = legal_type(f[2]), reply = f[7], unique_key = f[8], retention = f[10],
         graph_id = f[11] }
-      local queue = queue_of(f[2], f[3], f[4], f[5])
+      local queue = queue_of(f[2], f[3], f[4], f[5], f[13])
       local wait = f[1] == 'scheduled' and queue and json_table(f[12])
       if wait and not is_lost then
         keep_for(prerequisite, is_late and id)

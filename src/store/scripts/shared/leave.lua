@@ -26,7 +26,7 @@ end
 -- Removes a job from the index of its state.
 local function leave_index(id, status, script_type, fields)
   if status == 'dispatched' then
-    local queue = queue_of(script_type, fields.group, fields.instance, fields.priority)
+    local queue = queue_of(script_type, fields.group, fields.instance, fields.priority, fields.where)
     if queue then pull_out(id, queue) end
   elseif status == 'started' then
     if present(fields.boot_id) then redis.call('ZREM', RUNNING .. fields.boot_id, id) end
@@ -37,7 +37,7 @@ local function leave_index(id, status, script_type, fields)
       leave_ends(status, script_type, id)
       -- A job that a foreign actor ended stays in its index until a sweep has noticed.
       redis.call('ZREM', index_of('started', script_type), id)
-      local queue = queue_of(script_type, fields.group, fields.instance, fields.priority)
+      local queue = queue_of(script_type, fields.group, fields.instance, fields.priority, fields.where)
       if queue then redis.call('ZREM', READY .. queue, id) end
     end
   end

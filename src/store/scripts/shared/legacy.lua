@@ -4,6 +4,7 @@
 -- The field `legacy` of a job is the legacy queue that holds its copy, or empty once the copy was
 -- given up. Old workers know no states and run every id that they pop. So the copy is the right to
 -- run the job: a claim removes it, and if it is gone an old worker has the job.
+-- needs: routing
 
 -- A job is removed from a queue up to this length; from a longer one the claim skips it.
 local SEARCHED_QUEUE_LEN = 1000
@@ -77,11 +78,11 @@ if LEGACY then
     if found then return found end
     found = {}
     candidates[queue] = found
-    local script_type = string.match(queue, '^type:([^:]+)')
-    local group, instance = string.match(queue, ':group:([^:]+)'), string.match(queue, ':inst:(%d+)')
-    for _, legacy in ipairs(LEGACY) do
-      if legacy.type == script_type and (not group or legacy.group == group)
-          and (not instance or legacy.instance == instance) then
+    local script_type, of = type_of_queue(queue), parts_of_queue(queue)
+    -- Old workers have no labels.
+    for _, legacy in ipairs(of.digest and {} or LEGACY) do
+      if legacy.type == script_type and (not of.group or legacy.group == of.group)
+          and (not of.instance or legacy.instance == of.instance) then
         found[#found + 1] = legacy.list
       end
     end

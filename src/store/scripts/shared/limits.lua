@@ -26,7 +26,7 @@ do
 
   -- The place of a job among those that its limit holds, by its queue and dispatch.
   function held_score(queue, dispatched)
-    local priority = string.match(queue, ':prio:(%d)$')
+    local priority = parts_of_queue(queue).priority
     return dispatched + (priority == '0' and -PRIORITY_US or priority == '2' and PRIORITY_US or 0)
   end
 

@@ -1,9 +1,9 @@
 -- The pauses of queues: by their names, or by rules for all queues, for the queues of a type, of a group, or of both.
--- needs: wrong_type
+-- needs: wrong_type routing
 
 -- Tells if a queue is paused.
 local function is_queue_paused(queue)
-  local script_type, group = string.match(queue, '^type:([a-z0-9_]+)'), string.match(queue, ':group:([^:]+)')
+  local script_type, group = type_of_queue(queue), parts_of_queue(queue).group
   local of_type = 'type:' .. (script_type or '')
   local names = { queue, '*', of_type .. ':*' }
   if group then

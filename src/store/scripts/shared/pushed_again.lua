@@ -21,7 +21,7 @@ local function run_again(id, hash, queue, own_type, at, repeat_us)
   for i = 1, #hash, 2 do f[hash[i]] = hash[i + 1] end
   local status = canonical_status(f.status)
   local script_type = legal_type(f.script_type) or own_type
-  local own = queue_of(script_type, f.group, f.instance, f.priority)
+  local own = queue_of(script_type, f.group, f.instance, f.priority, f.where)
   -- A job with a ready entry was ended by a foreign program, and no sweep has noticed that.
   if is_leftover(f.leftover, at) or queue and queue ~= own
     or LEGACY and queue and is_second_copy(id, f, script_type, at) or own and redis.call('ZSCORE', READY .. own, id) then

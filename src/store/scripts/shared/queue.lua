@@ -1,5 +1,6 @@
 -- Appends jobs to queues. The caller writes the status.
 -- needs: time routing index legacy wake
+-- rarely: where
 
 -- Jobs that this script has appended; they keep their order in the ready index.
 local pushed = 0
@@ -12,6 +13,7 @@ local function add_to_queue(id, queue, at)
   redis.call('ZADD', READY .. queue, integer(at + pushed), id)
   redis.pcall('RPUSH', WORK .. queue, id)
   pushed = pushed + 1
+  if is_where_queue(queue) then rarely().note_where(queue, id, at) end
   wake(queue)
 end
 

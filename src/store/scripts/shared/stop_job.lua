@@ -31,7 +31,7 @@ do
   function stop_job(args)
     local id, retention = args[1], args[2]
     local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor',
-      'reply', 'unique_key', 'dependents', 'retention', 'legacy')
+      'reply', 'unique_key', 'dependents', 'retention', 'legacy', 'where')
     local status = f[1]
     if not status then return 'missing' end
     if status == 'finished' or status == 'error' then return 'ended' end
@@ -76,7 +76,7 @@ do
     local at = now_us()
     -- A raw client may have left the type to the actor: only a claim knows the queue, and skips it.
     local script_type = legal_type(f[2]) or 'unknown'
-    leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6] })
+    leave_index(id, status, script_type, { group = f[3], instance = f[4], priority = f[5], boot_id = f[6], where = f[13] })
     redis.call('DEL', PENDING .. id)
     redis.call('HDEL', JOB .. id, 'wait')
     local job = { script_type = script_type, reply = f[8], unique_key = f[9], retention = f[11] }

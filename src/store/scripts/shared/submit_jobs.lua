@@ -1,7 +1,7 @@
 -- Submits jobs. Takes the arguments of submit.lua, and the rights of the caller, which a duty of the daemon leaves out.
 -- Returns what that script returns.
 -- needs: wrong_type time names routing job counters index events reserved legacy wake type_times
--- rarely: rights unique ending prerequisites waiting awaited expiring graph_start
+-- rarely: where rights unique ending prerequisites waiting awaited expiring graph_start
 
 local function submit_jobs(args, rights)
   local starting = args[1] == 'start'
@@ -30,8 +30,12 @@ local function submit_jobs(args, rights)
     local push = pushes[queue]
     if not push then
       local kind = redis.call('TYPE', WORK .. queue).ok
-      push = { ids = {}, entries = {}, script_type = script_type,
-        is_broken = kind ~= 'list' and kind ~= 'none' }
+      push = { ids = {}, entries = {}, script_type = script_type, is_where = is_where_queue(queue) }
+      if kind ~= 'list' and kind ~= 'none' then push.broken = WORK .. queue end
+      -- Its expression could not be registered; or an access list of an older version does not permit the key.
+      if push.is_where and type(redis.pcall('HLEN', WHERE .. script_type)) ~= 'number' then
+        push.broken = WHERE .. script_type
+      end
       pushes[queue] = push
     end
     return push
@@ -39,8 +43,8 @@ local function submit_jobs(args, rights)
 
   for number = 1, tonumber(args[3]) do
     local a = next_arg
-    local id, script_type, run_at, unique_key = args[a], args[a + 1], args[a + 5], args[a + 6]
-    local fields = a + 8 + args[a + 7]
+    local id, script_type, run_at, unique_key = args[a], args[a + 1], args[a + 6], args[a + 7]
+    local fields = a + 9 + args[a + 8]
     local first, last = fields + 1, fields + args[fields]
     next_arg = last + 1
 
@@ -52,13 +56,13 @@ local function submit_jobs(args, rights)
       local holder = rarely().holder_of(unique_key)
       if holder then code, detail = 'duplicate', rarely().visible_id(rights, holder) end
     end
-    if not code and fields > a + 8 then
-      pending, failed, unknown, newest, ended = rarely().look_at_prerequisites(args, a + 8, fields - 1, may_see)
+    if not code and fields > a + 9 then
+      pending, failed, unknown, newest, ended = rarely().look_at_prerequisites(args, a + 9, fields - 1, may_see)
       if unknown then code, detail = 'unknown_prerequisite', unknown end
     end
 
     local is_accepted = not code
-    local queue = queue_of(script_type, args[a + 2], args[a + 3], args[a + 4])
+    local queue = queue_of(script_type, args[a + 2], args[a + 3], args[a + 4], args[a + 5])
     local due = tonumber(run_at) or 0
     if is_accepted then
       if not starting then
@@ -72,8 +76,8 @@ local function submit_jobs(args, rights)
         local index = index_of(code, script_type)
         redis.call('ZCARD', index)
         if has_wrong_type[index] then code, detail, is_accepted = 'broken_queue', index, false end
-      elseif pushes_to(queue, script_type).is_broken then
-        code, detail, is_accepted = 'broken_queue', WORK .. queue, false
+      elseif pushes_to(queue, script_type).broken then
+        code, detail, is_accepted = 'broken_queue', pushes[queue].broken, false
       else
         code = 'dispatched'
       end
@@ -120,11 +124,12 @@ local function submit_jobs(args, rights)
   end
 
   for queue, push in pairs(pushes) do
-    if not push.is_broken then
+    if not push.broken then
       register(TYPES, push.script_type)
       register(QUEUES, queue)
       redis.call('ZADD', READY .. queue, unpack(push.entries))
       redis.call('RPUSH', WORK .. queue, unpack(push.ids))
+      if push.is_where then rarely().note_where(queue, push.ids[1], at) end
       wake(queue)
       if LEGACY then
         for _, id in ipairs(push.ids) do copy_to_legacy(id, queue) end

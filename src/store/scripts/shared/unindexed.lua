@@ -7,12 +7,12 @@ local is_indexed, read_place, note_unindexed, note_if_unindexed
 do
   local UNINDEXED_MAX = 10000
 
-  -- Tells if a job stands in the index of its state; `f` are its status, type, group, instance, priority, boot and
-  -- actor. Nil if a job of this state cannot have been popped.
+  -- Tells if a job stands in the index of its state; `f` are its status, type, group, instance, priority, boot, actor
+  -- and `where`. Nil if a job of this state cannot have been popped.
   function is_indexed(id, f)
     local status = f[1]
     if status == 'dispatched' then
-      local queue = queue_of(f[2], f[3], f[4], f[5])
+      local queue = queue_of(f[2], f[3], f[4], f[5], f[8])
       return queue and (redis.call('ZSCORE', READY .. queue, id) or redis.call('ZSCORE', HELD .. queue, id)) and true or false
     elseif status == 'started' then
       return (is_ours(id, f[6]) or redis.call('ZSCORE', index_of(status, type_of_job(f[2], f[7])), id)) and true or false
@@ -25,7 +25,7 @@ do
   end
 
   function read_place(id)
-    return read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor')
+    return read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'boot_id', 'actor', 'where')
   end
 
   -- Notes a job, so that the next look is at it. An access list of an older version does not permit the key.

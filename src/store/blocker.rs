@@ -1,0 +1,130 @@
+//! The reason why a job does not start.
+
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use super::{PresenceOf, Store, StoreError};
+use crate::proto::job::{AskedWait, JobId, JobStatus};
+use crate::proto::labels::Labels;
+use crate::proto::message::ActorState;
+use crate::proto::pauses::PauseRule;
+use crate::proto::queue::Queue;
+use crate::proto::selector::Selector;
+use crate::proto::target::{SelectorDigest, Target};
+
+/// The reason why a dispatched job does not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocker {
+    /// This limit holds it.
+    Limit(String),
+    /// Its queue is paused, by its name or by this rule.
+    Pause(Queue, Option<PauseRule>),
+    /// No live actor claims jobs of its queue.
+    NoActor(Queue),
+    /// No live actor of its type matches its expression.
+    NoMatch {
+        /// The expression.
+        selector: Selector,
+        /// The number of actors that fail each part of it.
+        mismatch: String,
+    },
+    /// The actors that claim jobs of its queue run as many jobs as they have tasks.
+    Busy {
+        /// The queue.
+        queue: Queue,
+        /// The number of their tasks.
+        tasks: usize,
+    },
+    /// It is due, and no supervisor is live that dispatches it.
+    NoSupervisor,
+    /// Its script waits for this.
+    Wait(AskedWait),
+}
+
+fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
+    text.and_then(|text| text.parse().ok())
+}
+
+/// Returns how many of these actors fail each part of an expression.
+pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
+    let labels: Vec<&Labels> = actors.iter().map(|of| &of.presence.labels).collect();
+    selector.mismatch(&labels)
+}
+
+impl Store {
+    /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if an actor will claim
+    /// it, or it is in another state.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(self.keys.job(id)).arg("status").arg("held_by");
+        command
+            .arg("script_type")
+            .arg("group")
+            .arg("instance")
+            .arg("priority")
+            .arg("wait")
+            .arg("run_at")
+            .arg("where");
+        let fields: [Option<String>; 9] =
+            self.link.query("reading the prerequisites of a job", &command).await?;
+        let [status, held_by, script_type, group, instance, priority, wait, run_at, selector] =
+            fields;
+        match status.and_then(|status| status.parse().ok()) {
+            Some(JobStatus::Dispatched) => {}
+            Some(JobStatus::Scheduled) => {
+                if let Some(wait) = wait.as_deref().and_then(AskedWait::of_field) {
+                    return Ok(Some(Blocker::Wait(wait)));
+                }
+                return self.overdue_blocker(parsed(run_at)).await;
+            }
+            _ => return Ok(None),
+        }
+        if let Some(limit) = held_by {
+            return Ok(Some(Blocker::Limit(limit)));
+        }
+        let Some(script_type) = parsed(script_type) else { return Ok(None) };
+        let queue = Queue {
+            target: Target::of(
+                script_type,
+                parsed(group),
+                parsed(instance),
+                selector.as_deref().map(SelectorDigest::of_text),
+            ),
+            priority: parsed(priority).unwrap_or_default(),
+        };
+        let pauses = self.pauses().await?;
+        if pauses.covers(&queue) {
+            let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
+            return Ok(Some(Blocker::Pause(queue, rule)));
+        }
+        let mut actors = self.actors(Some(queue.target.script_type())).await?;
+        actors.retain(|of| of.presence.state != ActorState::Draining);
+        let selector = selector.as_deref().and_then(|text| text.parse::<Selector>().ok());
+        let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
+        actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
+        if actors.is_empty() {
+            return Ok(Some(match (selector, mismatch) {
+                (Some(selector), Some(mismatch)) => Blocker::NoMatch { selector, mismatch },
+                _ => Blocker::NoActor(queue),
+            }));
+        }
+        self.count_running(&mut actors).await?;
+        let tasks = actors.iter().map(|of| of.presence.tasks).sum();
+        let running: usize = actors.iter().map(|of| of.presence.running).sum();
+        Ok((running >= tasks).then_some(Blocker::Busy { queue, tasks }))
+    }
+
+    /// Returns why a job with this time is still scheduled, if the time has come.
+    async fn overdue_blocker(
+        &self,
+        run_at: Option<Timestamp>,
+    ) -> Result<Option<Blocker>, StoreError> {
+        let now = self.now().await?;
+        let is_due = run_at.is_some_and(|time| time <= now);
+        Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))
+    }
+}
