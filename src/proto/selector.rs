@@ -168,7 +168,9 @@ impl Expression {
     fn names<'e>(&'e self, into: &mut Vec<&'e LabelName>) {
         match self {
             Self::All(parts) | Self::Any(parts) => {
-                parts.iter().for_each(|part| part.names(into));
+                for part in parts {
+                    part.names(into);
+                }
             }
             Self::Not(part) => part.names(into),
             Self::Compare(label, ..) | Self::In(label, _) => into.push(label),

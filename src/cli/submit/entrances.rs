@@ -41,6 +41,7 @@ fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
         ("unique_by", _) => ("key", "key", "\"key\""),
         ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
         ("script_digest", _) => (DIGEST, DIGEST, DIGEST_IN_TOML),
+        ("where", _) => ("a = 1", "a = 1", "\"a = 1\""),
         (_, FieldKind::Text) => ("a", "a", "\"a\""),
         (_, FieldKind::Number) => ("2", "2", "2"),
         (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),

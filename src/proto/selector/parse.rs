@@ -63,7 +63,7 @@ const fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | ':' | '/' | '@' | '+' | '%')
 }
 
-impl<'t> SelectorParser<'t> {
+impl SelectorParser<'_> {
     /// Reads the next token.
     fn advance(&mut self) -> Result<(), SelectorError> {
         let left = &self.text[self.rest..];

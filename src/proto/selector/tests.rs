@@ -1,3 +1,5 @@
+//! The grammar, the canonical text and the matches of expressions.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -194,7 +196,7 @@ fn written() -> impl Strategy<Value = WrittenExpression> {
     let leaf = prop_oneof![
         ("[abc]", sign, value())
             .prop_map(|(label, sign, value)| WrittenExpression::Compare(label, sign, value)),
-        ("[abc]", proptest::collection::vec(value(), 1..4), proptest::prelude::any::<bool>())
+        ("[abc]", proptest::collection::vec(value(), 1..4), proptest::bool::ANY)
             .prop_map(|(label, values, not)| WrittenExpression::In(label, values, not)),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
