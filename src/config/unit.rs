@@ -283,7 +283,8 @@ mod tests {
             super::super::Config::from_toml("h".as_ref(), &config.to_toml().expect("text")),
             Ok(config)
         );
-        let many: String = (0..33).map(|number| format!("l{number} = {number}\n")).collect();
+        let many: String =
+            (0..33).map(|number| format!("l{number} = {number}\n")).collect::<Vec<_>>().concat();
         assert!(refusal(&format!("[actor.labels]\n{many}")).contains("must be at most 32 labels"));
         assert!(refusal("[actor.labels]\nRole = 1").contains("label `Role` is not legal"));
     }

@@ -67,7 +67,7 @@ pub(crate) mod results {
     pub(crate) use super::notify::{ConfiguredNotification, DeliveryList};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
     pub(crate) use super::published::{ScriptList, ScriptVersions};
-    pub(crate) use super::queue::{Drained, Paused, Purged, Queues, Resumed, UnservedList};
+    pub(crate) use super::queue::{Drained, Paused, Purged, QueueList, Resumed, UnservedList};
     pub(crate) use super::repeats::SubmittedId;
     pub(crate) use super::script::{Documented, Findings};
 }

@@ -56,7 +56,7 @@ pub(in crate::cli) async fn run(
                 output::stored(result, raw)?;
             }
         }
-        JobCommand::Logs(logs) => print_log(api, &logs, global).await?,
+        JobCommand::Logs(logs) => Box::pin(print_log(api, &logs, global)).await?,
         JobCommand::Files(list) => list_files(api, &list, global).await?,
         JobCommand::Fetch(fetch) => fetch_file(api, &fetch, global).await?,
         JobCommand::Stop(StopJobs { jobs, children }) => {
@@ -256,15 +256,14 @@ async fn fetch_file(api: &ApiMethods, fetch: &FetchFile, global: &Global) -> Res
         let message = format!("cannot write {}: {why}; --output names another", path.display());
         Error::new(Exit::Output, message)
     };
-    let mut file = match is_stdout {
-        true => None,
-        false => {
-            let mut options = std::fs::OpenOptions::new();
-            let replaces = fetch.output.is_some();
-            let options = options.write(true).create(replaces).truncate(replaces);
-            let opened = options.create_new(!replaces).open(&path);
-            Some(opened.map_err(|error| unwritable(&error))?)
-        }
+    let mut file = if is_stdout {
+        None
+    } else {
+        let mut options = std::fs::OpenOptions::new();
+        let replaces = fetch.output.is_some();
+        let options = options.write(true).create(replaces).truncate(replaces);
+        let opened = options.create_new(!replaces).open(&path);
+        Some(opened.map_err(|error| unwritable(&error))?)
     };
     let mut size = 0;
     while let Some(part) = answer.part().await.map_err(|error| {

@@ -17,11 +17,11 @@ use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::target::{Priority, Target};
 use crate::proto::text::shown;
-use crate::rpc::results::{Queues, UnservedList};
+use crate::rpc::results::{QueueList, UnservedList};
 
 pub(super) async fn run(methods: &ApiMethods, global: &Global) -> Result<(), Error> {
-    let (document, list) = methods.typed::<Queues>("queue.list", json!({})).await?;
-    let Queues { queues, pauses, unserved } = list;
+    let (document, list) = methods.typed::<QueueList>("queue.list", json!({})).await?;
+    let QueueList { queues, pauses, unserved } = list;
     let rules: BTreeSet<PauseRule> = pauses.iter().filter_map(|rule| rule.parse().ok()).collect();
     global.print(
         || document,

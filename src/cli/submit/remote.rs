@@ -81,8 +81,9 @@ impl Submit {
             format!("{result}\n")
         } else if self.ids {
             let jobs = result["jobs"].as_object().into_iter().flatten();
-            jobs.map(|(name, id)| {
-                format!("{}  {}\n", escape_lines(name), id.as_str().unwrap_or_default())
+            jobs.flat_map(|(name, id)| {
+                let id = id.as_str().unwrap_or_default().to_owned();
+                [escape_lines(name), "  ".to_owned(), id, "\n".to_owned()]
             })
             .collect()
         } else {
@@ -154,7 +155,7 @@ fn print_batch(result: &Value, file: &Path, (ids, json): (bool, bool)) -> Result
         (true, ..) => format!("{result}\n"),
         (_, true, _) => {
             let ids = result["ids"].as_array().into_iter().flatten();
-            ids.filter_map(Value::as_str).map(|id| format!("{id}\n")).collect()
+            ids.filter_map(Value::as_str).flat_map(|id| [id, "\n"]).collect()
         }
         (_, _, Some(id)) => format!("{id}\n"),
         (_, _, None) => String::new(),

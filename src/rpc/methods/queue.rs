@@ -28,7 +28,7 @@ methods! {
 
 /// The queues.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Queues {
+pub(crate) struct QueueList {
     /// Every queue that may hold jobs or is paused, by name.
     pub(crate) queues: Vec<QueueDocument>,
     /// The rules that pause queues as a whole, also those that come later.
@@ -46,7 +46,7 @@ pub(crate) struct UnservedList {
     pub(crate) length: Option<u64>,
 }
 
-async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
+async fn list(context: CallContext, _: Nothing) -> Result<QueueList, RpcError> {
     let mut queues = context.client.queue_documents().await?;
     queues.retain(|queue| {
         let queue: Result<Queue, _> = queue.queue.parse();
@@ -60,12 +60,13 @@ async fn list(context: CallContext, _: Nothing) -> Result<Queues, RpcError> {
     let pauses = context.client.pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
     let pauses = pauses.map(|rule| rule.to_string()).collect();
-    let unserved = match context.is_bound() {
-        false => context.client.unserved_lists().await.unwrap_or_default(),
-        true => Vec::new(),
+    let unserved = if context.is_bound() {
+        Vec::new()
+    } else {
+        context.client.unserved_lists().await.unwrap_or_default()
     };
     let unserved = unserved.into_iter().map(|(list, length)| UnservedList { list, length });
-    Ok(Queues { queues, pauses, unserved: unserved.collect() })
+    Ok(QueueList { queues, pauses, unserved: unserved.collect() })
 }
 
 /// Refuses a queue beyond the bounds of the caller.

@@ -1416,7 +1416,7 @@ class QueueDocument(_QueueDocumentRequired, total=False):
     """The expression that its jobs have, of a queue for one."""
 
 
-class Queues(TypedDict):
+class QueueList(TypedDict):
     """The queues."""
     queues: List[QueueDocument]
     """Every queue that may hold jobs or is paused, by name."""
@@ -2067,9 +2067,9 @@ class Methods:
         answer: Drained = self._call("queue.drain", _given({"queue": queue, "force": force}))
         return answer
 
-    def queue_list(self) -> Queues:
+    def queue_list(self) -> QueueList:
         """Lists the queues: their depth, held jobs, the wait of the first."""
-        answer: Queues = self._call("queue.list", _given({}))
+        answer: QueueList = self._call("queue.list", _given({}))
         return answer
 
     def queue_pause(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Paused:
@@ -2467,9 +2467,9 @@ class AsyncMethods:
         answer: Drained = await self._call("queue.drain", _given({"queue": queue, "force": force}))
         return answer
 
-    async def queue_list(self) -> Queues:
+    async def queue_list(self) -> QueueList:
         """Lists the queues: their depth, held jobs, the wait of the first."""
-        answer: Queues = await self._call("queue.list", _given({}))
+        answer: QueueList = await self._call("queue.list", _given({}))
         return answer
 
     async def queue_pause(self, *, queue: Union[str, List[str]], force: Optional[bool] = None) -> Paused:
