@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::Args;
 
 use super::api::{ApiMethods, RemoteEnd, gave_up};
-use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
 use super::sections::{LIMITS, WHEN};
@@ -20,7 +19,6 @@ use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
-use crate::rpc::results::SubmittedId;
 use crate::store::Blocker;
 use crate::view::blocker_words;
 
@@ -134,13 +132,12 @@ impl Exec {
             let message = "--explain and --sign need the machine itself: leave out --api";
             return Err(Error::new(Exit::Usage, message));
         }
-        let (SubmittedId { id, created }, job) =
-            api.submit(&self.options, global.config()?).await?;
+        let (id, created, job) = api.submit(&self.options, global.config()?).await?;
         if !created {
-            let known = id.parse().map_err(bad)?;
-            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &known)));
+            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &id)));
         }
-        match api.await_end(&id, !global.json, self.how.wait).await? {
+        let id = id.as_str();
+        match api.await_end(id, !global.json, self.how.wait).await? {
             RemoteEnd::Ended(document, job) => {
                 if global.json {
                     output::json(&document)?;
@@ -149,7 +146,7 @@ impl Exec {
                 }
                 ended(&job, (global.json, self.how.raw))
             }
-            RemoteEnd::GaveUp => Err(gave_up(&id, self.how.wait)),
+            RemoteEnd::GaveUp => Err(gave_up(id, self.how.wait)),
             RemoteEnd::Interrupted(code) => Ok(code),
         }
     }

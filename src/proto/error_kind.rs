@@ -27,8 +27,6 @@ const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
 const REPLACED: &str = "replaced by job ";
 /// Begins the error of a job whose prerequisite failed; the id of that follows.
 const PREREQUISITE: &str = "prerequisite failed: ";
-/// The longest id of a job.
-const ID_BYTES_MAX: usize = 64;
 
 words! {
     /// The reason why a job ended in `error`, in one word.
@@ -94,13 +92,6 @@ impl FailureCause {
             Self::Replaced => Some("replaced"),
             _ => None,
         }
-    }
-
-    /// Returns whether an error of this length may tell an intended end.
-    pub fn may_be_intended(error_bytes: usize) -> bool {
-        let replaced = REPLACED.len() + 1..=REPLACED.len() + ID_BYTES_MAX;
-        STOP_ERRORS.iter().any(|error| error.len() == error_bytes)
-            || replaced.contains(&error_bytes)
     }
 }
 

@@ -39,6 +39,7 @@ impl Laptop {
         self.home.path()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "nothing of the test's machine may be inherited")]
     fn run(&self, args: &[&str]) -> Output {
         let mut command = Command::new(&self.program);
         command.args(args).env_clear().env("HOME", self.path()).current_dir(self.path());

@@ -15,6 +15,7 @@ use crate::config::{Config, format_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::job::{FileBody, Job, JobId, json_of_field};
+use crate::proto::target::IllegalName;
 use crate::rpc::results::SubmittedId;
 use crate::store::LogLine;
 
@@ -41,7 +42,7 @@ impl ApiMethods {
         &self,
         options: &JobOptions,
         config: &Config,
-    ) -> Result<(SubmittedId, Job), Error> {
+    ) -> Result<(JobId, bool, Job), Error> {
         let job = options.job(config)?;
         let files = options.files(&job, config)?;
         let encoded = |body: &FileBody| match body {
@@ -57,16 +58,18 @@ impl ApiMethods {
         }
         let stdin = files.stdin.as_ref().map(encoded).transpose()?;
         let params = json!({ "job": settings(&job), "inputs": inputs, "stdin": stdin });
-        let (_, submitted) = self.typed("job.submit", params).await.map_err(|error: Error| {
-            let unsure = error.exit == Exit::Unavailable;
-            let hint = if unsure {
-                "; whether the job was accepted is not known: hero job list"
-            } else {
-                ""
-            };
-            Error::new(error.exit, format!("{}{hint}", error.message))
-        })?;
-        Ok((submitted, job))
+        let (_, submitted) =
+            self.typed::<SubmittedId>("job.submit", params).await.map_err(|error: Error| {
+                let unsure = error.exit == Exit::Unavailable;
+                let hint = if unsure {
+                    "; whether the job was accepted is not known: hero job list"
+                } else {
+                    ""
+                };
+                Error::new(error.exit, format!("{}{hint}", error.message))
+            })?;
+        let id = submitted.id.parse().map_err(|error| no_job(&error))?;
+        Ok((id, submitted.created, job))
     }
 
     /// Waits for the end of a job. Its log goes to standard error meanwhile, if it is shown.
@@ -194,13 +197,15 @@ pub(in crate::cli) fn settings(job: &Job) -> Map<String, Value> {
     settings
 }
 
+fn no_job(error: &IllegalName) -> Error {
+    Error::new(Exit::Unavailable, format!("the answer is no job: {error}"))
+}
+
 /// Returns the job of a document.
 pub(in crate::cli) fn job_of(document: &Value) -> Result<Job, Error> {
     let wrong = |error: ClientError| of_option(error);
-    let id: JobId = read("job.get", &document["id"])
-        .map(|id: String| id)?
-        .parse()
-        .map_err(|error| Error::new(Exit::Unavailable, format!("the answer is no job: {error}")))?;
+    let id: String = read("job.get", &document["id"])?;
+    let id = id.parse().map_err(|error| no_job(&error))?;
     let is_encoded = document["output_encoding"] == "base64";
     let mut fields: Vec<(&str, Vec<u8>)> = Vec::new();
     for (name, value) in document.as_object().into_iter().flatten() {

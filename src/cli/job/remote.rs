@@ -70,7 +70,7 @@ pub(in crate::cli) async fn run(
                 .map_err(|error| Error::new(Exit::Data, format!("--data is no JSON: {error}")))?;
             let params = json!({ "id": id, "event": event, "data": data });
             let result = api.call("job.tell", params).await?;
-            let text = || format!("{id} {} {event}\n", word(&result["result"]));
+            let text = || escape_lines(&format!("{id} {} {event}\n", word(&result["result"])));
             global.print(|| result.clone(), text)?;
         }
         JobCommand::Retry(RetryJobs { jobs, with_dependents, correction }) => {

@@ -120,7 +120,7 @@ fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
         rate.map(|rate| format!("{rate:.1}")).unwrap_or_default()
     };
     let held = |row: &TargetRow<'_>| row.queues.iter().map(|(_, state)| state.held).sum::<u64>();
-    TextTable::of(&rows)
+    let table = TextTable::of(&rows)
         .column("!QUEUE", &|row| row.target.to_string())
         .column(">URGENT", &|row| row.depth(Priority::Urgent))
         .column(">NORMAL", &|row| row.depth(Priority::Normal))
@@ -128,9 +128,10 @@ fn table(queues: &[QueueDocument], rules: &BTreeSet<PauseRule>) -> TextTable {
         .column(">HELD", &|row| held(row).to_string())
         .column("?>OLDEST WAIT", &|row| row.oldest_wait().map(brief).unwrap_or_default())
         .column("?>JOBS/S", &rate)
-        .column("*STATE", &|row| row.state(rules))
-        .column("?WHERE", &|row| row.selector().unwrap_or_default().to_owned())
-        .table()
+        .column("*STATE", &|row| row.state(rules));
+    let selector = |row: &TargetRow<'_>| row.selector().unwrap_or_default().to_owned();
+    let has_selectors = rows.iter().any(|row| row.selector().is_some());
+    if has_selectors { table.column("?WHERE", &selector) } else { table }.table()
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
 use crate::proto::text::{counted, escape_lines};
-use crate::rpc::results::SubmittedId;
 
 impl Submit {
     /// Submits over the API.
@@ -25,14 +24,12 @@ impl Submit {
         if self.graph.is_some() || self.batch.is_some() || self.each.is_some() {
             return self.submit_many(api, global).await;
         }
-        let (SubmittedId { id, created }, job) =
-            api.submit(&self.options, global.config()?).await?;
+        let (id, created, job) = api.submit(&self.options, global.config()?).await?;
         let as_json = || json!({ "id": id, "created": created }).to_string();
-        let text = if global.json { as_json() } else { id.clone() };
+        let text = if global.json { as_json() } else { id.to_string() };
         output::accepted(&format!("{text}\n"))?;
         if !created {
-            let known = id.parse().map_err(bad)?;
-            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &known)));
+            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &id)));
         }
         Ok(())
     }
@@ -76,13 +73,13 @@ impl Submit {
     }
 
     fn print(&self, result: &Value, id: &str, global: &Global) -> Result<(), Error> {
-        let id = result[id].as_str().unwrap_or_default();
+        let id = escape_lines(result[id].as_str().unwrap_or_default());
         let text = if global.json {
             format!("{result}\n")
         } else if self.ids {
             let jobs = result["jobs"].as_object().into_iter().flatten();
             jobs.flat_map(|(name, id)| {
-                let id = id.as_str().unwrap_or_default().to_owned();
+                let id = escape_lines(id.as_str().unwrap_or_default());
                 [escape_lines(name), "  ".to_owned(), id, "\n".to_owned()]
             })
             .collect()
@@ -151,17 +148,20 @@ fn print_batch(result: &Value, file: &Path, (ids, json): (bool, bool)) -> Result
         let why = of["error"].as_str().unwrap_or_default();
         output::note(&format!("hero: {}:{}: {why}", file.display(), of["line"]));
     }
-    let text = match (json, ids, result["id"].as_str()) {
+    let batch = result["id"].as_str().map(escape_lines);
+    let text = match (json, ids, &batch) {
         (true, ..) => format!("{result}\n"),
         (_, true, _) => {
             let ids = result["ids"].as_array().into_iter().flatten();
-            ids.filter_map(Value::as_str).flat_map(|id| [id, "\n"]).collect()
+            ids.filter_map(Value::as_str)
+                .flat_map(|id| [escape_lines(id), "\n".to_owned()])
+                .collect()
         }
         (_, _, Some(id)) => format!("{id}\n"),
         (_, _, None) => String::new(),
     };
     output::accepted(&text)?;
-    if let Some(id) = result["id"].as_str().filter(|_| !json) {
+    if let Some(id) = batch.filter(|_| !json) {
         output::note(&format!("batch {id}: hero graph wait {id}"));
     }
     if refused.is_empty() {

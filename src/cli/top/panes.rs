@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(shown(JobStatus::WaitingForPrerequisites, &[]), "waiting: ");
         let at = [("progress", "0.25"), ("progress_text", "read")];
         assert_eq!(shown(JobStatus::Started, &at), "started: [###.......]  25% read");
-        assert_eq!(shown(JobStatus::Error, &[("error", "no luck\nat 3")]), "error: no luck");
+        assert_eq!(shown(JobStatus::Error, &[("error", "no luck\nat 3")]), "failed: no luck");
         assert_eq!(shown(JobStatus::Error, &[("error", "stopped")]), "cancelled: stopped");
     }
 

@@ -343,8 +343,10 @@ local function take_from_other_spelling(main, of, queue)
   return #ids == window
 end
 
-local kind = redis.pcall('TYPE', list)
-if kind.ok and kind.ok ~= 'list' then return answer() end
+do
+  local kind = redis.pcall('TYPE', list)
+  if kind.ok and kind.ok ~= 'list' then return answer() end
+end
 despite_full_memory()
 if not starts_with(WORK) then
   if LEGACY and legacy_queue(list) then
@@ -369,15 +371,17 @@ if unadopted() <= 0 or has_wrong_type[ready] then return answer() end
 -- Those that a claim would meet first; those at the end, where most programs push; or else a window that
 -- moves with each call.
 look_at(main, ready, 0, of, queue)
-local length = redis.call('LLEN', main)
-if length > window and unadopted() > 0 then
-  look_at(main, ready, math.max(length - unadopted(), window), of, queue)
-  if adopted + removed == 0 then
-    local mark = 'adopt ' .. queue
-    local from = tonumber(redis.call('HGET', MARKS, mark) or '') or window
-    if from >= length then from = window end
-    look_at(main, ready, from, of, queue)
-    redis.call('HSET', MARKS, mark, from + window)
+do
+  local length = redis.call('LLEN', main)
+  if length > window and unadopted() > 0 then
+    look_at(main, ready, math.max(length - unadopted(), window), of, queue)
+    if adopted + removed == 0 then
+      local mark = 'adopt ' .. queue
+      local from = tonumber(redis.call('HGET', MARKS, mark) or '') or window
+      if from >= length then from = window end
+      look_at(main, ready, from, of, queue)
+      redis.call('HSET', MARKS, mark, from + window)
+    end
   end
 end
 return answer(adopted + removed > 0 and unadopted() > 0)

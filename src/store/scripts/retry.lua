@@ -11,7 +11,7 @@
 --         whose failure was the cause; 'lost_prerequisite' and the job that does not exist any more
 --       retried dependents: id, state, …  dependents that stay: id, refusal, detail, …
 --       left to do: id, place in its dependents, …, from the entry after `done` on
--- needs: wrong_type caller time names routing job attempts counters index events unique queue leave prerequisites waiting awaited graph_end
+-- needs: wrong_type caller rights time names routing job attempts counters index events unique queue leave prerequisites waiting awaited graph_end
 
 local at = now_us()
 -- Jobs that one call looks at, and failures that one chain of causes has.

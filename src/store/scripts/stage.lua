@@ -17,7 +17,7 @@
 --       'unknown_prerequisite', id    there is none that the caller may see
 --       'broken_queue', key           its work list is a key of another type
 --       or { -1, '', '' } if the batch has expired
--- needs: wrong_type caller time names routing unique reserved waiting type_times
+-- needs: wrong_type caller rights time names routing unique reserved waiting type_times
 
 local batch, ttl_s, kept_s = STAGED .. ARGV[1], ARGV[2], ARGV[3]
 local before, number = tonumber(ARGV[4]), tonumber(ARGV[5])

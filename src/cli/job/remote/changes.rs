@@ -12,7 +12,7 @@ use crate::cli::job::bulk::JobChoice;
 use crate::cli::job::list::table;
 use crate::cli::{Global, output};
 use crate::error::{Error, Exit};
-use crate::proto::text::counted;
+use crate::proto::text::{counted, escape_lines};
 use crate::store::JobSummary;
 
 /// Changes jobs: named ones, each by its method, or all that match filters.
@@ -41,7 +41,8 @@ pub(in crate::cli::job) async fn change(
                 let result =
                     if verb == "retry" { json!({ "id": id, "result": done }) } else { result };
                 if !global.json {
-                    output::line(&format!("{} {}", word(&result["id"]), word(&result["result"])))?;
+                    let (id, done) = (word(&result["id"]), word(&result["result"]));
+                    output::line(&escape_lines(&format!("{id} {done}")))?;
                 }
                 documents.push(result);
             }
@@ -118,6 +119,6 @@ async fn change_found(
         let _ = write!(text, "; {stays}: {}", why.as_deref().unwrap_or_default());
     }
     let document = || json!({ done: changed, "left": left, "reason": why });
-    global.print(document, || text + "\n")?;
+    global.print(document, || escape_lines(&text) + "\n")?;
     Ok(if left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
 }
