@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
 use super::cron_firings::{LATE_MAX_S, firing_table, with_offset, zone_of};
 use super::cron_import::CronImport;
@@ -100,7 +101,8 @@ async fn list(global: &Global) -> Result<ExitCode, Error> {
         output::note(&format!("hero: {problem}"));
     }
     let cron_dir = global.config()?.supervisor.cron_dir.display();
-    let none = NoResults::new("periodic job").by("in Redis or in", Some(cron_dir));
+    let own = matches!(methods, ApiMethods::Local { .. }).then_some(cron_dir);
+    let none = NoResults::new("periodic job").by("in Redis or in", own);
     let now = methods.now().await?;
     global.list(|| document, || table(&cron, now), none)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { Exit::Config.into() })

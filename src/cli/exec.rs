@@ -137,7 +137,11 @@ impl Exec {
             output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &id)));
         }
         let id = id.as_str();
-        match api.await_end(id, !global.json, self.how.wait).await? {
+        let waited = api.await_end(id, !global.json, self.how.wait).await.map_err(|error| {
+            let message = format!("{}; job {id} was accepted and goes on", error.message);
+            Error::new(error.exit, message)
+        });
+        match waited? {
             RemoteEnd::Ended(document, job) => {
                 if global.json {
                     output::json(&document)?;

@@ -148,7 +148,10 @@ impl LuaScript {
             self.constants.split_inclusive('\n').partition(|line| line.contains(" = '"));
         let used = |lines: &[&str], text: &str| used_constants(&lines.concat(), text);
         let (often, all) = ([&*needed, &body].concat(), [&*needed, &rare, &body].concat());
-        let constants = [used(&keys, &often), used(&flags, &all)].concat();
+        let (keys_of_body, often) = with_values(&keys, &often);
+        let (needed, body) =
+            often.split_at(often.rfind(&format!("{FILE}{}.lua", self.name)).unwrap_or_default());
+        let constants = [keys_of_body, used(&flags, &all)].concat();
         let (declared, rare) = if all.contains(RARE_USE) {
             let keys = used(&keys, &rare);
             ("local rarely\n", rare_function(&keys, &rare, rare_names(&all)))
@@ -181,6 +184,33 @@ fn rare_function<'a>(constants: &str, files: &str, used: impl Iterator<Item = &'
         "{FILE}rarely needed files\ndo\nlocal made\nfunction rarely()\nif made then return made end\n\
          {constants}{files}made = {{ {used} }}\nreturn made\nend\nend\n"
     )
+}
+
+/// Puts the values of keys that a text names once or twice where it names them. Returns the others that it names, and
+/// the text: Lua allows no more than 200 names.
+fn with_values(keys: &[&str], text: &str) -> (String, String) {
+    let (mut others, mut text) = (String::new(), text.to_owned());
+    for line in keys {
+        let Some((name, value)) =
+            line.trim_end().strip_prefix("local ").and_then(|key| key.split_once(" = "))
+        else {
+            continue;
+        };
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_word = |at: &usize| {
+            !text[..*at].ends_with(is_of_name) && !text[at + name.len()..].starts_with(is_of_name)
+        };
+        let places: Vec<usize> =
+            text.match_indices(name).map(|(at, _)| at).filter(is_word).collect();
+        if places.len() > 2 {
+            others.push_str(line);
+            continue;
+        }
+        for at in places.into_iter().rev() {
+            text.replace_range(at..at + name.len(), value);
+        }
+    }
+    (others, text)
 }
 
 /// The constants that a text uses: Lua allows no more than 200 names. Their names begin with a capital.
@@ -353,6 +383,7 @@ mod tests {
             let names = |line: &str| line.split('=').next().unwrap_or_default().split(',').count();
             lines.map(|line| if line.contains("function ") { 1 } else { names(line) }).sum()
         };
+        let mut too_many = Vec::new();
         for source in lua_sources(&Keys::default()) {
             let (often, rest) =
                 source.text.split_once("function rarely()").unwrap_or((&source.text, ""));
@@ -360,9 +391,12 @@ mod tests {
             // Loops and the names in them count while they run.
             assert_eq!(source.text.contains(RARE_USE), !rest.is_empty(), "{}", source.name);
             for names in [locals(often) + locals(body), locals(rare)] {
-                assert!(names <= 185, "{} has {names} of 200 local variables", source.name);
+                if names > 185 {
+                    too_many.push(format!("{} has {names} of 200 local variables", source.name));
+                }
             }
         }
+        assert_eq!(too_many, [""; 0]);
     }
 
     #[test]

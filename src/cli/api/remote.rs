@@ -5,23 +5,25 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::of_rpc;
 use crate::cli::Global;
-use crate::config::ClientConfig;
+use crate::config::{ClientConfig, format_duration};
 use crate::error::{Error, Exit, reason};
 use crate::http::{HttpAnswer, HttpPoster, Method, PostError, StatusCode};
 use crate::rpc::RpcError;
 
 /// The time in which a connection is made.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// The time in which a method answers, after the time that it waits.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The largest answer of a method.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The longest token.
 const TOKEN_BYTES_MAX: u64 = 4096;
 /// The commands that `--api` has.
-const COMMANDS: &str =
-    "exec, submit, run-script, job, graph, queue, actor, cron, dead, limit, audit";
+const COMMANDS: &str = "exec, submit, run-script, job, graph, dead, queue, actor, limit, cron, stats, audit, notify list";
 
 /// The API of a daemon elsewhere.
 pub(in crate::cli) struct RemoteApi {
@@ -79,6 +81,11 @@ impl RemoteApi {
             );
             return Err(Error::new(Exit::Usage, message));
         };
+        if rest.contains(['@', '?', '#']) {
+            let message = "the address of the API has a login or a query, which are no part of it: the token is in HERO_TOKEN, or in \
+                           token_file of [client]";
+            return Err(Error::new(Exit::Usage, message));
+        }
         let path = rest.find('/').map_or("", |at| &rest[at..]).to_owned();
         let mut headers = Vec::new();
         if let Some(token) = token(settings.token_file.as_deref())? {
@@ -91,12 +98,18 @@ impl RemoteApi {
 
     /// Calls a method.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Error> {
+        let wait = params["wait"].as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let within = wait.unwrap_or_default() + ANSWER_MAX;
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let path = format!("{}/rpc", self.path);
-        let answer = self.exchange(Method::POST, &path, Some(&request)).await?;
-        let status = answer.status;
-        let body = answer.whole(ANSWER_BYTES_MAX).await;
-        let body = body.map_err(|error| self.failed(&error))?;
+        let answered = async {
+            let answer = self.exchange(Method::POST, &path, Some(&request)).await?;
+            let status = answer.status;
+            let body = answer.whole(ANSWER_BYTES_MAX).await;
+            Ok::<_, Error>((status, body.map_err(|error| self.failed(&error))?))
+        };
+        let late = |_| self.failed(&format!("no answer within {}", format_duration(within)).into());
+        let (status, body) = timeout(within, answered).await.map_err(late)??;
         let mut response: Value = serde_json::from_slice(&body).unwrap_or_default();
         if let Some(result) = response.get_mut("result") {
             return Ok(result.take());

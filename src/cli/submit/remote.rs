@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::each::JobPerLine;
 use super::{Submit, batch_line, graph};
 use crate::cli::api::{ApiMethods, settings};
-use crate::cli::input::{self, bad};
+use crate::cli::input;
 use crate::cli::{Global, job_notes, output};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
@@ -49,18 +49,27 @@ impl Submit {
         let each =
             self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
         let Some(file) = self.batch.as_deref().or(self.each.as_deref()) else { return Ok(()) };
-        let mut jobs = Vec::new();
+        let (mut jobs, mut rejected) = (Vec::new(), 0_u64);
         for (number, text) in lines_of(file, config)? {
             let read = match &each {
                 Some(each) => each.job(&text).map(|job| (job, true)),
                 None => batch_line::read(&text, file, config).map(|(job, of)| (job, of.is_empty())),
             };
-            let at = |why: &str| bad(format!("{}:{number}: {why}", file.display()));
-            let (job, has_no_files) = read.map_err(|error| at(&error.to_string()))?;
-            if !has_no_files {
-                return Err(at("files of a line are not submitted over the API"));
-            }
-            jobs.push(settings(&job));
+            let why = match read {
+                Ok((job, true)) => {
+                    jobs.push(settings(&job));
+                    continue;
+                }
+                Ok(_) => "files of a line are not submitted over the API".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            output::note(&format!("hero: {}:{number}: {why}", file.display()));
+            rejected += 1;
+        }
+        let number = counted(rejected, "line was", "lines were");
+        let of_lines = Error::new(Exit::Data, format!("{}: {number} rejected", file.display()));
+        if rejected > 0 && (self.all_or_none || jobs.is_empty()) {
+            return Err(of_lines);
         }
         params["jobs"] = json!(jobs);
         params["all_or_none"] = json!(self.all_or_none);
@@ -69,7 +78,8 @@ impl Submit {
             params[callback.as_str()] = json!(settings(&job));
         }
         let result = api.call("batch.submit", params).await?;
-        print_batch(&result, file, printed)
+        print_batch(&result, file, printed)?;
+        if rejected > 0 { Err(of_lines) } else { Ok(()) }
     }
 
     fn print(&self, result: &Value, id: &str, global: &Global) -> Result<(), Error> {
