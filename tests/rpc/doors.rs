@@ -157,6 +157,7 @@ const TABLE: &[Row] = &[
     // Nobody serves the type: the wait ends at once.
     Row("play", Thing::None, |_| json!(["1", "third", 0]), "!!-!!!", "!!-!!!"),
     Row("queue.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("queue.drain", Thing::None, Named::queue, "--++--", "------"),
     Row("queue.pause", Thing::None, Named::queue, "--++--", "------"),
     Row("queue.purge", Thing::None, Named::queue, "--++--", "------"),
     Row("queue.resume", Thing::None, Named::queue, "--++--", "------"),
