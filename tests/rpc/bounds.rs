@@ -32,6 +32,25 @@ fn bound_of((code, error): (i32, Refusal)) -> String {
 }
 
 #[test]
+fn caller_with_bounds_submits_no_job_of_another_caller() {
+    let api = Api::with(&[], |hero| hero);
+    let other = json!({ "caller_id": "victim", "unique_key": "k" });
+    for caller in [
+        of_group(),
+        bound(Bounds { types: words(&["osis"]), ..Bounds::default() }),
+        bound(Bounds { contexts: words(&["c"]), ..Bounds::default() }),
+    ] {
+        let (code, error) = api.fails(&caller, "job.submit", job("a", other.clone()));
+        assert_eq!(code, code::NOT_PERMITTED, "{error}");
+        assert!(error.message.contains("caller_id `victim`"), "{error}");
+    }
+    let named = bound(Bounds { callers: words(&["victim"]), ..Bounds::default() });
+    api.call_as(&named, "job.submit", job("b", other.clone())).expect("it may name this caller");
+    api.call_as(&admin(), "job.submit", job("c", json!({ "caller_id": "victim" })))
+        .expect("no bounds");
+}
+
+#[test]
 fn correction_leads_no_job_out_of_its_group() {
     let api =
         Api::with(&[], |hero| hero.add("[type.roam]\nengine = \"osis\"\nfallback = \"type\"\n"));

@@ -20,11 +20,12 @@ use super::wait::Wait;
 use super::{Clear, JobCommand, Logs, RetryJobs, StopJobs, errors, show};
 use crate::cli::api::{ApiMethods, RemoteApi, RemoteEnd, RemoteLog, gave_up, job_of, read};
 use crate::cli::exec::ended;
+use crate::cli::input::bad;
 use crate::cli::no_results::NoResults;
 use crate::cli::{Global, output};
 use crate::client::ErrorGroupsDocument;
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::{JobAttempt, STDIN};
+use crate::proto::job::{FileName, JobAttempt, STDIN};
 use crate::proto::job_filter::FilterTest;
 use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::ListedFiles;
@@ -126,7 +127,9 @@ async fn list_jobs(api: &ApiMethods, list: &JobList, global: &Global) -> Result<
     params.extend(list.cursor.as_ref().map(|cursor| ("cursor".to_owned(), json!(cursor))));
     let page = api.call("job.list", params.into()).await?;
     let jobs: Vec<JobSummary> = read("job.list", &page["jobs"])?;
-    let next = page["next"].as_str().map(str::to_owned);
+    let is_plain =
+        |text: &&str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._-=".contains(c));
+    let next = page["next"].as_str().filter(is_plain).map(str::to_owned);
     let (searched, is_complete) = (page["searched"].as_u64(), page["complete"] == true);
     let searched = usize::try_from(searched.unwrap_or_default()).unwrap_or(usize::MAX);
     let none = list.filter.no_results().after(list.cursor.as_ref());
@@ -246,6 +249,10 @@ async fn list_files(api: &ApiMethods, list: &ListFiles, global: &Global) -> Resu
 async fn fetch_file(api: &ApiMethods, fetch: &FetchFile, global: &Global) -> Result<(), Error> {
     let ApiMethods::Remote(remote) = api else { return Ok(()) };
     let id = job_of(&api.call("job.get", json!({ "id": fetch.id })).await?)?.id;
+    // A name that no file of a job has could lead out of the folder.
+    if fetch.name != STDIN {
+        fetch.name.parse::<FileName>().map_err(bad)?;
+    }
     let name = utf8_percent_encode(&fetch.name, NON_ALPHANUMERIC);
     let mut answer = remote.get(&format!("/jobs/{id}/files/{name}")).await?;
     let is_stdout = fetch.output.as_deref() == Some(Path::new("-"));

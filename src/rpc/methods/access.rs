@@ -88,6 +88,12 @@ impl CallContext {
             .with("bound", *bound)
     }
 
+    /// Returns whether it may change any job, and so submit jobs of any other caller and share the unique keys of all. With
+    /// bounds it may not: what is given to a caller, such as secrets, keys and log files, is beyond every bound.
+    pub(super) fn changes_any_job(&self) -> bool {
+        self.operates() && !self.is_bound()
+    }
+
     /// Makes a job one of the caller's, and refuses a job beyond its bounds. A setting that is left out
     /// becomes the only value that the bounds allow.
     pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
@@ -101,7 +107,7 @@ impl CallContext {
             spec.caller_id.clone_from(&caller.name);
         }
         let may_name = |name: &String| callers.as_ref().is_some_and(|all| all.contains(name));
-        if spec.caller_id != caller.name && !self.operates() && !may_name(&spec.caller_id) {
+        if spec.caller_id != caller.name && !self.changes_any_job() && !may_name(&spec.caller_id) {
             let other = spec.caller_id.escape_debug();
             let refused = self.may_not(format!("submit jobs of caller_id `{other}`: leave it out"));
             return Err(refused.with("field", "caller_id"));
@@ -371,7 +377,7 @@ impl CallContext {
 
     /// Refuses a job that the caller may not change: one beyond its bounds, or of another caller.
     pub(super) async fn may_change(&self, id: &JobId, doing: &str) -> Result<(), RpcError> {
-        if self.operates() && !self.is_bound() {
+        if self.changes_any_job() {
             return Ok(());
         }
         let job = self.visible(id).await?;

@@ -8,15 +8,10 @@ use crate::proto::job::{Job, unique_scope};
 use crate::proto::pattern::matches;
 
 impl CallContext {
-    /// Returns whether the caller shares its keys with all jobs: it may change any job.
-    fn has_keys_of_all(&self) -> bool {
-        self.operates() && !self.is_bound()
-    }
-
     /// Sets the owner of a job's unique key, and refuses to replace the jobs of others.
     pub(super) fn scope_key(&self, job: &mut Job) -> Result<(), RpcError> {
         let key = job.spec.unique_key.clone().or_else(|| job.spec.key_of_content());
-        let Some(key) = key.filter(|_| !self.has_keys_of_all()) else { return Ok(()) };
+        let Some(key) = key.filter(|_| !self.changes_any_job()) else { return Ok(()) };
         let shared = &self.config.api.shared_unique_keys;
         if !shared.iter().any(|pattern| matches(pattern, key.as_str())) {
             job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
