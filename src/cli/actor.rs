@@ -100,12 +100,15 @@ impl ActorNames {
         self.actors.iter().map(|name| ActorId::of_name(name).map_err(bad)).collect()
     }
 
-    /// Calls a method for each actor. All must be live: an absent one comes first, whose call fails.
+    /// Calls a method for each actor. All must be live: an absent one comes first, whose call fails. While a shard
+    /// does not answer, nobody knows all that live: then they come as named.
     async fn each(&self, method: &str, verb: &str, global: &Global) -> Result<(), Error> {
         let (methods, mut named) = (global.methods()?, self.ids()?);
-        let (_, live) = methods.typed::<LiveActors>("actor.list", json!({})).await?;
-        let is_live = |id: &ActorId| live.actors.iter().any(|of| of.actor == id.to_string());
-        named.sort_by_cached_key(is_live);
+        if named.len() > 1
+            && let Ok((_, live)) = methods.typed::<LiveActors>("actor.list", json!({})).await
+        {
+            named.sort_by_cached_key(|id| live.actors.iter().any(|of| of.actor == id.to_string()));
+        }
         let tell = async |id: &ActorId| {
             let params = json!({ "actor": id.to_string() });
             let (_, notified) = methods.typed::<NotifiedActors>(method, params).await?;

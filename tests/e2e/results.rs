@@ -40,8 +40,8 @@ fn unknown_queue_is_rejected_with_the_nearest_known_one() {
         .set("type.bash.engine", "\"command\"")
         .set("type.bash.command", "[\"/bin/bash\", \"{script}\"]")
         .set("unit.osis-io-1.tasks", "2");
-    for command in ["pause", "resume", "purge"] {
-        hero.run(&["queue", command, "type:bsh"]).code(65).stdout("").says(
+    for command in [&["pause"][..], &["resume"], &["purge", "--yes"]] {
+        hero.run(&[&["queue"], command, &["type:bsh"]].concat()).code(65).stdout("").says(
             "unknown queue type:bsh: no configured or live actor serves it, and it holds no jobs \
              (--force accepts it); did you mean `type:bash`?",
         );

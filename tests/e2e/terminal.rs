@@ -56,7 +56,7 @@ fn list_of_jobs_fits_the_terminal_and_has_colours_there_alone() {
     until(&redis, UUIDS[1], "finished");
 
     let shown = hero.begin_at_terminal(&["job", "list"]).ends().code(0).stdout;
-    assert!(shown.contains("\u{1b}[31merror\u{1b}[0m"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[31mfailed\u{1b}[0m"), "{shown:?}");
     assert!(shown.contains("\u{1b}[32mfinished\u{1b}[0m"), "{shown:?}");
     let shown = plain(&shown);
     assert!(shown.contains("7f9c2ba4 ") && shown.contains("7f9c3ba4 "), "{shown}");
@@ -77,7 +77,7 @@ fn list_of_jobs_fits_the_terminal_and_has_colours_there_alone() {
         "{piped}"
     );
     let piped = hero.run(&["job", "list", "--color", "always"]).code(0).stdout;
-    assert!(piped.contains("\u{1b}[31merror\u{1b}[0m") && piped.contains(UUIDS[0]), "{piped:?}");
+    assert!(piped.contains("\u{1b}[31mfailed\u{1b}[0m") && piped.contains(UUIDS[0]), "{piped:?}");
 
     let listed = json(&hero.run(&["job", "list", "--status", "error", "--json"]).code(0).stdout);
     assert_eq!(listed["jobs"][0]["attempt"], 1);
