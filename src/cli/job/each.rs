@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::input::parsed;
 use crate::cli::{Global, output};
 use crate::client::{ChangedJob, Client, ClientError};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
+use crate::proto::text::escape_lines;
 
 /// Applies an operation that may concern further jobs to each job, also after failures. The exit code
 /// comes from the first failure.
@@ -19,27 +20,50 @@ pub(super) async fn apply(
     act: impl AsyncFn(&JobId) -> Result<Vec<ChangedJob>, ClientError>,
 ) -> Result<ExitCode, Error> {
     let ids: Vec<JobId> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
-    let mut document = Vec::new();
-    let mut worst = Exit::Ok;
+    let mut results = ChangeResults::new(global);
     for id in ids {
-        let told = match client.job_id(id.as_str()).await {
+        let changed = match client.job_id(id.as_str()).await {
             Ok(id) => act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]),
             Err(error) => vec![(id, Err(error))],
         };
-        for (id, result) in told {
-            match result.map_err(Error::from) {
-                Ok(done) if global.json => document.push(json!({ "id": id, "result": done })),
-                Ok(done) => output::line(&format!("{id} {done}"))?,
-                Err(error) => {
-                    output::print_error(&error);
-                    document.push(json!({ "id": id, "problem": error.message }));
-                    worst = if worst == Exit::Ok { error.exit } else { worst };
-                }
-            }
+        for (id, result) in changed {
+            results.add(id.as_str(), result.map_err(Error::from))?;
         }
     }
-    if global.json {
-        output::json(&json!({ "jobs": document }))?;
+    results.end()
+}
+
+/// The results of a change of jobs, printed as they come. The exit code comes from the first failure.
+pub(super) struct ChangeResults<'g> {
+    global: &'g Global,
+    document: Vec<Value>,
+    exit: Exit,
+}
+
+impl<'g> ChangeResults<'g> {
+    pub(super) fn new(global: &'g Global) -> Self {
+        Self { global, document: Vec::new(), exit: Exit::Ok }
     }
-    Ok(worst.into())
+
+    pub(super) fn add(&mut self, id: &str, result: Result<String, Error>) -> Result<(), Error> {
+        match result {
+            Ok(done) if self.global.json => {
+                self.document.push(json!({ "id": id, "result": done }));
+            }
+            Ok(done) => output::line(&escape_lines(&format!("{id} {done}")))?,
+            Err(error) => {
+                output::print_error(&error);
+                self.document.push(json!({ "id": id, "problem": error.message }));
+                self.exit = if self.exit == Exit::Ok { error.exit } else { self.exit };
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(self) -> Result<ExitCode, Error> {
+        if self.global.json {
+            output::json(&json!({ "jobs": self.document }))?;
+        }
+        Ok(self.exit.into())
+    }
 }

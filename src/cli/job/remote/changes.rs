@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{filters, word};
 use crate::cli::api::{ApiMethods, read};
 use crate::cli::job::bulk::JobChoice;
+use crate::cli::job::each::ChangeResults;
 use crate::cli::job::list::table;
 use crate::cli::{Global, output};
 use crate::error::{Error, Exit};
@@ -32,31 +33,28 @@ pub(in crate::cli::job) async fn change(
     if jobs.ids.is_empty() || jobs.only_dead {
         return change_found(api, jobs, (verb, done), &further, global).await;
     }
-    let (mut documents, mut worst) = (Vec::new(), Exit::Ok);
+    let mut results = ChangeResults::new(global);
     for id in &jobs.ids {
         let mut params = further.clone();
         params["id"] = json!(id);
-        match api.call(&format!("job.{verb}"), params).await {
-            Ok(result) => {
-                let result =
-                    if verb == "retry" { json!({ "id": id, "result": done }) } else { result };
-                if !global.json {
-                    let (id, done) = (word(&result["id"]), word(&result["result"]));
-                    output::line(&escape_lines(&format!("{id} {done}")))?;
-                }
-                documents.push(result);
-            }
+        let result = match api.call(&format!("job.{verb}"), params).await {
+            Ok(result) => result,
             Err(error) => {
-                output::print_error(&error);
-                documents.push(json!({ "id": id, "problem": error.message }));
-                worst = if worst == Exit::Ok { error.exit } else { worst };
+                results.add(id, Err(error))?;
+                continue;
             }
+        };
+        // A retry returns the dependents that run again as well.
+        let one = std::slice::from_ref(&result);
+        let with_dependents = further["with_dependents"] == true;
+        for of in result["jobs"].as_array().map_or(one, Vec::as_slice) {
+            let refused = of["problem"].as_str().map(|why| Error::new(Exit::Data, why));
+            let by_word = verb == "retry" && !with_dependents;
+            let done = if by_word { done } else { word(&of["result"]) };
+            results.add(word(&of["id"]), refused.map_or(Ok(done.to_owned()), Err))?;
         }
     }
-    if global.json {
-        output::json(&json!({ "jobs": documents }))?;
-    }
-    Ok(worst.into())
+    results.end()
 }
 
 /// Changes all jobs that match filters, in calls of some seconds each.
