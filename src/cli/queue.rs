@@ -189,7 +189,7 @@ const LISTED_MAX: usize = 12;
 impl Purge {
     async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         for name in &self.which.queues {
-            Queue::all_given(name).map_err(bad)?;
+            Queue::all_with_suggestion(name).map_err(bad)?;
         }
         if !self.yes {
             let message = "cannot purge without confirmation: every waiting job of these queues ends \

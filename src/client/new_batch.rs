@@ -22,7 +22,7 @@ pub struct NewBatch {
     pub callbacks: BTreeMap<GraphCallback, Job>,
     /// The notifications that tell of its end.
     pub notify: Vec<NotifyName>,
-    /// Tells it from a later batch with its id.
+    /// Distinguishes it from a later batch with the same id.
     pub opening: String,
 }
 

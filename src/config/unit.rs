@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_a_unit_come_beside_those_of_all_actors() {
+    fn labels_of_a_unit_are_merged_with_those_of_all_actors() {
         let config = config(
             "[actor.labels]\nrole = \"web\"\nrack = 4\n[unit.osis-default-1.labels]\nrole = \"db\"\ngpu = 1.5\n",
         );

@@ -36,7 +36,7 @@ impl Queue {
     ///
     /// # Errors
     /// Why it is none, with the name that is near.
-    pub fn all_given(name: &str) -> Result<Vec<Self>, String> {
+    pub fn all_with_suggestion(name: &str) -> Result<Vec<Self>, String> {
         Self::all_named(name).map_err(|error| {
             let with_type = format!("type:{name}");
             let near = Self::all_named(&with_type).is_ok().then_some(with_type.as_str());

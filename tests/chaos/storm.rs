@@ -44,8 +44,8 @@ const BATCH: usize = 25;
 const CLOCK_AHEAD_MAX_S: i64 = 15;
 /// Nothing ends for this long only if something is stuck.
 const STUCK: Duration = Duration::from_secs(40);
-/// What a foreign actor popped is found by a walk through all keys: this many jobs of a storm in a second, at the least.
-const JOBS_WALKED_PER_S: usize = 50;
+/// Jobs orphaned by a foreign actor are found by a scan of all keys: at least this many jobs of a storm per second.
+const JOBS_SCANNED_PER_S: usize = 50;
 const TICK: Duration = Duration::from_millis(5);
 /// The file that fills the disk of the folders of jobs.
 const FILLING: &str = "of-another-program";
@@ -217,7 +217,7 @@ impl Storm {
         self.look_at_probes();
         self.submitter.accepted();
         self.revived += self.units.iter_mut().map(|unit| usize::from(unit.revive())).sum::<usize>();
-        let walk = Duration::from_secs((self.work.made() / JOBS_WALKED_PER_S) as u64);
+        let walk = Duration::from_secs((self.work.made() / JOBS_SCANNED_PER_S) as u64);
         if self.observer.last_end.elapsed() > STUCK + walk {
             audit::explain(self);
             panic!("nothing ends any more; the storm had SEED={}", self.plan.seed);

@@ -310,7 +310,7 @@ const REPORTS: [&[&str]; 5] = [
 ];
 
 #[test]
-fn agent_is_told_what_a_job_waits_for_that_nobody_runs() {
+fn agent_gets_the_reason_why_a_job_waits_without_an_actor() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let job = json!({ "script_type": "osis", "script": "1" });

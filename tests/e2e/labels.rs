@@ -235,7 +235,7 @@ fn queue_of_an_expression_is_listed_paused_limited_and_purged_as_others() {
 }
 
 #[test]
-fn expression_with_a_mistake_or_beside_a_group_is_refused_with_the_reason() {
+fn invalid_expression_and_one_with_a_group_are_rejected_with_the_reason() {
     let redis = Redis::start();
     let hero = fleet(&redis);
     let refused = |args: &[&str], said: &str| {

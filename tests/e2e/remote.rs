@@ -224,7 +224,7 @@ fn what_keeps_a_command_from_the_api_is_named() {
 }
 
 #[test]
-fn daemon_of_another_version_and_another_server_are_told_apart() {
+fn daemon_of_another_version_and_another_server_have_distinct_errors() {
     let old = json!({ "jsonrpc": "2.0", "id": 1, "error": {
         "code": -32601, "message": "there is no method `job.list`" } });
     for (body, said) in [

@@ -84,7 +84,7 @@ impl ApiMethods {
         let ended = tokio::select! {
             ended = self.ended(id, patience) => ended?,
             failed = log.show(), if shows_log => return Err(failed),
-            () = over(patience) => return Ok(RemoteEnd::GaveUp),
+            () = deadline(patience) => return Ok(RemoteEnd::GaveUp),
             signal = interrupts.next() => {
                 output::note(&format!(
                     "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
@@ -117,7 +117,7 @@ impl ApiMethods {
 }
 
 /// Ends a moment after a time to wait: a daemon that does not answer does not make it longer.
-async fn over(patience: Option<Duration>) {
+async fn deadline(patience: Option<Duration>) {
     match patience {
         Some(patience) => tokio::time::sleep(patience + Duration::from_secs(1)).await,
         None => std::future::pending().await,

@@ -46,7 +46,7 @@ impl Job {
             }
         }
         legacy.fill(&mut job.spec)?;
-        if let Some(reason) = job.spec.where_beside_group() {
+        if let Some(reason) = job.spec.where_conflict() {
             return Err(InvalidJob::new("where", reason));
         }
         if job.spec.script.is_empty() {

@@ -95,7 +95,7 @@ macro_rules! job_settings {
             /// labels too
             r#where as r#where(expression: &str): Option<Selector> = None => {
                 field: "where", word: "where", value_name: "EXPRESSION",
-                bound: |spec, _| spec.where_beside_group(),
+                bound: |spec, _| spec.where_conflict(),
             }
             /// The actors that may run it if no actor of its instance or group is alive: none (the default unless its
             /// type has another), group (any actor of the group) or type (any actor of the script type)

@@ -219,7 +219,7 @@ impl JobSpec {
     }
 
     /// Returns the reason why it may not have its `where`: it names a group or an instance as well.
-    pub(super) fn where_beside_group(&self) -> Option<String> {
+    pub(super) fn where_conflict(&self) -> Option<String> {
         let label = match (&self.r#where, &self.group, self.instance) {
             (Some(_), Some(group), _) => format!("group = \"{group}\""),
             (Some(_), None, Some(instance)) => format!("instance = {instance}"),

@@ -117,7 +117,7 @@ impl NamedQueues {
     async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>, RpcError> {
         let mut queues = Vec::new();
         for name in &self.queue.0 {
-            let named = Queue::all_given(name);
+            let named = Queue::all_with_suggestion(name);
             queues.extend(named.map_err(|why| RpcError::wrong("queue", why))?);
         }
         for queue in &queues {

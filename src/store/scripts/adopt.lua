@@ -202,7 +202,7 @@ do
     instance = function(value) return queue_of('any', nil, value) end,
     priority = function(value) return queue_of('any', nil, nil, value) end }
 
-  -- Tells where a job with `where`, or of the queue of an expression, belongs. Nil, and why, if nowhere.
+  -- Returns the queue of a job with `where`, or of the queue of an expression; nil and the reason if there is none.
   local function queue_by_where(f, of, queue)
     if f.group or f.instance or of.group then
       return nil, 'cannot stand beside a group or an instance, which are labels'

@@ -49,7 +49,7 @@ local function parts_of_queue(queue)
     digest = string.match(queue, ':where:([0-9a-f]+)'), priority = string.match(queue, ':prio:(%d)') }
 end
 
--- Tells if a queue is of an expression.
+-- Returns whether a queue is of an expression.
 local function is_where_queue(queue)
   return string.find(queue, ':where:', 1, true) ~= nil
 end

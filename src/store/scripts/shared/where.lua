@@ -2,10 +2,10 @@
 -- labels match: they learn of a new expression here, and test it themselves.
 -- needs: wrong_type time routing control
 
--- The types whose actors this script has told.
-local told_types = {}
+-- The types whose actors this script has notified.
+local notified_types = {}
 
--- Notes the expression of a job that goes to its queue; tells the actors of its type if it is new.
+-- Notes the expression of a job that goes to its queue; notifies the actors of its type if it is new.
 local function note_where(queue, id, at)
   local TOLD_WITHIN_US = 60000000
   local script_type, digest = type_of_queue(queue), parts_of_queue(queue).digest
@@ -14,8 +14,8 @@ local function note_where(queue, id, at)
   -- An access list of an older version does not permit the keys: a submission was refused before.
   redis.pcall('ZADD', WHERE_USED .. script_type, integer(at), digest)
   local is_new = redis.pcall('HSETNX', WHERE .. script_type, digest, text) == 1
-  if is_new and not told_types[script_type] then
-    told_types[script_type] = true
+  if is_new and not notified_types[script_type] then
+    notified_types[script_type] = true
     tell_actors_of(script_type, nil, { '{"cmd":"where"}' }, at, TOLD_WITHIN_US)
   end
 end

@@ -89,44 +89,44 @@ fn module_of(line: &str) -> Option<(&str, bool)> {
 mod tests {
     use super::*;
 
-    fn note(said: &str, source: &str, env: &[(OsString, OsString)]) -> Option<String> {
+    fn note(line: &str, source: &str, env: &[(OsString, OsString)]) -> Option<String> {
         let script_type = "python".parse().expect("legal");
         let folders = PythonFolders { env, script_type: &script_type, read: &[] };
-        missing_module(said, source, &folders)
+        missing_module(line, source, &folders)
     }
 
     #[test]
     fn a_missing_module_is_reported_with_the_lines_that_install_a_package() {
-        let said = "Traceback (most recent call last):\n  File \"x\", line 1\n\
+        let line = "Traceback (most recent call last):\n  File \"x\", line 1\n\
                     ModuleNotFoundError: No module named 'requests.adapters'\n";
-        let told = note(said, "import requests.adapters", &[]).expect("a note");
-        assert!(told.contains("no module requests; the lines `# /// script`"), "{told}");
-        assert!(!told.contains("[\"requests\"]"), "the package may be a stranger's: {told}");
+        let hint = note(line, "import requests.adapters", &[]).expect("a note");
+        assert!(hint.contains("no module requests; the lines `# /// script`"), "{hint}");
+        assert!(!hint.contains("[\"requests\"]"), "the package may be a stranger's: {hint}");
         let source = "# /// script\n# dependencies = []\n# ///\nimport requests";
-        let told = note(said, source, &[]).expect("a note");
-        assert!(told.contains("add its package to the dependencies"), "{told}");
+        let hint = note(line, source, &[]).expect("a note");
+        assert!(hint.contains("add its package to the dependencies"), "{hint}");
     }
 
     #[test]
     fn own_module_that_lies_outside_is_named_with_its_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("company.py"), "").expect("written");
-        let said = "ModuleNotFoundError: No module named 'company'\n";
+        let line = "ModuleNotFoundError: No module named 'company'\n";
         let path = folder.path().as_os_str().to_owned();
-        let told = note(said, "", &[(MODULES.into(), path.clone())]).expect("a note");
+        let hint = note(line, "", &[(MODULES.into(), path.clone())]).expect("a note");
         let read = format!("read = [\"{}\"] would allow it", folder.path().display());
-        assert!(told.contains(&read) && !told.contains("PACKAGE"), "{told}");
+        assert!(hint.contains(&read) && !hint.contains("PACKAGE"), "{hint}");
         let part = "ModuleNotFoundError: No module named 'company.part'\n";
-        let told = note(part, "", &[(MODULES.into(), path.clone())]).expect("a note");
-        assert!(!told.contains("hides"), "it has the package: {told}");
-        let told = note(said, "", &[(INPUT.into(), path)]).expect("a note");
-        assert!(told.contains("company is among the input files"), "{told}");
+        let hint = note(part, "", &[(MODULES.into(), path.clone())]).expect("a note");
+        assert!(!hint.contains("hides"), "it has the package: {hint}");
+        let hint = note(line, "", &[(INPUT.into(), path)]).expect("a note");
+        assert!(hint.contains("company is among the input files"), "{hint}");
     }
 
     #[test]
     fn other_errors_and_names_that_are_none_are_not_reported() {
         let long = format!("ModuleNotFoundError: No module named '{}'", "a".repeat(101));
-        for said in [
+        for line in [
             "",
             "ValueError: No module named 'x'",
             "ModuleNotFoundError: No module named ''",
@@ -134,7 +134,7 @@ mod tests {
             "ModuleNotFoundError: No module named 'a",
             &long,
         ] {
-            assert_eq!(note(said, "", &[]), None, "{said}");
+            assert_eq!(note(line, "", &[]), None, "{line}");
         }
     }
 }
