@@ -23,6 +23,7 @@ mod dead;
 mod dev;
 mod doctor;
 mod events;
+mod every;
 mod exec;
 mod explain;
 mod graph;
@@ -32,6 +33,7 @@ mod job_notes;
 mod job_options;
 mod key;
 mod limit;
+mod machine;
 mod mcp;
 mod metrics;
 mod migrate;
@@ -153,6 +155,8 @@ enum Command {
     #[command(subcommand)]
     Actor(actor::ActorCommand),
     #[command(subcommand)]
+    Machine(machine::MachineCommand),
+    #[command(subcommand)]
     Cron(cron::CronCommand),
     #[command(subcommand)]
     Limit(limit::LimitCommand),
@@ -269,6 +273,7 @@ impl Command {
             Self::Graph(graph) => return block_on(graph.run(global)),
             Self::Queue(queue) => block_on(queue.run(global))?,
             Self::Actor(actor) => block_on(actor.run(global))?,
+            Self::Machine(machine) => return block_on(machine.run(global)),
             Self::Cron(cron) => return block_on(cron.run(global)),
             Self::Notify(notify) => return block_on(notify.run(global)),
             Self::Audit(audit) => block_on(audit.run(global))?,

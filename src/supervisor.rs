@@ -27,6 +27,7 @@ mod legacy_queues;
 mod legacy_stops;
 mod long_waits;
 mod loss_watch;
+mod machines;
 mod notify_deliveries;
 mod notify_events;
 mod object_indexes;
@@ -202,6 +203,7 @@ impl Duties<'_> {
         self.start("delivering notifications", notify_deliveries::round);
         self.start("reading events for notifications", notify_events::round);
         self.start("building indexes of objects", object_indexes::round);
+        self.start("noting machines", machines::round);
         self.start("telling problems", problems::round);
         self.start("submitting periodic jobs", periodic_jobs::round);
         self.start("publishing scripts of files", script_files::round);

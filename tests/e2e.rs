@@ -45,6 +45,7 @@ mod limits;
 mod load;
 mod log_files;
 mod login;
+mod machines;
 mod metrics;
 mod named_scripts;
 mod one_system;

@@ -1,15 +1,17 @@
 //! `hero exec`: submits a job and waits for its end.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::api::{ApiMethods, RemoteEnd, gave_up};
+use super::every::EveryOptions;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
 use super::progress::View;
-use super::sections::{LIMITS, WHEN};
+use super::sections::{LIMITS, MANY, WHEN};
 use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::{Global, explain, job_notes, output};
@@ -44,6 +46,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --explain report.py\n  \
                         hero exec --uses deploy@3 --param host=web1\n  \
                         hero exec --memory 512MiB --cpu-time 30s report.py\n  \
+                        hero exec --every-machine -t bash -e 'uname -r'\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
@@ -72,11 +75,19 @@ pub(super) struct ExecOptions {
     /// At a terminal, leave control characters as they are
     #[arg(long)]
     raw: bool,
+    #[command(flatten)]
+    every: EveryOptions,
+    /// Write the output of each machine to a file of this folder, named after its host
+    #[arg(long, value_name = "FOLDER", requires = "every_machine", help_heading = MANY)]
+    outputs: Option<PathBuf>,
 }
 
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
+        if let Some(word) = self.how.every.word() {
+            return self.run_everywhere(word, global).await;
+        }
         if let Some(remote) = global.remote()? {
             return self.run_remote(&ApiMethods::Remote(remote), global).await;
         }
@@ -126,6 +137,17 @@ impl Exec {
 }
 
 impl Exec {
+    async fn run_everywhere(self, word: &str, global: &Global) -> Result<ExitCode, Error> {
+        let ExecOptions { signing, wait, explain, raw, outputs, .. } = self.how;
+        if explain || signing.is_given() {
+            let message = "--explain and --sign are for one job: leave out --every-machine";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        let methods = global.methods()?;
+        let how = (wait, outputs, raw);
+        Box::pin(EveryOptions::run((&methods, global), &self.options, word, how)).await
+    }
+
     /// Runs over the API of a daemon elsewhere.
     async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
         if self.how.explain || self.how.signing.is_given() {

@@ -273,18 +273,35 @@ async fn report_first_blocker(client: &Client, id: &JobId) {
 }
 
 impl GraphWait {
-    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
+    /// A wait for a graph, for a time at most.
+    pub(super) fn of(id: String, wait: Option<Duration>) -> Self {
+        Self { id, wait }
+    }
+
+    /// Waits for the end of a graph. Returns the exit code if a signal ends the wait.
+    pub(super) async fn awaited(
+        &self,
+        methods: &ApiMethods,
+        global: &Global,
+    ) -> Result<Result<(Value, GraphDocument), ExitCode>, Error> {
         let mut interrupts = Interrupts::listen()?;
-        let (document, graph) = tokio::select! {
-            ended = self.ended(methods, global) => ended?,
+        tokio::select! {
+            ended = self.ended(methods, global) => ended.map(Ok),
             signal = interrupts.next() => {
                 let id = &self.id;
                 output::note(&format!(
                     "hero: stopped waiting; graph {id} goes on: hero graph wait {id}, \
                      hero graph stop {id}"
                 ));
-                return Ok(ExitCode::from(output::SIGNALLED + signal));
+                Ok(Err(ExitCode::from(output::SIGNALLED + signal)))
             }
+        }
+    }
+
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
+        let (document, graph) = match self.awaited(methods, global).await? {
+            Ok(ended) => ended,
+            Err(interrupted) => return Ok(interrupted),
         };
         global.print(|| document, || format!("{}\n", graph.counts()))?;
         for (name, id) in &graph.callbacks {

@@ -15,6 +15,7 @@ use clap::{ArgGroup, Args};
 use serde_json::json;
 
 use super::api::ApiMethods;
+use super::every::EveryOptions;
 use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
@@ -45,8 +46,8 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                             hero submit [OPTIONS] --each <FILE> <FILE|-- <COMMAND>> [<ARG>...]"
 )]
 #[command(mut_group("ScriptSource", |group| group.required(false)))]
-#[command(group = ArgGroup::new("Lines").args(["batch", "each"]))]
-#[command(group = ArgGroup::new("Many").args(["graph", "batch", "each"]))]
+#[command(group = ArgGroup::new("Lines").args(["batch", "each", "every_machine", "every_actor"]))]
+#[command(group = ArgGroup::new("Many").args(["graph", "batch", "each", "every_machine", "every_actor"]))]
 #[command(mut_arg("file", |file| {
     file.index(1).required_unless_present_any(["eval", "uses", "args", "graph", "batch"])
 }))]
@@ -63,6 +64,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         hero submit --check --graph release.toml\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
                         ls *.png | hero submit --each - -- convert {} -resize 50% small/{}\n  \
+                        hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
                         hero submit --each hosts.txt --timeout 5m check.sh\n  \
                         hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
@@ -97,6 +99,8 @@ pub(super) struct Submit {
     all_or_none: bool,
     #[command(flatten)]
     callbacks: CallbackFiles,
+    #[command(flatten)]
+    every: EveryOptions,
 }
 
 /// Returns the members that a line of a batch may have, in lines for the help.
@@ -117,7 +121,7 @@ fn batch_members() -> String {
 }
 
 /// The scripts that start at the end of a batch.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_field_names, reason = "the names of the options")]
 struct CallbackFiles {
     /// Run this script once all jobs of the batch have finished
@@ -149,6 +153,10 @@ impl CallbackFiles {
 impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
+        if self.every.word().is_some() {
+            let methods = global.methods()?;
+            return Box::pin(self.run_remote(&methods, global)).await;
+        }
         if let Some(remote) = global.remote()? {
             return Box::pin(self.run_remote(&ApiMethods::Remote(remote), global)).await;
         }

@@ -57,6 +57,7 @@ mod graphs;
 mod in_force;
 mod limits;
 mod logs;
+mod machines;
 mod many;
 mod migration;
 mod named_scripts;
@@ -109,6 +110,7 @@ pub use graphs::{
     CallbackJob, GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument,
 };
 pub use logs::LogFollower;
+pub use machines::{Every, FleetMember, MachineActorDocument, MachineDocument};
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;

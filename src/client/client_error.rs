@@ -92,6 +92,9 @@ pub enum ClientError {
     /// The actor is not live.
     #[error("cannot reach actor {0}: it is not live; hero actor list shows the live ones")]
     NoSuchActor(ActorId),
+    /// No machine has, or had, such an actor.
+    #[error("no machine has, or had lately, an actor of {0}; hero machine list shows all machines")]
+    NoMachine(String),
     /// The actor has not answered.
     #[error(
         "actor {actor} has not answered within {waited:.1?}; hero actor list shows its last heartbeat"
@@ -324,6 +327,7 @@ impl ClientError {
             Self::NoSuchJob(_)
             | Self::ShortIdNotFound { .. }
             | Self::NoSuchActor(_)
+            | Self::NoMachine(_)
             | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
             Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,

@@ -126,6 +126,12 @@ spell! {
     /// Sorted set: identities of actors, by their last heartbeat.
     actors() = "meta:actor:index";
 
+    /// Sorted set: identities of actors, by when a supervisor last saw them live on a machine.
+    actors_seen() = "meta:actor:seen";
+
+    /// Hash: the labels of these, JSON.
+    actor_labels() = "meta:actor:labels";
+
     /// Sorted set: boot ids, by the end of their lease.
     boots() = "meta:boot:index";
 

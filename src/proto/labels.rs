@@ -24,6 +24,11 @@ name!(
 /// The labels of an actor.
 pub type Labels = BTreeMap<LabelName, LabelValue>;
 
+/// Returns the value of a label.
+pub fn label<'a>(labels: &'a Labels, name: &str) -> Option<&'a LabelValue> {
+    labels.iter().find(|(of, _)| of.as_str() == name).map(|(_, value)| value)
+}
+
 /// The maximum number of labels that a configuration gives an actor.
 pub const LABELS_MAX: usize = 32;
 

@@ -33,6 +33,7 @@ mod job_stop;
 mod job_tell;
 mod job_types;
 mod limit;
+mod machine;
 mod notify;
 mod object;
 mod older;
@@ -56,6 +57,7 @@ pub(super) use job_files::found_file;
 pub(crate) mod results {
     pub(crate) use super::actor::{LiveActors, NotifiedActors, Pong};
     pub(crate) use super::audit::AuditList;
+    pub(crate) use super::batch::{FleetMemberDocument, SubmittedBatch};
     pub(crate) use super::changed_job::JobChangeResult;
     pub(crate) use super::cron::{FiringList, PeriodicJobList, Switched};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph};
@@ -64,6 +66,7 @@ pub(crate) mod results {
     pub(crate) use super::job_many::ManyChangedDocument;
     pub(crate) use super::job_types::JobDocument;
     pub(crate) use super::limit::LimitList;
+    pub(crate) use super::machine::{ForgottenMachine, MachineChange, MachineList};
     pub(crate) use super::notify::{ConfiguredNotification, DeliveryList};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
     pub(crate) use super::published::{ScriptList, ScriptVersions};
@@ -86,6 +89,7 @@ pub(super) fn all() -> Vec<Method> {
         cron::methods(),
         dead::methods(),
         limit::methods(),
+        machine::methods(),
         notify::methods(),
         object::methods(),
         script::methods(),

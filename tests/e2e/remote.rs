@@ -164,6 +164,10 @@ fn many_jobs_queues_and_people_are_reached_without_redis() {
     assert!(laptop.done(&["queue", "resume", "--all"]).contains("all queues resumed\n"));
     assert!(laptop.done(&["actor", "list"]).contains("bash:default:1"));
     assert!(laptop.done(&["actor", "ping", "bash-default-1"]).contains("answered after"));
+    assert!(laptop.done(&["machine", "list"]).contains("bash:default:1"));
+    let every = ["exec", "--every-machine", "-t", "bash", "-e", "echo here"];
+    let everywhere = laptop.done(&every);
+    assert!(everywhere.starts_with("== ") && everywhere.ends_with("\nhere\n"), "{everywhere}");
     assert!(laptop.done(&["stats"]).contains("bash"));
     assert_eq!(laptop.json(&["limit", "list", "--json"]), json!({ "limits": [] }));
     assert_eq!(laptop.json(&["cron", "list", "--json"]), json!({ "cron": [], "problems": [] }));

@@ -59,6 +59,10 @@ impl Named {
     }
 }
 
+fn machine(of: &Named) -> Value {
+    json!([of.pick("web1", "web2")])
+}
+
 fn nothing(_: &Named) -> Value {
     Value::Null
 }
@@ -91,6 +95,10 @@ const TABLE: &[Row] = &[
     Row("actor.ping", Thing::None, Named::actor, "0-0000", "0---00"),
     Row("actor.resume", Thing::None, Named::actor, "--00--", "------"),
     Row("actor.stop", Thing::None, Named::actor, "--00--", "------"),
+    Row("machine.drain", Thing::None, machine, "--00--", "--00--"),
+    Row("machine.forget", Thing::None, machine, "--00--", "--00--"),
+    Row("machine.list", Thing::None, nothing, "+-++++", "+-++++"),
+    Row("machine.resume", Thing::None, machine, "--00--", "--00--"),
     Row("notify.list", Thing::None, nothing, "------", "------"),
     Row("notify.test", Thing::None, |_| json!({ "name": "ops" }), "------", "------"),
     Row("audit.list", Thing::None, nothing, "------", "------"),

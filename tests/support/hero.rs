@@ -2,6 +2,7 @@
 //! the test.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ impl Hero {
             tasks: None,
             args: Vec::new(),
             env: Vec::new(),
-            cgroup: None,
+            enter: None,
         }
     }
 
@@ -201,11 +202,11 @@ impl Hero {
         command
     }
 
-    /// Returns the command, started in a control group.
-    fn command_in(&self, cgroup: &Path, config: &Path) -> Command {
-        let enter = "echo 0 > \"$0\"/cgroup.procs && exec \"$@\"";
-        let mut command = self.command_of("/bin/sh", config);
-        command.args(["-c", enter]).arg(cgroup).arg(env!("CARGO_BIN_EXE_hero"));
+    /// Returns the command, started by another program with arguments.
+    fn command_by(&self, enter: &[OsString], config: &Path) -> Command {
+        let [program, args @ ..] = enter else { return self.command(config) };
+        let mut command = self.command_of(program.to_str().expect("a program"), config);
+        command.args(args).arg(env!("CARGO_BIN_EXE_hero"));
         command
     }
 
@@ -246,7 +247,8 @@ pub(crate) struct Unit<'a> {
     tasks: Option<usize>,
     args: Vec<String>,
     env: Vec<(String, PathBuf)>,
-    cgroup: Option<PathBuf>,
+    /// The program that starts it, with arguments.
+    enter: Option<Vec<OsString>>,
 }
 
 impl Unit<'_> {
@@ -269,8 +271,28 @@ impl Unit<'_> {
     }
 
     /// Starts it in a control group.
-    pub(crate) fn in_cgroup(mut self, folder: &Path) -> Self {
-        self.cgroup = Some(folder.to_owned());
+    pub(crate) fn in_cgroup(self, folder: &Path) -> Self {
+        let enter = "echo 0 > \"$0\"/cgroup.procs && exec \"$@\"";
+        self.entered_by(&["/bin/sh".as_ref(), "-c".as_ref(), enter.as_ref(), folder.as_ref()])
+    }
+
+    /// Starts it on a machine of its own, as far as it can tell: with this host name and a machine id that follows from it.
+    /// Needs root.
+    pub(crate) fn on_machine(self, host: &str) -> Self {
+        let id = self.hero.folder.join(format!("{host}.machine-id"));
+        fs::write(
+            &id,
+            format!("{:0>32}\n", host.bytes().map(|b| format!("{b:02x}")).collect::<String>()),
+        )
+        .expect("writing a machine id");
+        let enter =
+            "mount --bind \"$0\" /etc/machine-id && hostname \"$1\" && shift && exec \"$@\"";
+        let program = ["unshare", "-m", "-u", "/bin/sh", "-c", enter].map(OsStr::new);
+        self.entered_by(&[&program[..], &[id.as_os_str(), host.as_ref()]].concat())
+    }
+
+    fn entered_by(mut self, program: &[&OsStr]) -> Self {
+        self.enter = Some(program.iter().map(|part| (*part).to_owned()).collect());
         self
     }
 
@@ -286,14 +308,11 @@ impl Unit<'_> {
 
     /// Starts it, and does not wait.
     pub(crate) fn begin(self) -> Process {
-        let Self { hero, name, tasks, args, env, cgroup } = self;
+        let Self { hero, name, tasks, args, env, enter } = self;
         let tasks = tasks.map(|tasks| (format!("unit.{name}.tasks"), tasks.to_string()));
         let login = access_lists::login(&hero.folder, &hero.settings, &["run", &name]);
         let config = hero.config(&login.into_iter().chain(tasks).collect::<Vec<_>>());
-        let mut command = match cgroup {
-            None => hero.command(&config),
-            Some(folder) => hero.command_in(&folder, &config),
-        };
+        let mut command = hero.command_by(&enter.unwrap_or_default(), &config);
         command.arg("run").arg(&name).args(args).envs(env).stdin(Stdio::null());
         let (out, err) = (hero.new_file("out"), hero.new_file("err"));
         let mut process = Process::start(command, &name, out, err);

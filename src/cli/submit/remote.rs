@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::each::JobPerLine;
 use super::{Submit, batch_line, graph};
 use crate::cli::api::{ApiMethods, settings};
+use crate::cli::every::EveryOptions;
 use crate::cli::input;
 use crate::cli::{Global, job_notes, output};
 use crate::config::{Config, format_size};
@@ -21,7 +22,8 @@ impl Submit {
         if self.signing.is_given() {
             return global.needs_no_remote();
         }
-        if self.graph.is_some() || self.batch.is_some() || self.each.is_some() {
+        let is_file = self.graph.is_some() || self.batch.is_some() || self.each.is_some();
+        if is_file || self.every.word().is_some() {
             return self.submit_many(api, global).await;
         }
         let (id, created, job) = api.submit(&self.options, global.config()?).await?;
@@ -38,7 +40,13 @@ impl Submit {
         if self.options.is_check() {
             return global.needs_no_remote();
         }
-        let config = global.config()?;
+        let (config, printed) = (global.config()?, (self.ids, global.json));
+        if let Some(word) = self.every.word() {
+            let mut params = EveryOptions::params(&self.options, word, config)?;
+            self.add_of_batch(&mut params, config)?;
+            let (result, _) = EveryOptions::submit(api, params).await?;
+            return print_batch(&result, &format!("--every-{word}"), printed);
+        }
         let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
         let mut params = json!({ "id": id, "name": name, "notify": notify });
         if let Some(file) = &self.graph {
@@ -72,14 +80,19 @@ impl Submit {
             return Err(of_lines);
         }
         params["jobs"] = json!(jobs);
+        self.add_of_batch(&mut params, config)?;
+        let result = api.call("batch.submit", params).await?;
+        print_batch(&result, &file.display().to_string(), printed)?;
+        if rejected > 0 { Err(of_lines) } else { Ok(()) }
+    }
+
+    /// Adds the options of a batch to its parameters.
+    fn add_of_batch(&self, params: &mut Value, config: &Config) -> Result<(), Error> {
         params["all_or_none"] = json!(self.all_or_none);
-        let printed = (self.ids, global.json);
-        for (callback, job) in self.callbacks.jobs(config)? {
+        for (callback, job) in self.callbacks.clone().jobs(config)? {
             params[callback.as_str()] = json!(settings(&job));
         }
-        let result = api.call("batch.submit", params).await?;
-        print_batch(&result, file, printed)?;
-        if rejected > 0 { Err(of_lines) } else { Ok(()) }
+        Ok(())
     }
 
     fn print(&self, result: &Value, id: &str, global: &Global) -> Result<(), Error> {
@@ -152,11 +165,11 @@ fn graph_params(params: &mut Value, file: &Path, config: &Config) -> Result<(), 
     Ok(())
 }
 
-fn print_batch(result: &Value, file: &Path, (ids, json): (bool, bool)) -> Result<(), Error> {
+fn print_batch(result: &Value, from: &str, (ids, json): (bool, bool)) -> Result<(), Error> {
     let refused = result["refused"].as_array().map(Vec::as_slice).unwrap_or_default();
     for of in refused {
         let why = of["error"].as_str().unwrap_or_default();
-        output::note(&format!("hero: {}:{}: {why}", file.display(), of["line"]));
+        output::note(&format!("hero: {from}:{}: {why}", of["line"]));
     }
     let batch = result["id"].as_str().map(escape_lines);
     let text = match (json, ids, &batch) {
@@ -178,5 +191,5 @@ fn print_batch(result: &Value, file: &Path, (ids, json): (bool, bool)) -> Result
         return Ok(());
     }
     let number = counted(refused.len() as u64, "line was", "lines were");
-    Err(Error::new(Exit::Data, format!("{}: {number} rejected", file.display())))
+    Err(Error::new(Exit::Data, format!("{from}: {number} rejected")))
 }

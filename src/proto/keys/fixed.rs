@@ -11,6 +11,8 @@ impl Keys {
             ("meta:type:times", "hash"),
             ("meta:actor:index", "zset"),
             ("meta:actor:foreign", "zset"),
+            ("meta:actor:seen", "zset"),
+            ("meta:actor:labels", "hash"),
             ("meta:supervisor:index", "zset"),
             ("meta:boot:index", "zset"),
             ("meta:boot:hosts", "hash"),

@@ -22,6 +22,8 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("TYPE_TIMES", "meta:type:times"),
     ("ACTORS", "meta:actor:index"),
     ("FOREIGN_ACTORS", "meta:actor:foreign"),
+    ("ACTORS_SEEN", "meta:actor:seen"),
+    ("ACTOR_LABELS", "meta:actor:labels"),
     ("SUPERVISOR", "meta:supervisor:inst:"),
     ("SUPERVISORS", "meta:supervisor:index"),
     ("BOOTS", "meta:boot:index"),

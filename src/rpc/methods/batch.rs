@@ -12,7 +12,7 @@ use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
 use super::params::Spelled;
 use super::repeats::stored_or_same;
-use crate::client::{ClientError, NewBatch};
+use crate::client::{ClientError, Every, FleetMember, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
 use crate::store::Store;
 
@@ -30,6 +30,9 @@ methods! {
 struct Batch {
     /// The jobs, up to 10 000.
     jobs: Vec<JobSettings>,
+    /// Submits the only job of the batch once for every machine, or every actor, of its type that matches its `where`,
+    /// with a name unless it has one. Needs the scope operate. Those that are absent get it if the job has `expires`.
+    every: Option<Every>,
     /// Submits all of them or none; they may wait for each other in any order.
     #[serde(default)]
     all_or_none: bool,
@@ -50,25 +53,45 @@ struct Batch {
 }
 
 /// The jobs of a batch that were accepted, and the others.
-#[derive(Serialize, JsonSchema)]
-struct SubmittedBatch {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SubmittedBatch {
     /// The id of the batch, for the methods of graphs; null if it has no job.
-    id: Option<String>,
+    pub(crate) id: Option<String>,
     /// The same, by its older name.
     batch_id: Option<String>,
     /// The ids of the accepted jobs, repeated ones among them, in the order of the batch.
     ids: Vec<String>,
     /// The rejected jobs.
-    refused: Vec<Refused>,
+    pub(crate) refused: Vec<Refused>,
+    /// The machines or actors, of a job for every one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) every: Vec<FleetMemberDocument>,
+}
+
+/// A machine or actor of a job for every one.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FleetMemberDocument {
+    /// The name of the machine.
+    pub(crate) machine: String,
+    /// Its host name.
+    pub(crate) host: String,
+    /// The actor, of a job for every actor.
+    pub(crate) actor: Option<String>,
+    /// Its job; null if it is absent and the job has no `expires`, or was rejected.
+    pub(crate) id: Option<String>,
+    /// When an actor of the machine was seen last: RFC 3339, UTC.
+    pub(crate) seen_at: String,
+    /// True if it is live.
+    pub(crate) live: bool,
 }
 
 /// A rejected job of a batch.
-#[derive(Serialize, JsonSchema)]
-struct Refused {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Refused {
     /// Its place in the batch, from 1.
     line: usize,
     /// The reason.
-    error: String,
+    pub(crate) error: String,
 }
 
 async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, RpcError> {
@@ -82,10 +105,18 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
     }
     let (mut jobs, mut refused) = (Vec::new(), Vec::new());
-    for (place, settings) in given.jobs.iter().enumerate() {
-        match checked(&context, settings).await {
-            Ok(job) => jobs.push((place, job)),
-            Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
+    let members = match given.every {
+        Some(every) => fleet(&context, &given.jobs, every).await?,
+        None => Vec::new(),
+    };
+    if given.every.is_some() {
+        jobs.extend(members.iter().filter_map(|of| of.job.clone()).enumerate());
+    } else {
+        for (place, settings) in given.jobs.iter().enumerate() {
+            match checked(&context, settings).await {
+                Ok(job) => jobs.push((place, job)),
+                Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
+            }
         }
     }
     let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
@@ -139,7 +170,8 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
         context.client.drop_empty_batch(&batch.id).await?;
     }
     let batch_id = is_stored.then(|| batch.id.to_string());
-    Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused })
+    let every = documents(members, &ids, &refused);
+    Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused, every })
 }
 
 /// Returns whether all jobs were submitted before, as they are.
@@ -151,6 +183,55 @@ async fn are_same(context: &CallContext, jobs: &[Job]) -> bool {
         }
     }
     true
+}
+
+/// Returns the copies of the only job of a batch for every machine or actor.
+async fn fleet(
+    context: &CallContext,
+    jobs: &[JobSettings],
+    every: Every,
+) -> Result<Vec<FleetMember>, RpcError> {
+    if !context.operates() {
+        let what = "submit a job for every machine: this needs the scope operate";
+        return Err(context.may_not(what));
+    }
+    let [only] = jobs else {
+        let message = "a batch for every machine has one job, which each of them gets";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
+    };
+    let job = checked(context, only).await?;
+    let members = context.client.fleet(&job, every).await?;
+    for job in members.iter().filter_map(|of| of.job.as_ref()) {
+        context.client.check(job)?;
+    }
+    Ok(members)
+}
+
+/// Returns the machines or actors of a batch; those with a copy that was not rejected have the ids in their order.
+fn documents(
+    members: Vec<FleetMember>,
+    ids: &[String],
+    refused: &[Refused],
+) -> Vec<FleetMemberDocument> {
+    let (mut ids, mut line) = (ids.iter(), 0);
+    let documents = members.into_iter().map(|FleetMember { machine, actor, job }| {
+        line += usize::from(job.is_some());
+        let is_stored = job.is_some() && refused.iter().all(|of| of.line != line);
+        FleetMemberDocument {
+            live: match &actor {
+                Some(actor) => {
+                    machine.actors.iter().any(|of| of.live && of.actor == actor.to_string())
+                }
+                None => machine.live,
+            },
+            machine: machine.machine,
+            host: machine.host,
+            actor: actor.map(|actor| actor.to_string()),
+            id: if is_stored { ids.next().cloned() } else { None },
+            seen_at: machine.seen_at,
+        }
+    });
+    documents.collect()
 }
 
 async fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {

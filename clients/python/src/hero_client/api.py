@@ -284,6 +284,28 @@ class FiringList(TypedDict):
     """The firings, the newest first."""
 
 
+class FleetMemberDocument(TypedDict):
+    """A machine or actor of a job for every one."""
+    machine: str
+    """The name of the machine."""
+    host: str
+    """Its host name."""
+    actor: Optional[str]
+    """The actor, of a job for every actor."""
+    id: Optional[str]
+    """Its job; null if it is absent and the job has no `expires`, or was rejected."""
+    seen_at: str
+    """When an actor of the machine was seen last: RFC 3339, UTC."""
+    live: bool
+    """True if it is live."""
+
+
+class ForgottenMachine(TypedDict):
+    """A forgotten machine."""
+    forgotten: str
+    """Its name."""
+
+
 class FunctionDocument(TypedDict):
     """A function of scripts."""
     name: str
@@ -1146,6 +1168,67 @@ class LoggedLine(_LoggedLineRequired, total=False):
     """True for a line of the job's output, which has it as well."""
 
 
+class MachineActorDocument(TypedDict):
+    """An actor of a machine."""
+    actor: str
+    """Its name, TYPE:GROUP:INSTANCE."""
+    live: bool
+    """True if it is live."""
+    state: Optional[ActorState]
+    """Its state; null if it is not live."""
+    running: int
+    """The number of jobs that it runs."""
+    tasks: int
+    """The number of jobs that it can run at once."""
+    seen_at: str
+    """When it was seen last: RFC 3339, UTC."""
+
+
+class _MachineChangeRequired(TypedDict):
+    machine: str
+    """The name of the machine."""
+    host: str
+    """Its host name."""
+    actors: List[str]
+    """Its live actors, which got the order."""
+    running: int
+    """The number of their jobs that still run."""
+    unserved: List[str]
+    """The script types that no other live actor serves: their jobs wait."""
+
+
+class MachineChange(_MachineChangeRequired, total=False):
+    """What the actors of a machine were ordered."""
+    not_told: List[str]
+    """The shards that do not answer, each with the reason."""
+
+
+class MachineDocument(TypedDict):
+    """A machine that actors live on, or were seen on."""
+    machine: str
+    """Its name: the label `machine` of its actors."""
+    host: str
+    """Its host name."""
+    live: bool
+    """True if an actor of it is live."""
+    seen_at: str
+    """When an actor of it was seen last: RFC 3339, UTC."""
+    running: int
+    """The number of jobs that its live actors run."""
+    tasks: int
+    """The number of jobs that they can run at once."""
+    labels: Dict[str, Any]
+    """The labels that all its actors have."""
+    actors: List[MachineActorDocument]
+    """Its actors, by name."""
+
+
+class MachineList(TypedDict):
+    """The machines."""
+    machines: List[MachineDocument]
+    """The machines, by host name."""
+
+
 class _ManyChangedDocumentRequired(TypedDict):
     done: int
     """The number of jobs that were changed."""
@@ -1581,8 +1664,7 @@ class StartedSession(TypedDict):
 StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]'}, total=False)
 
 
-class SubmittedBatch(TypedDict):
-    """The jobs of a batch that were accepted, and the others."""
+class _SubmittedBatchRequired(TypedDict):
     id: Optional[str]
     """The id of the batch, for the methods of graphs; null if it has no job."""
     batch_id: Optional[str]
@@ -1591,6 +1673,12 @@ class SubmittedBatch(TypedDict):
     """The ids of the accepted jobs, repeated ones among them, in the order of the batch."""
     refused: List[Refused]
     """The rejected jobs."""
+
+
+class SubmittedBatch(_SubmittedBatchRequired, total=False):
+    """The jobs of a batch that were accepted, and the others."""
+    every: List[FleetMemberDocument]
+    """The machines or actors, of a job for every one."""
 
 
 class SubmittedGraph(TypedDict):
@@ -1712,6 +1800,10 @@ ChangeWord = Literal['retry', 'stop', 'delete', 'edit']
 ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
 
+Every = Literal['machine', 'actor']
+"""Those that each get a copy of a job. machine: Every machine with an actor of the type. actor: Every actor of the
+type."""
+
 FileSide = Literal['input', 'output', 'stdin']
 """The side of a job that a file is on. input: Its submitter gave it. output: Its script left it. stdin: Its
 submitter gave it as standard input."""
@@ -1804,9 +1896,9 @@ class Methods:
         answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
 
     def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
@@ -2024,6 +2116,26 @@ class Methods:
         answer: LimitList = self._call("limit.list", _given({}))
         return answer
 
+    def machine_drain(self, *, machine: str, wait: Optional[float] = None) -> MachineChange:
+        """Lets no live actor of a machine claim more jobs, and waits for those that run."""
+        answer: MachineChange = self._call("machine.drain", _given({"machine": machine, "wait": wait}))
+        return answer
+
+    def machine_forget(self, *, machine: str) -> ForgottenMachine:
+        """Forgets a machine without a live actor, until one is seen on it again."""
+        answer: ForgottenMachine = self._call("machine.forget", _given({"machine": machine}))
+        return answer
+
+    def machine_list(self, *, script_type: Optional[str] = None, where: Optional[str] = None) -> MachineList:
+        """Lists the machines that actors live on, or were seen on in the last days."""
+        answer: MachineList = self._call("machine.list", _given({"script_type": script_type, "where": where}))
+        return answer
+
+    def machine_resume(self, *, machine: str) -> MachineChange:
+        """Lets the live actors of a machine claim jobs again."""
+        answer: MachineChange = self._call("machine.resume", _given({"machine": machine}))
+        return answer
+
     def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:
         """Lists the notifications of the supervisor's configuration, what each holds, those that fail, and the
         latest deliveries, the newest first."""
@@ -2204,9 +2316,9 @@ class AsyncMethods:
         answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
         return answer
 
     async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
@@ -2422,6 +2534,26 @@ class AsyncMethods:
     async def limit_list(self) -> LimitList:
         """Lists the limits, the jobs that run under each and the jobs that it holds."""
         answer: LimitList = await self._call("limit.list", _given({}))
+        return answer
+
+    async def machine_drain(self, *, machine: str, wait: Optional[float] = None) -> MachineChange:
+        """Lets no live actor of a machine claim more jobs, and waits for those that run."""
+        answer: MachineChange = await self._call("machine.drain", _given({"machine": machine, "wait": wait}))
+        return answer
+
+    async def machine_forget(self, *, machine: str) -> ForgottenMachine:
+        """Forgets a machine without a live actor, until one is seen on it again."""
+        answer: ForgottenMachine = await self._call("machine.forget", _given({"machine": machine}))
+        return answer
+
+    async def machine_list(self, *, script_type: Optional[str] = None, where: Optional[str] = None) -> MachineList:
+        """Lists the machines that actors live on, or were seen on in the last days."""
+        answer: MachineList = await self._call("machine.list", _given({"script_type": script_type, "where": where}))
+        return answer
+
+    async def machine_resume(self, *, machine: str) -> MachineChange:
+        """Lets the live actors of a machine claim jobs again."""
+        answer: MachineChange = await self._call("machine.resume", _given({"machine": machine}))
         return answer
 
     async def notify_list(self, *, limit: Optional[int] = None) -> DeliveryList:

@@ -1,0 +1,253 @@
+//! `--every-machine` and `--every-actor`: a batch with a copy of a job for each of them, and what they answered.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::api::{ApiMethods, job_of, settings};
+use super::graph::GraphWait;
+use super::job_options::JobOptions;
+use super::sections::MANY;
+use super::table::first_line;
+use super::time::age;
+use super::{Global, output};
+use crate::config::Config;
+use crate::error::{Error, Exit, reason};
+use crate::proto::job::Job;
+use crate::proto::text::{counted, escape_lines};
+use crate::rpc::results::{FleetMemberDocument, SubmittedBatch};
+
+/// The names of machines with an equal answer that one line shows.
+const NAMES_MAX: usize = 8;
+
+/// The options of a job for every machine.
+#[derive(Debug, Args)]
+pub(super) struct EveryOptions {
+    /// Run it once on every machine that has an actor of its type that matches --where, as a batch; of absent machines
+    /// only with --expires, until they return
+    #[arg(long, help_heading = MANY)]
+    every_machine: bool,
+    /// Run it once by every such actor
+    #[arg(long, conflicts_with = "every_machine", help_heading = MANY)]
+    every_actor: bool,
+}
+
+/// The answer of a machine or actor.
+struct Answer {
+    of: FleetMemberDocument,
+    /// Its job; none if it is absent, or if the job was deleted.
+    job: Option<Job>,
+}
+
+impl EveryOptions {
+    /// Returns the word of the API; `None` without one of them.
+    pub(super) fn word(&self) -> Option<&'static str> {
+        let chosen = [("machine", self.every_machine), ("actor", self.every_actor)];
+        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(word, _)| word)
+    }
+
+    /// Returns the parameters of a batch with a copy of the job of the options for every machine or actor.
+    pub(super) fn params(
+        options: &JobOptions,
+        word: &str,
+        config: &Config,
+    ) -> Result<Value, Error> {
+        let job = options.job(config)?;
+        let files = options.files(&job, config)?;
+        if !files.inputs.is_empty() || files.stdin.is_some() {
+            let message =
+                "files go to one job, not to every machine: leave out --input and --stdin";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        Ok(json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name }))
+    }
+
+    /// Submits such a batch, and names those that are absent.
+    pub(super) async fn submit(
+        methods: &ApiMethods,
+        params: Value,
+    ) -> Result<(Value, SubmittedBatch), Error> {
+        let (document, batch): (_, SubmittedBatch) = methods.typed("batch.submit", params).await?;
+        note_absent(&batch.every);
+        Ok((document, batch))
+    }
+
+    /// Submits the job, waits for all copies, and prints what they answered: equal answers once.
+    pub(super) async fn run(
+        (methods, global): (&ApiMethods, &Global),
+        options: &JobOptions,
+        word: &str,
+        how: (Option<Duration>, Option<PathBuf>, bool),
+    ) -> Result<ExitCode, Error> {
+        let (wait, folder, raw) = how;
+        let params = Self::params(options, word, global.config()?)?;
+        let (_, batch) = Self::submit(methods, params).await?;
+        for of in &batch.refused {
+            output::note(&format!("hero: {}", of.error));
+        }
+        if let Some(id) = batch.id {
+            let waited = GraphWait::of(id, wait).awaited(methods, global).await?;
+            if let Err(interrupted) = waited {
+                return Ok(interrupted);
+            }
+        }
+        let mut answers = Vec::new();
+        for of in batch.every {
+            let job = match &of.id {
+                Some(id) => {
+                    let document = methods.call("job.get", json!({ "id": id })).await;
+                    document.ok().map(|document| job_of(&document)).transpose()?
+                }
+                None => None,
+            };
+            answers.push(Answer { of, job });
+        }
+        if let Some(folder) = &folder {
+            write_outputs(folder, &answers)?;
+        }
+        if global.json {
+            answers.iter().try_for_each(|of| output::json(&of.document()))?;
+        } else {
+            print(&answers, raw)?;
+        }
+        let has_failed = |of: &Answer| of.of.id.is_some() && of.error().is_some();
+        Ok(if !batch.refused.is_empty() || answers.iter().any(has_failed) {
+            Exit::JobError.into()
+        } else if answers.iter().any(|of| of.of.id.is_none()) {
+            Exit::GaveUp.into()
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+}
+
+/// Names the machines or actors that get no job.
+fn note_absent(all: &[FleetMemberDocument]) {
+    let now = Timestamp::now();
+    let absent: Vec<String> = all
+        .iter()
+        .filter(|of| of.id.is_none())
+        .map(|of| {
+            let seen = of.seen_at.parse().map(|at| age(at, now)).unwrap_or_default();
+            format!("{}, seen {seen} ago", title(of))
+        })
+        .collect();
+    if !absent.is_empty() {
+        let (is, names) = (counted(absent.len() as u64, "is", "are"), listed(&absent, "; "));
+        output::note(&format!(
+            "hero: {is} absent and got no job: {names}; with --expires 2d the jobs wait for their return"
+        ));
+    }
+}
+
+fn title(of: &FleetMemberDocument) -> String {
+    match &of.actor {
+        Some(actor) => format!("{actor} on {}", of.host),
+        None => of.host.clone(),
+    }
+}
+
+fn listed(names: &[String], separator: &str) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_MAX).map(String::as_str).collect();
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{and}", shown.join(separator))
+}
+
+impl Answer {
+    /// Returns why it did not finish.
+    fn error(&self) -> Option<String> {
+        match &self.job {
+            Some(job) if job.status.is_terminal() => job.error.clone(),
+            Some(job) => Some(format!("has not ended: {}", job.status)),
+            None if self.of.id.is_some() => Some("its job was deleted".to_owned()),
+            None => Some("absent".to_owned()),
+        }
+    }
+
+    fn output(&self) -> &[u8] {
+        let output = self.job.as_ref().and_then(|job| job.output.as_ref());
+        output.map(|output| output.as_bytes()).unwrap_or_default()
+    }
+
+    fn document(&self) -> Value {
+        let FleetMemberDocument { machine, host, actor, id, .. } = &self.of;
+        let job = self.job.as_ref();
+        json!({
+            "machine": machine, "host": host, "actor": actor, "id": id,
+            "status": job.map_or("absent", |job| job.status.as_str()),
+            "exit_code": job.and_then(|job| job.exit_code),
+            "output": String::from_utf8_lossy(self.output()),
+            "error": self.error(),
+        })
+    }
+}
+
+/// Prints the outputs, the most common first, each below the machines that have it; then the errors.
+fn print(answers: &[Answer], raw: bool) -> Result<(), Error> {
+    let mut groups: Vec<(Option<String>, &[u8], Vec<String>)> = Vec::new();
+    for of in answers.iter().filter(|of| of.of.id.is_some()) {
+        let (error, output) = (of.error(), of.output());
+        let same = groups.iter_mut().find(|(why, text, _)| *why == error && *text == output);
+        match same {
+            Some((.., names)) => names.push(title(&of.of)),
+            None => groups.push((error, output, vec![title(&of.of)])),
+        }
+    }
+    groups.sort_by_key(|(error, _, names)| (error.is_some(), usize::MAX - names.len()));
+    for (error, text, names) in groups {
+        let (number, names) = (names.len(), listed(&names, ", "));
+        let number = if number > 1 { format!(" ({number})") } else { String::new() };
+        let why = error.map(|error| format!(" failed: {}", first_line(&error)));
+        let head = format!("== {names}{number}{}", why.unwrap_or_default());
+        output::line(&escape_lines(&head))?;
+        output::of_job(text, raw)?;
+        if text.last().is_some_and(|last| *last != b'\n') {
+            output::line("")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the output of each that answered to a file of a folder.
+fn write_outputs(folder: &Path, answers: &[Answer]) -> Result<(), Error> {
+    let failed = |path: &Path, error: &std::io::Error| {
+        let message = format!("cannot write the output to {}: {}", path.display(), reason(error));
+        Error::new(Exit::Output, message)
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    for of in answers.iter().filter(|of| of.job.is_some()) {
+        let FleetMemberDocument { machine, host, actor, .. } = &of.of;
+        let is_shared =
+            answers.iter().any(|other| other.of.host == *host && other.of.machine != *machine);
+        let parts = [Some(host), Some(machine).filter(|_| is_shared), actor.as_ref()];
+        let name = parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("-");
+        let path = folder.join(file_name(&name));
+        fs::write(&path, of.output()).map_err(|error| failed(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// Returns a name as that of a file: what comes from a machine leads nowhere else.
+fn file_name(name: &str) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(legal).collect();
+    if name.starts_with('.') { format!("_{name}") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_machine_leads_out_of_no_folder() {
+        for (name, file) in [("web1", "web1"), ("../x", "_.._x"), (".", "_."), ("a/b c", "a_b_c")] {
+            assert_eq!(file_name(name), file);
+        }
+    }
+}

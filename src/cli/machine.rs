@@ -1,0 +1,231 @@
+//! `hero machine …`: lists the machines of actors, drains and resumes them.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::api::{ApiMethods, CALL_WAIT};
+use super::input::parsed;
+use super::no_results::NoResults;
+use super::table::TextTable;
+use super::time::age;
+use super::{Global, output};
+use crate::client::{MachineActorDocument, MachineDocument};
+use crate::config::{format_duration, parse_duration};
+use crate::error::{Error, Exit};
+use crate::proto::selector::Selector;
+use crate::proto::target::ScriptType;
+use crate::proto::text::{counted, escape};
+use crate::rpc::results::{ForgottenMachine, MachineChange, MachineList};
+
+/// List the machines that run actors; drain one before a reboot, and resume it
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  hero machine list\n  hero machine drain --wait 10m web1\n  \
+                        hero machine resume web1")]
+pub(super) enum MachineCommand {
+    List(MachineFilter),
+    /// Show a machine: its labels, its actors, and what they run
+    #[command(after_help = "Example:\n  hero machine show web1")]
+    Show(OneMachine),
+    Drain(DrainMachine),
+    /// Let the actors of a machine claim jobs again
+    #[command(after_help = "Example:\n  hero machine resume web1")]
+    Resume(OneMachine),
+    /// Forget a machine without a live actor before supervisor.machines_kept has passed
+    #[command(after_help = "Example:\n  hero machine forget web1")]
+    Forget(OneMachine),
+}
+
+/// List the machines that run actors, or did in the last days
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero machine list --where 'role = web and release >= 12'")]
+pub(super) struct MachineFilter {
+    /// Only machines with actors of this script type, and these actors alone
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    script_type: Option<String>,
+    /// Only machines with actors whose labels match, as --where of a job, and these actors alone
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    selector: Option<Selector>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneMachine {
+    /// The machine: its host name, or the name that is its label `machine`
+    machine: String,
+}
+
+/// Let the actors of a machine claim no more jobs, as before a reboot
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero machine drain --wait 10m web1 && ssh web1 reboot\n\n\
+                        Exit code 75: jobs of it still run. Actors that start again, as after a reboot, claim jobs.")]
+pub(super) struct DrainMachine {
+    #[command(flatten)]
+    which: OneMachine,
+    /// Wait until none of its jobs runs, for this time at most
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+impl MachineCommand {
+    pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
+        let methods = global.methods()?;
+        match self {
+            Self::List(filter) => filter.run(&methods, global).await?,
+            Self::Show(one) => one.show(&methods, global).await?,
+            Self::Drain(drain) => return drain.run(&methods, global).await,
+            Self::Resume(OneMachine { machine }) => {
+                let params = json!({ "machine": machine });
+                let (document, change): (_, MachineChange) =
+                    methods.typed("machine.resume", params).await?;
+                note_not_told(&change);
+                let number = counted(change.actors.len() as u64, "actor", "actors");
+                global.print(
+                    || document,
+                    || format!("{}: {number} resumed\n", escape(&change.host)),
+                )?;
+            }
+            Self::Forget(OneMachine { machine }) => {
+                let params = json!({ "machine": machine });
+                let (document, ForgottenMachine { forgotten }) =
+                    methods.typed("machine.forget", params).await?;
+                global.print(|| document, || format!("{} forgotten\n", escape(&forgotten)))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl MachineFilter {
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let script_type = self.script_type.as_deref().map(parsed::<ScriptType>).transpose()?;
+        let selector = self.selector.as_ref();
+        let params = json!({
+            "script_type": script_type.as_ref().map(ScriptType::as_str),
+            "where": selector.map(ToString::to_string),
+        });
+        let (document, MachineList { machines }) = methods.typed("machine.list", params).await?;
+        let none = NoResults::new("machine").by("with actors of type", script_type.as_ref());
+        let none = none.by("that matches", selector);
+        global.list(|| document, || table(&machines, Timestamp::now()), none)
+    }
+}
+
+fn seen(at: &str, now: Timestamp) -> String {
+    at.parse().map(|at| age(at, now)).unwrap_or_default()
+}
+
+fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
+    TextTable::of(machines)
+        .column("!HOST", &|of| of.host.clone())
+        .column("~MACHINE", &|of| of.machine.clone())
+        .column("*STATE", &|of| state(of))
+        .column(">RUNNING", &|of| of.running.to_string())
+        .column(">TASKS", &|of| of.tasks.to_string())
+        .column(">SEEN", &|of| seen(&of.seen_at, now))
+        .column("~ACTORS", &|of| {
+            of.actors.iter().map(|of| of.actor.as_str()).collect::<Vec<_>>().join(" ")
+        })
+        .table()
+}
+
+/// The state of a machine: that of its live actors, where they agree.
+fn state(of: &MachineDocument) -> String {
+    let mut states: Vec<&str> =
+        of.actors.iter().filter_map(|of| of.state.map(|state| state.as_str())).collect();
+    states.sort_unstable();
+    states.dedup();
+    match states.as_slice() {
+        [] => "absent".to_owned(),
+        [one] => (*one).to_owned(),
+        _ => "in part draining".to_owned(),
+    }
+}
+
+impl OneMachine {
+    async fn show(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let (_, MachineList { machines }) = methods.typed("machine.list", json!({})).await?;
+        let found: Vec<&MachineDocument> = machines
+            .iter()
+            .filter(|of| of.machine == self.machine || of.host == self.machine)
+            .collect();
+        if found.is_empty() {
+            let message = format!("no such machine: {}; hero machine list shows all", self.machine);
+            return Err(Error::new(Exit::NotFound, message));
+        }
+        if global.json {
+            return output::json(&json!({ "machines": found }));
+        }
+        for of in found {
+            let mut lines = vec![("host", of.host.clone()), ("machine", of.machine.clone())];
+            lines.push(("state", state(of)));
+            let labels = of.labels.iter().map(|(name, value)| format!("{name}={value}"));
+            lines.push(("labels", labels.collect::<Vec<_>>().join(" ")));
+            for (name, value) in lines {
+                output::line(&format!("{name:8} {}", escape(&value)))?;
+            }
+            output::text(&actors(&of.actors, Timestamp::now()).show(global.look()))?;
+        }
+        Ok(())
+    }
+}
+
+fn actors(actors: &[MachineActorDocument], now: Timestamp) -> TextTable {
+    TextTable::of(actors)
+        .column("!ACTOR", &|of| of.actor.clone())
+        .column("*STATE", &|of| of.state.map_or("absent", |state| state.as_str()).to_owned())
+        .column(">RUNNING", &|of| of.running.to_string())
+        .column(">TASKS", &|of| of.tasks.to_string())
+        .column(">SEEN", &|of| seen(&of.seen_at, now))
+        .table()
+}
+
+impl DrainMachine {
+    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
+        let (machine, began) = (&self.which.machine, Instant::now());
+        let (document, change) = loop {
+            let left = self.wait.unwrap_or_default().saturating_sub(began.elapsed());
+            let params = json!({ "machine": machine, "wait": left.min(CALL_WAIT).as_secs_f64() });
+            let (document, change): (_, MachineChange) =
+                methods.typed("machine.drain", params).await?;
+            if change.running == 0 || left.is_zero() {
+                break (document, change);
+            }
+        };
+        note_not_told(&change);
+        let (host, running) = (escape(&change.host), change.running as u64);
+        let actors = counted(change.actors.len() as u64, "actor", "actors");
+        let rest = if running == 0 {
+            "none of its jobs runs".to_owned()
+        } else {
+            format!("{} of it still run", counted(running, "job", "jobs"))
+        };
+        global.print(|| document, || format!("{host}: {actors} drained, {rest}\n"))?;
+        if !change.unserved.is_empty() {
+            let types = change.unserved.join(", ");
+            output::note(&format!(
+                "hero: no other live actor is ready for jobs of {types}: they wait"
+            ));
+        }
+        global.hint(&format!("afterwards: hero machine resume {machine}"));
+        if running == 0 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let after = self.wait.map(format_duration);
+        output::note(&match after {
+            Some(after) => {
+                format!("hero: gave up waiting after {after}: hero job list --status started")
+            }
+            None => "hero: --wait 10m waits for their end".to_owned(),
+        });
+        Ok(Exit::GaveUp.into())
+    }
+}
+
+fn note_not_told(change: &MachineChange) {
+    for shard in &change.not_told {
+        output::note(&format!("hero: {shard}"));
+    }
+}

@@ -1,0 +1,271 @@
+//! Machines: those that actors live on, or were seen on, and the copies of a job for each of them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Client, ClientError};
+use crate::proto::job::{InvalidJob, Job};
+use crate::proto::labels::{LabelValue, Labels, label};
+use crate::proto::message::{ActorState, Presence};
+use crate::proto::selector::Selector;
+use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::word_table::words;
+use crate::store::{PresenceOf, SeenActor};
+
+words! {
+    /// Those that each get a copy of a job.
+    #[derive(Deserialize, JsonSchema)]
+    Every;
+    /// Every machine with an actor of the type.
+    Machine = "machine",
+    /// Every actor of the type.
+    Actor = "actor",
+}
+
+/// A machine that actors live on, or were seen on.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MachineDocument {
+    /// Its name: the label `machine` of its actors.
+    pub machine: String,
+    /// Its host name.
+    pub host: String,
+    /// True if an actor of it is live.
+    pub live: bool,
+    /// When an actor of it was seen last: RFC 3339, UTC.
+    pub seen_at: String,
+    /// The number of jobs that its live actors run.
+    pub running: usize,
+    /// The number of jobs that they can run at once.
+    pub tasks: usize,
+    /// The labels that all its actors have.
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub labels: Labels,
+    /// Its actors, by name.
+    pub actors: Vec<MachineActorDocument>,
+}
+
+/// An actor of a machine.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MachineActorDocument {
+    /// Its name, TYPE:GROUP:INSTANCE.
+    pub actor: String,
+    /// True if it is live.
+    pub live: bool,
+    /// Its state; null if it is not live.
+    pub state: Option<ActorState>,
+    /// The number of jobs that it runs.
+    pub running: usize,
+    /// The number of jobs that it can run at once.
+    pub tasks: usize,
+    /// When it was seen last: RFC 3339, UTC.
+    pub seen_at: String,
+}
+
+/// One of those that get a copy of a job.
+#[derive(Debug, Clone)]
+pub struct FleetMember {
+    /// The machine.
+    pub machine: MachineDocument,
+    /// The actor, of a job for every actor.
+    pub actor: Option<ActorId>,
+    /// The copy; none for one that is absent, if the job waits for nobody's return.
+    pub job: Option<Job>,
+}
+
+/// An actor on a machine, live or not.
+struct Sighting {
+    actor: ActorId,
+    labels: Labels,
+    at: Timestamp,
+    presence: Option<Presence>,
+}
+
+impl From<SeenActor> for Sighting {
+    fn from(of: SeenActor) -> Self {
+        Self { actor: of.actor, labels: of.labels, at: of.at, presence: None }
+    }
+}
+
+impl From<PresenceOf> for Sighting {
+    fn from(PresenceOf { actor, presence }: PresenceOf) -> Self {
+        let at = presence.last_heartbeat.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+        Self { actor, labels: presence.labels.clone(), at, presence: Some(presence) }
+    }
+}
+
+impl Client {
+    /// Lists the machines that actors live on, or were seen on in the time that supervisors keep, by host name: those
+    /// with an actor that `is_chosen`, with these actors alone.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn machines(
+        &self,
+        is_chosen: impl Fn(&ActorId, &Labels) -> bool,
+    ) -> Result<Vec<MachineDocument>, ClientError> {
+        let seen = self.store.seen_actors().await?.into_iter().map(Sighting::from);
+        let live = self.list_actors(None).await?.into_iter().map(Sighting::from);
+        // An actor is where it was seen last.
+        let actors: BTreeMap<ActorId, Sighting> =
+            seen.chain(live).map(|of| (of.actor.clone(), of)).collect();
+        let mut of_machines: BTreeMap<LabelValue, Vec<Sighting>> = BTreeMap::new();
+        for of in actors.into_values().filter(|of| is_chosen(&of.actor, &of.labels)) {
+            if let Some(machine) = label(&of.labels, "machine").cloned() {
+                of_machines.entry(machine).or_default().push(of);
+            }
+        }
+        let machines = of_machines.into_iter();
+        let mut machines: Vec<MachineDocument> = machines.map(MachineDocument::from).collect();
+        machines.sort_by(|one, other| one.host.cmp(&other.host));
+        Ok(machines)
+    }
+
+    /// Makes the copies of a job for every machine or actor of its type that matches its `where`. Without `expires` those
+    /// that are absent get none: nobody would know when they return.
+    ///
+    /// # Errors
+    /// [`ClientError::Invalid`] if the job has a setting that its copies cannot share; [`ClientError::NoMachine`] if
+    /// there is none; [`ClientError::Store`].
+    pub async fn fleet(&self, job: &Job, every: Every) -> Result<Vec<FleetMember>, ClientError> {
+        let script_type = check_copies(job)?;
+        let selector = job.spec.r#where.as_ref();
+        let is_chosen = |actor: &ActorId, labels: &Labels| {
+            actor.script_type == script_type && selector.is_none_or(|of| of.matches(labels))
+        };
+        let machines = self.machines(is_chosen).await?;
+        if machines.is_empty() {
+            let live = self.list_actors(Some(&script_type)).await?;
+            let labels: Vec<&Labels> = live.iter().map(|of| &of.presence.labels).collect();
+            let why = selector.map(|of| format!(" that matches {of}: {}", of.mismatch(&labels)));
+            return Err(ClientError::NoMachine(format!(
+                "{script_type}{}",
+                why.unwrap_or_default()
+            )));
+        }
+        let mut members = Vec::new();
+        for machine in machines {
+            if every == Every::Machine {
+                let job = copy_for(job, &machine, None)?;
+                members.push(FleetMember { machine, actor: None, job });
+                continue;
+            }
+            for of in &machine.actors {
+                let actor: ActorId = of.actor.parse()?;
+                let job = copy_for(job, &machine, Some((&actor, of.live)))?;
+                members.push(FleetMember { machine: machine.clone(), actor: Some(actor), job });
+            }
+        }
+        Ok(members)
+    }
+
+    /// Forgets a machine that has no live actor, until one is seen on it again.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn forget_machine(&self, machine: &MachineDocument) -> Result<(), ClientError> {
+        let actors = machine.actors.iter().map(|of| of.actor.parse());
+        let actors = actors.collect::<Result<Vec<ActorId>, _>>()?;
+        self.store.forget_seen(&actors).await?;
+        self.note("machine.forget", &machine.machine).await;
+        Ok(())
+    }
+}
+
+impl From<(LabelValue, Vec<Sighting>)> for MachineDocument {
+    fn from((machine, actors): (LabelValue, Vec<Sighting>)) -> Self {
+        let machine = machine.to_string();
+        let latest = actors.iter().max_by_key(|of| (of.presence.is_some(), of.at));
+        let host = latest.and_then(|of| label(&of.labels, "host")).map(ToString::to_string);
+        let mut labels = latest.map(|of| of.labels.clone()).unwrap_or_default();
+        for of in &actors {
+            labels.retain(|name, value| of.labels.get(name) == Some(value));
+        }
+        // They tell actors apart, not machines.
+        labels.retain(|name, _| !["group", "instance"].contains(&name.as_str()));
+        let seen_at = actors.iter().map(|of| of.at).max().unwrap_or_default().to_string();
+        let actors: Vec<_> = actors.into_iter().map(MachineActorDocument::from).collect();
+        Self {
+            host: host.unwrap_or_else(|| machine.clone()),
+            live: actors.iter().any(|of| of.live),
+            running: actors.iter().map(|of| of.running).sum(),
+            tasks: actors.iter().map(|of| of.tasks).sum(),
+            machine,
+            seen_at,
+            labels,
+            actors,
+        }
+    }
+}
+
+impl From<Sighting> for MachineActorDocument {
+    fn from(Sighting { actor, at, presence, .. }: Sighting) -> Self {
+        Self {
+            actor: actor.to_string(),
+            live: presence.is_some(),
+            state: presence.as_ref().map(|of| of.state),
+            running: presence.as_ref().map_or(0, |of| of.running),
+            tasks: presence.as_ref().map_or(0, |of| of.tasks),
+            seen_at: at.to_string(),
+        }
+    }
+}
+
+/// Refuses settings that copies of a job cannot share. Returns its type.
+fn check_copies(job: &Job) -> Result<ScriptType, ClientError> {
+    let spec = &job.spec;
+    let refused = |field: &str, why: &str| Err(InvalidJob::new(field, why).into());
+    if job.has_fixed_id {
+        return refused("id", "is that of one job: a job for every machine is a batch of copies");
+    }
+    if spec.unique_key.is_some() || spec.unique_by.is_some() {
+        return refused("unique_key", "would leave one copy of a job for every machine");
+    }
+    if let Some(group) = &spec.group {
+        let why = format!("is a label in a job for every machine: where = 'group = \"{group}\"'");
+        return refused("group", &why);
+    }
+    if spec.instance.is_some() {
+        return refused("instance", "names one actor, not every machine");
+    }
+    let Some(script_type) = &spec.script_type else {
+        return refused("script_type", "is missing");
+    };
+    Ok(script_type.clone())
+}
+
+/// Makes the copy of a job for a machine, or for an actor of it and whether that is live.
+fn copy_for(
+    job: &Job,
+    machine: &MachineDocument,
+    actor: Option<(&ActorId, bool)>,
+) -> Result<Option<Job>, ClientError> {
+    let is_live = actor.map_or(machine.live, |(_, is_live)| is_live);
+    if !is_live && job.spec.expires.is_none() {
+        return Ok(None);
+    }
+    let mut spec = job.spec.clone();
+    let name = match actor {
+        Some((actor, _)) => {
+            spec.r#where = None;
+            spec.group = Some(actor.group.clone());
+            spec.instance = Some(actor.instance);
+            format!("{actor} on {}", machine.host)
+        }
+        None => {
+            let own = format!("machine = \"{}\"", machine.machine);
+            let all = spec.r#where.as_ref().map_or(own.clone(), |of| format!("({of}) and {own}"));
+            let selector: Result<Selector, _> = all.parse();
+            let selector =
+                selector.map_err(|error| InvalidJob::new("where", format!("{error}")))?;
+            spec.r#where = Some(selector);
+            machine.host.clone()
+        }
+    };
+    let all = spec.name.as_ref().map_or(name.clone(), |all| format!("{all} on {name}"));
+    spec.name = all.parse().ok().or(spec.name);
+    Ok(Some(Job { delay: job.delay, ..Job::from(spec) }))
+}

@@ -1,0 +1,210 @@
+//! `machine.*`: the machines that actors live on, drained and resumed as a whole.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::caller::Scope;
+use super::super::method::CallContext;
+use super::super::rpc_error::{RpcError, code};
+use super::params::{Spelled, patience};
+use crate::client::MachineDocument;
+use crate::proto::labels::Labels;
+use crate::proto::message::{ActorState, Control};
+use crate::proto::selector::Selector;
+use crate::proto::target::{ActorId, ScriptType};
+
+/// The time between two looks at the jobs that still run.
+const DRAIN_POLL: Duration = Duration::from_millis(300);
+
+methods! {
+    /// Lists the machines that actors live on, or were seen on in the last days.
+    "machine.list", Scope::Read => list;
+    /// Lets no live actor of a machine claim more jobs, and waits for those that run.
+    "machine.drain", Scope::Operate => drain;
+    /// Lets the live actors of a machine claim jobs again.
+    "machine.resume", Scope::Operate => resume;
+    /// Forgets a machine without a live actor, until one is seen on it again.
+    "machine.forget", Scope::Operate => forget;
+}
+
+/// The machines to list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListMachines {
+    /// Only machines with actors of this script type, and these actors alone.
+    script_type: Option<Spelled<ScriptType>>,
+    /// Only machines with actors whose labels match this expression, as `where` of a job, and these actors alone.
+    #[serde(rename = "where")]
+    selector: Option<Spelled<Selector>>,
+}
+
+/// The machines.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MachineList {
+    /// The machines, by host name.
+    pub(crate) machines: Vec<MachineDocument>,
+}
+
+async fn list(context: CallContext, given: ListMachines) -> Result<MachineList, RpcError> {
+    let script_type = given.script_type.map(|Spelled(name)| name);
+    let selector = given.selector.map(|Spelled(selector)| selector);
+    let is_chosen = |actor: &ActorId, labels: &Labels| {
+        script_type.as_ref().is_none_or(|of| *of == actor.script_type)
+            && selector.as_ref().is_none_or(|of| of.matches(labels))
+            && context.admits(actor.script_type.as_str(), Some(actor.group.as_str())).is_ok()
+    };
+    Ok(MachineList { machines: context.client.machines(is_chosen).await? })
+}
+
+/// A machine.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneMachine {
+    /// The machine: its name, or its host name, if no other has it.
+    machine: String,
+}
+
+impl OneMachine {
+    /// Returns the machine that the caller may change: all its actors are within its bounds.
+    async fn found(&self, context: &CallContext) -> Result<MachineDocument, RpcError> {
+        let name = &self.machine;
+        let mut found = context.client.machines(|_, _| true).await?;
+        found.retain(|of| of.machine == *name || of.host == *name);
+        let is_reached = |of: &MachineDocument| actors(of).iter().all(|id| reaches(context, id));
+        let sees = |of: &MachineDocument| actors(of).iter().any(|id| reaches(context, id));
+        found.retain(sees);
+        match found.as_slice() {
+            [] => {
+                let message = format!("no such machine: {name}; hero machine list shows all");
+                Err(RpcError::new(code::NOT_FOUND, message))
+            }
+            [one] if !is_reached(one) => {
+                Err(context
+                    .may_not(format!("change machine {name}: it has actors beyond the bounds")))
+            }
+            [one] => Ok(one.clone()),
+            several => {
+                let names: Vec<&str> = several.iter().map(|of| of.machine.as_str()).collect();
+                let message = format!("several machines are {name}: {}", names.join(", "));
+                Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "machine"))
+            }
+        }
+    }
+}
+
+fn reaches(context: &CallContext, id: &ActorId) -> bool {
+    context.admits(id.script_type.as_str(), Some(id.group.as_str())).is_ok()
+}
+
+fn actors(machine: &MachineDocument) -> Vec<ActorId> {
+    machine.actors.iter().filter_map(|of| of.actor.parse().ok()).collect()
+}
+
+/// A machine to drain.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DrainMachine {
+    /// The machine: its name, or its host name, if no other has it.
+    machine: String,
+    /// The longest time to wait until none of its jobs runs, in seconds, up to 3600; 0 without it.
+    wait: Option<f64>,
+}
+
+/// What the actors of a machine were ordered.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MachineChange {
+    /// The name of the machine.
+    pub(crate) machine: String,
+    /// Its host name.
+    pub(crate) host: String,
+    /// Its live actors, which got the order.
+    pub(crate) actors: Vec<String>,
+    /// The shards that do not answer, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_told: Vec<String>,
+    /// The number of their jobs that still run.
+    pub(crate) running: usize,
+    /// The script types that no other live actor serves: their jobs wait.
+    pub(crate) unserved: Vec<String>,
+}
+
+async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChange, RpcError> {
+    let (began, wait) = (Instant::now(), patience(given.wait.or(Some(0.0)))?);
+    let named = OneMachine { machine: given.machine };
+    let mut change = order(&context, &named, &Control::Drain).await?;
+    loop {
+        let live = context.client.list_actors(None).await?;
+        let (own, others): (Vec<_>, Vec<_>) =
+            live.iter().partition(|of| change.actors.contains(&of.actor.to_string()));
+        change.running = own.iter().map(|of| of.presence.running).sum();
+        let served: BTreeSet<&ScriptType> = others
+            .iter()
+            .filter(|of| of.presence.state == ActorState::Ready)
+            .map(|of| &of.actor.script_type)
+            .collect();
+        let unserved: BTreeSet<&ScriptType> =
+            own.iter().map(|of| &of.actor.script_type).filter(|of| !served.contains(of)).collect();
+        change.unserved = unserved.into_iter().map(ToString::to_string).collect();
+        if change.running == 0 || began.elapsed() >= wait {
+            return Ok(change);
+        }
+        tokio::time::sleep(DRAIN_POLL).await;
+    }
+}
+
+async fn resume(context: CallContext, given: OneMachine) -> Result<MachineChange, RpcError> {
+    order(&context, &given, &Control::Resume).await
+}
+
+/// Sends the live actors of a machine an order.
+async fn order(
+    context: &CallContext,
+    given: &OneMachine,
+    message: &Control,
+) -> Result<MachineChange, RpcError> {
+    context.needs_all_callers("tell actors what to do")?;
+    let machine = given.found(context).await?;
+    let live = machine.actors.iter().filter(|of| of.live);
+    let live = live.map(|of| of.actor.parse()).collect::<Result<Vec<ActorId>, _>>()?;
+    if live.is_empty() {
+        let message = format!("machine {} has no live actor: hero machine list", given.machine);
+        return Err(RpcError::new(code::NOT_FOUND, message));
+    }
+    let mut not_told = Vec::new();
+    for id in &live {
+        let untold = context.client.tell_actor(id, message).await?;
+        not_told.extend(untold.iter().map(|shard| format!("{id}: {shard}")));
+    }
+    Ok(MachineChange {
+        actors: live.iter().map(ToString::to_string).collect(),
+        machine: machine.machine,
+        host: machine.host,
+        not_told,
+        running: machine.running,
+        unserved: Vec::new(),
+    })
+}
+
+/// A forgotten machine.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ForgottenMachine {
+    /// Its name.
+    pub(crate) forgotten: String,
+}
+
+async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine, RpcError> {
+    context.needs_all_callers("forget machines")?;
+    let machine = given.found(&context).await?;
+    if machine.live {
+        let message = format!(
+            "cannot forget machine {}: actors of it are live; hero machine drain lets them take no jobs",
+            given.machine
+        );
+        return Err(RpcError::new(code::CONFLICT, message));
+    }
+    context.client.forget_machine(&machine).await?;
+    Ok(ForgottenMachine { forgotten: machine.machine })
+}
