@@ -38,7 +38,7 @@ pub(super) struct EveryOptions {
 }
 
 /// The answer of a machine or actor.
-struct Answer {
+struct FleetAnswer {
     of: FleetMemberDocument,
     /// Its job; none if it is absent, or if the job was deleted.
     job: Option<Job>,
@@ -105,7 +105,7 @@ impl EveryOptions {
                 }
                 None => None,
             };
-            answers.push(Answer { of, job });
+            answers.push(FleetAnswer { of, job });
         }
         if let Some(folder) = &folder {
             write_outputs(folder, &answers)?;
@@ -115,7 +115,7 @@ impl EveryOptions {
         } else {
             print(&answers, raw)?;
         }
-        let has_failed = |of: &Answer| of.of.id.is_some() && of.error().is_some();
+        let has_failed = |of: &FleetAnswer| of.of.id.is_some() && of.error().is_some();
         Ok(if !batch.refused.is_empty() || answers.iter().any(has_failed) {
             Exit::JobError.into()
         } else if answers.iter().any(|of| of.of.id.is_none()) {
@@ -159,7 +159,7 @@ fn listed(names: &[String], separator: &str) -> String {
     format!("{}{and}", shown.join(separator))
 }
 
-impl Answer {
+impl FleetAnswer {
     /// Returns why it did not finish.
     fn error(&self) -> Option<String> {
         match &self.job {
@@ -189,7 +189,7 @@ impl Answer {
 }
 
 /// Prints the outputs, the most common first, each below the machines that have it; then the errors.
-fn print(answers: &[Answer], raw: bool) -> Result<(), Error> {
+fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
     let mut groups: Vec<(Option<String>, &[u8], Vec<String>)> = Vec::new();
     for of in answers.iter().filter(|of| of.of.id.is_some()) {
         let (error, output) = (of.error(), of.output());
@@ -215,7 +215,7 @@ fn print(answers: &[Answer], raw: bool) -> Result<(), Error> {
 }
 
 /// Writes the output of each that answered to a file of a folder.
-fn write_outputs(folder: &Path, answers: &[Answer]) -> Result<(), Error> {
+fn write_outputs(folder: &Path, answers: &[FleetAnswer]) -> Result<(), Error> {
     let failed = |path: &Path, error: &std::io::Error| {
         let message = format!("cannot write the output to {}: {}", path.display(), reason(error));
         Error::new(Exit::Output, message)
@@ -233,7 +233,7 @@ fn write_outputs(folder: &Path, answers: &[Answer]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns a name as that of a file: what comes from a machine leads nowhere else.
+/// Returns a legal name of a file: what comes from a machine leads nowhere else.
 fn file_name(name: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = name.chars().map(legal).collect();

@@ -21,8 +21,6 @@ use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{Job, JobId, JobOutput};
-use crate::store::Blocker;
-use crate::view::blocker_words;
 
 /// The time between looks at the reason why a job waits.
 const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
@@ -244,15 +242,9 @@ async fn report_blockers(client: &Client, id: &JobId) -> Infallible {
         let Some(blocker) = blocker.filter(|found| reported.as_ref() != Some(found)) else {
             continue;
         };
-        report_blocker(id, &blocker);
+        job_notes::report_blocker(id, &blocker);
         reported = Some(blocker);
     }
-}
-
-/// Tells a person why a job does not start.
-pub(super) fn report_blocker(id: &JobId, blocker: &Blocker) {
-    let reason = blocker_words(id, blocker);
-    output::note(&format!("hero: job {id} waits for {reason}"));
 }
 
 /// Waits for the end of a job and prints it as JSON, or its output, raw or not; a view shows its log meanwhile.
@@ -312,7 +304,7 @@ pub(super) async fn awaited(
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
         && let Ok(Some(blocker)) = client.blocker(id).await
     {
-        report_blocker(id, &blocker);
+        job_notes::report_blocker(id, &blocker);
     }
     Ok(Awaited::Ended(ended.map_err(|error| match error {
         ClientError::JobFailed { id, error } => {

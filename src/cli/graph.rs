@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::api::{ApiMethods, CALL_WAIT};
 use super::correction::GraphCorrection;
-use super::exec::report_blocker;
 use super::input::{bad, parsed};
+use super::job_notes::report_blocker;
 use super::no_results::NoResults;
 use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};

@@ -9,6 +9,8 @@ use crate::config::{Config, Per};
 use crate::proto::job::{JobId, JobSpec};
 use crate::proto::notification::NotifyName;
 use crate::proto::text::{did_you_mean, nearest};
+use crate::store::Blocker;
+use crate::view::blocker_words;
 
 /// Prints the notes about a job that was submitted.
 pub(super) fn print(job: &JobSpec, config: &Config) {
@@ -25,6 +27,12 @@ pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
     for note in notes {
         output::note(&format!("hero: {note}"));
     }
+}
+
+/// Reports why a job does not start.
+pub(super) fn report_blocker(id: &JobId, blocker: &Blocker) {
+    let reason = blocker_words(id, blocker);
+    output::note(&format!("hero: job {id} waits for {reason}"));
 }
 
 /// Returns the note about a job that was not stored, since another holds its unique key: one that has not ended, or

@@ -29,14 +29,14 @@ pub(super) enum MachineCommand {
     List(MachineFilter),
     /// Show a machine: its labels, its actors, and what they run
     #[command(after_help = "Example:\n  hero machine show web1")]
-    Show(OneMachine),
-    Drain(DrainMachine),
+    Show(MachineName),
+    Drain(MachineDrain),
     /// Let the actors of a machine claim jobs again
     #[command(after_help = "Example:\n  hero machine resume web1")]
-    Resume(OneMachine),
+    Resume(MachineName),
     /// Forget a machine without a live actor before supervisor.machines_kept has passed
     #[command(after_help = "Example:\n  hero machine forget web1")]
-    Forget(OneMachine),
+    Forget(MachineName),
 }
 
 /// List the machines that run actors, or did in the last days
@@ -52,7 +52,7 @@ pub(super) struct MachineFilter {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OneMachine {
+pub(super) struct MachineName {
     /// The machine: its host name, or the name that is its label `machine`
     machine: String,
 }
@@ -61,10 +61,10 @@ pub(super) struct OneMachine {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero machine drain --wait 10m web1 && ssh web1 reboot\n\n\
                         Exit code 75: jobs of it still run. Actors that start again, as after a reboot, claim jobs.")]
-pub(super) struct DrainMachine {
+pub(super) struct MachineDrain {
     #[command(flatten)]
-    which: OneMachine,
-    /// Wait until none of its jobs runs, for this time at most
+    which: MachineName,
+    /// Wait until no job of it runs, for this time at most
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
 }
@@ -76,7 +76,7 @@ impl MachineCommand {
             Self::List(filter) => filter.run(&methods, global).await?,
             Self::Show(one) => one.show(&methods, global).await?,
             Self::Drain(drain) => return drain.run(&methods, global).await,
-            Self::Resume(OneMachine { machine }) => {
+            Self::Resume(MachineName { machine }) => {
                 let params = json!({ "machine": machine });
                 let (document, change): (_, MachineChange) =
                     methods.typed("machine.resume", params).await?;
@@ -87,7 +87,7 @@ impl MachineCommand {
                     || format!("{}: {number} resumed\n", escape(&change.host)),
                 )?;
             }
-            Self::Forget(OneMachine { machine }) => {
+            Self::Forget(MachineName { machine }) => {
                 let params = json!({ "machine": machine });
                 let (document, ForgottenMachine { forgotten }) =
                     methods.typed("machine.forget", params).await?;
@@ -131,7 +131,7 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
         .table()
 }
 
-/// The state of a machine: that of its live actors, where they agree.
+/// The state of the live actors of a machine, where they agree.
 fn state(of: &MachineDocument) -> String {
     let mut states: Vec<&str> =
         of.actors.iter().filter_map(|of| of.state.map(|state| state.as_str())).collect();
@@ -144,7 +144,7 @@ fn state(of: &MachineDocument) -> String {
     }
 }
 
-impl OneMachine {
+impl MachineName {
     async fn show(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         let (_, MachineList { machines }) = methods.typed("machine.list", json!({})).await?;
         let found: Vec<&MachineDocument> = machines
@@ -182,7 +182,7 @@ fn actors(actors: &[MachineActorDocument], now: Timestamp) -> TextTable {
         .table()
 }
 
-impl DrainMachine {
+impl MachineDrain {
     async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
         let (machine, began) = (&self.which.machine, Instant::now());
         let (document, change) = loop {
@@ -198,7 +198,7 @@ impl DrainMachine {
         let (host, running) = (escape(&change.host), change.running as u64);
         let actors = counted(change.actors.len() as u64, "actor", "actors");
         let rest = if running == 0 {
-            "none of its jobs runs".to_owned()
+            "no job of it runs".to_owned()
         } else {
             format!("{} of it still run", counted(running, "job", "jobs"))
         };

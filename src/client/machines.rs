@@ -17,7 +17,7 @@ use crate::proto::word_table::words;
 use crate::store::{PresenceOf, SeenActor};
 
 words! {
-    /// Those that each get a copy of a job.
+    /// The receivers of the copies of a job.
     #[derive(Deserialize, JsonSchema)]
     Every;
     /// Every machine with an actor of the type.
@@ -219,7 +219,7 @@ fn check_copies(job: &Job) -> Result<ScriptType, ClientError> {
     let spec = &job.spec;
     let refused = |field: &str, why: &str| Err(InvalidJob::new(field, why).into());
     if job.has_fixed_id {
-        return refused("id", "is that of one job: a job for every machine is a batch of copies");
+        return refused("id", "names one job, and a job for every machine is a batch of copies");
     }
     if spec.unique_key.is_some() || spec.unique_by.is_some() {
         return refused("unique_key", "would leave one copy of a job for every machine");
@@ -237,7 +237,7 @@ fn check_copies(job: &Job) -> Result<ScriptType, ClientError> {
     Ok(script_type.clone())
 }
 
-/// Makes the copy of a job for a machine, or for an actor of it and whether that is live.
+/// Makes the copy of a job for a machine, or for an actor of it, with whether it is live.
 fn copy_for(
     job: &Job,
     machine: &MachineDocument,

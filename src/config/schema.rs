@@ -124,7 +124,7 @@ toml_table! {
         /// empty queue before Hero knew of them, and puts them where they belong. Where no program speaks the open
         /// protocol, nothing is lost without it.
         foreign: bool = true => Flag;
-        /// How long a machine is listed, and is one of `--every-machine`, after the last actor of it was seen.
+        /// The time for which a machine is listed, and is one of `--every-machine`, after its last actor was seen.
         machines_kept: Duration as "duration" = Duration::from_hours(7 * 24) => Duration(60_000, TEN_YEARS);
         /// The circles of rhailib whose tasks become jobs, each written `{ circle = "NAME", type = "TYPE" }`. A `*` in
         /// the NAME is any text. They are served in both migration modes.

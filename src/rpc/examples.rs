@@ -9,6 +9,8 @@ const JOB: &str = "6a9d2c1e-0f53-4b7c-9a1e-0d6f3b1c2a44";
 pub(super) fn params(method: &str) -> Map<String, Value> {
     let example = match method.split_once('.') {
         Some(("actor", "list")) => json!({ "script_type": "python" }),
+        Some(("machine", "list")) => json!({ "where": "release >= 12" }),
+        Some(("machine", _)) => json!({ "machine": "web1" }),
         Some(("actor", _)) => json!({ "actor": "python-default-1" }),
         Some(("cron", name)) => cron(name),
         Some(("graph", name)) => graph(name),

@@ -98,7 +98,7 @@ fn errors_of(method: &Method) -> Vec<&'static str> {
     if method.scope.is_some() {
         all.push("NotPermitted");
     }
-    if names(&["id", "ids", "name", "actor", "job", "jobs"]) {
+    if names(&["id", "ids", "name", "actor", "machine", "job", "jobs"]) {
         all.push("NotFound");
     }
     let reads_output = method.name.ends_with("output") || method.name == "get_job_result";

@@ -34,7 +34,7 @@ impl SeenActor {
 
 impl Store {
     /// Notes on which machines these actors live, and forgets those that were not seen for a time. Actors without the
-    /// label `machine`, foreign ones and those of older versions, are on none.
+    /// label `machine` are on none: foreign ones, and older versions.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -61,7 +61,7 @@ impl Store {
         Ok(forgotten)
     }
 
-    /// Returns the actors that were seen on machines, those first that were not seen for the longest time.
+    /// Returns the actors that were seen on machines, the longest absent first.
     ///
     /// # Errors
     /// [`StoreError`].

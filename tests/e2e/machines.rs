@@ -154,7 +154,7 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     hero.run(&["exec", "-t", "bash", "-e", "hostname"]).code(0).stdout("web1\n");
     fs::write(&gate, "").expect("written");
     let done = hero.run(&["machine", "drain", "--wait", "1m", "web2"]).code(0);
-    done.stdout("web2: 2 actors drained, none of its jobs runs\n");
+    done.stdout("web2: 2 actors drained, no job of it runs\n");
     hero.run(&["machine", "drain", "web1"])
         .code(0)
         .says("no other live actor is ready for jobs of bash");

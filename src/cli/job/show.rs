@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::list::attempt as took;
-use crate::cli::exec::report_blocker;
+use crate::cli::job_notes::report_blocker;
 use crate::cli::table::{TextTable, first_line, grouped};
 use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::time::{between, brief, local_text, local_zone};

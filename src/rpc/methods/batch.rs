@@ -95,30 +95,7 @@ pub(crate) struct Refused {
 }
 
 async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, RpcError> {
-    let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
-    if given.jobs.len() > most {
-        let error = ClientError::TooMany { jobs: given.jobs.len(), most };
-        return Err(RpcError::from(error).with("field", "jobs"));
-    }
-    if given.jobs.is_empty() {
-        let message = "the batch has no job: give at least one in `jobs`";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
-    }
-    let (mut jobs, mut refused) = (Vec::new(), Vec::new());
-    let members = match given.every {
-        Some(every) => fleet(&context, &given.jobs, every).await?,
-        None => Vec::new(),
-    };
-    if given.every.is_some() {
-        jobs.extend(members.iter().filter_map(|of| of.job.clone()).enumerate());
-    } else {
-        for (place, settings) in given.jobs.iter().enumerate() {
-            match checked(&context, settings).await {
-                Ok(job) => jobs.push((place, job)),
-                Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
-            }
-        }
-    }
+    let JobsToSubmit { jobs, mut refused, members } = read(&context, &given).await?;
     let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
     context.check_new(&jobs).await?;
     let mut batch = NewBatch {
@@ -172,6 +149,38 @@ async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, Rp
     let batch_id = is_stored.then(|| batch.id.to_string());
     let every = documents(members, &ids, &refused);
     Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused, every })
+}
+
+/// The jobs of a batch that are valid, each with its place; the others; and the machines or actors that get them.
+struct JobsToSubmit {
+    jobs: Vec<(usize, Job)>,
+    refused: Vec<Refused>,
+    members: Vec<FleetMember>,
+}
+
+async fn read(context: &CallContext, given: &Batch) -> Result<JobsToSubmit, RpcError> {
+    let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
+    if given.jobs.len() > most {
+        let error = ClientError::TooMany { jobs: given.jobs.len(), most };
+        return Err(RpcError::from(error).with("field", "jobs"));
+    }
+    if given.jobs.is_empty() {
+        let message = "the batch has no job: give at least one in `jobs`";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
+    }
+    if let Some(every) = given.every {
+        let members = fleet(context, &given.jobs, every).await?;
+        let jobs = members.iter().filter_map(|of| of.job.clone()).enumerate().collect();
+        return Ok(JobsToSubmit { jobs, refused: Vec::new(), members });
+    }
+    let (mut jobs, mut refused) = (Vec::new(), Vec::new());
+    for (place, settings) in given.jobs.iter().enumerate() {
+        match checked(context, settings).await {
+            Ok(job) => jobs.push((place, job)),
+            Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
+        }
+    }
+    Ok(JobsToSubmit { jobs, refused, members: Vec::new() })
 }
 
 /// Returns whether all jobs were submitted before, as they are.

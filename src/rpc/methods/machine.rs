@@ -109,11 +109,11 @@ fn actors(machine: &MachineDocument) -> Vec<ActorId> {
 struct DrainMachine {
     /// The machine: its name, or its host name, if no other has it.
     machine: String,
-    /// The longest time to wait until none of its jobs runs, in seconds, up to 3600; 0 without it.
+    /// The longest time to wait until no job of it runs, in seconds, up to 3600; 0 without it.
     wait: Option<f64>,
 }
 
-/// What the actors of a machine were ordered.
+/// An order to the actors of a machine.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineChange {
     /// The name of the machine.
