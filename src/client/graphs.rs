@@ -12,6 +12,7 @@ use super::{Client, ClientError};
 use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
+use crate::proto::window::StopAfter;
 use crate::store::{DeleteOutcome, GraphMember, GraphPage, JobSummary, StopOutcome, Store};
 
 /// A graph or batch.
@@ -52,6 +53,15 @@ pub struct GraphDocument {
     /// deleted or has expired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callback_jobs: Vec<CallbackJob>,
+    /// The number of its jobs that run at once, if it has a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_a_time: Option<u32>,
+    /// The failures after which its other jobs are stopped: a number, or a share of all jobs such as `5%`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_after: Option<StopAfter>,
+    /// The error of its jobs that did not start, once it was stopped after failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// The job of a callback.
@@ -87,6 +97,9 @@ impl From<&GraphInfo> for GraphDocument {
                 .map(|(name, id)| ((*name).to_owned(), id.clone()))
                 .collect(),
             callback_jobs: Vec::new(),
+            at_a_time: graph.window.at_a_time,
+            stop_after: graph.window.stop_after,
+            stopped: graph.stopped.clone(),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::client::{
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
+use crate::proto::window::{GraphWindow, StopAfter};
 use crate::store::Store;
 
 /// The maximum number of graphs that are looked at for a page.
@@ -60,6 +61,11 @@ struct GraphToSubmit {
     /// The notifications that tell of its end, by one message with the numbers of its jobs.
     #[serde(default)]
     notify: Vec<String>,
+    /// The number of its jobs that run at once; no bound without it.
+    at_a_time: Option<u32>,
+    /// The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no bound
+    /// without it.
+    stop_after: Option<StopAfter>,
 }
 
 /// A job of a graph.
@@ -106,6 +112,7 @@ async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedG
         graph.set_name(name);
     }
     graph.notify(notifications(&given.notify)?);
+    graph.set_window(GraphWindow { at_a_time: given.at_a_time, stop_after: given.stop_after });
     for GraphJobToSubmit { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
