@@ -16,6 +16,9 @@ pub(super) struct WindowOptions {
 }
 
 impl WindowOptions {
+    /// The names of the options.
+    pub(super) const IDS: [&str; 2] = ["at_a_time", "stop_after"];
+
     /// Returns what they set.
     pub(super) fn window(self) -> GraphWindow {
         GraphWindow { at_a_time: self.at_a_time, stop_after: self.stop_after }

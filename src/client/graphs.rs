@@ -12,7 +12,7 @@ use super::{Client, ClientError};
 use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
-use crate::proto::window::StopAfter;
+use crate::proto::window::{GraphWindow, StopAfter};
 use crate::store::{DeleteOutcome, GraphMember, GraphPage, JobSummary, StopOutcome, Store};
 
 /// A graph or batch.
@@ -309,6 +309,20 @@ impl Client {
         let jobs = counted(change.done + change.told, "job", "jobs");
         self.note("graph.stop", format!("{id}: {jobs}")).await;
         Ok(change)
+    }
+
+    /// Changes the window of a graph or batch: zero takes a bound away.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
+    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<(), ClientError> {
+        if !self.of(id)?.edit_graph(id, window).await? {
+            return Err(ClientError::NoSuchGraph(id.clone()));
+        }
+        let changes: Vec<String> =
+            window.fields().map(|(name, bound)| format!("{name} {bound}")).collect();
+        self.note("graph.edit", format!("{id}: {}", changes.join(", "))).await;
+        Ok(())
     }
 
     /// Deletes a graph or batch with all its jobs, unless one of them runs.

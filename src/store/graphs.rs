@@ -136,6 +136,19 @@ impl Store {
         Ok(())
     }
 
+    /// Changes the window of a graph or batch. Returns false if there is none that the caller may change.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool, StoreError> {
+        let mut script = self.scripts.edit_graph.prepare_invoke();
+        let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
+        script.arg(id.as_str());
+        script.arg(text("at_a_time").unwrap_or_default());
+        script.arg(text("stop_after").unwrap_or_default());
+        Ok(self.invoke_for_caller::<u8>("changing a graph", None, script).await? == 1)
+    }
+
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.
     ///
     /// # Errors

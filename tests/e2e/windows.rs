@@ -152,3 +152,33 @@ fn failures_of_a_graph_stop_what_has_not_started_until_it_is_retried() {
     hero.run(&["graph", "retry", "g"]).code(0).stdout("6 jobs retried\n");
     hero.run(&["graph", "wait", "g", "--wait", "60s"]).code(0).stdout("7 of 7 done\n");
 }
+
+#[test]
+fn window_of_a_running_batch_is_changed_by_a_command() {
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    let go = redis.folder().join("go");
+    let until = format!("until [ -e {} ]; do sleep 0.02; done; exit 1", go.display());
+    batch(&redis, 8, &marking(&path, &until));
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").tasks(8).start();
+    hero.run(&["submit", "--batch", "jobs.jsonl", "--id", "b", "--at-a-time", "1"]).code(0);
+    wait_until("one runs", || starts(&path) == 1);
+    let edited = hero.run(&["graph", "edit", "b", "--at-a-time", "3", "--stop-after", "1"]).code(0);
+    assert_eq!(edited.stdout, "batch b: 3 at a time, stops after 1 failed\n");
+    wait_until("three run", || starts(&path) == 3);
+    let limits = json_of(&hero, &["limit", "list"]);
+    let own = limits["limits"].as_array().or_else(|| limits.as_array()).expect("limits");
+    let own = own.iter().find(|of| of["name"] == "@graph=b").expect("its limit");
+    let numbers = [&own["running"], &own["running_max"], &own["held"]];
+    assert_eq!(numbers, [&json!(3), &json!(3), &json!(5)], "{own}");
+    let held = json_of(&hero, &["job", "list", "--held"]);
+    let id = held["jobs"][0]["id"].as_str().expect("held jobs");
+    assert_eq!(field(&redis, id, "held_by").as_deref(), Some("@graph=b"));
+    fs::write(&go, "").expect("written");
+    let wait = hero.run(&["graph", "wait", "b", "--wait", "60s"]).code(1);
+    assert_eq!(wait.stdout, "0 of 8 done, 3 failed, 5 cancelled\n");
+    assert_eq!(starts(&path), 3);
+    hero.run(&["graph", "edit", "b"]).code(2).says("--at-a-time");
+    hero.run(&["graph", "edit", "none", "--at-a-time", "1"]).code(66).says("none");
+}

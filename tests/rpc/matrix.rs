@@ -176,6 +176,7 @@ fn bases(method: &str, path: &[String]) -> Vec<Value> {
             if is_both { vec![each, all_or_none] } else { vec![all_or_none] }
         }
         "graph.submit" => vec![json!({ "jobs": [node] })],
+        "graph.edit" => vec![json!({ "id": OWN_GRAPH, "at_a_time": 2 })],
         "graph.retry" => vec![json!({ "id": OWN_GRAPH, "changes": { "a": {} } })],
         "job.change_many" => {
             let ids = json!([OWN_JOB]);

@@ -313,6 +313,49 @@ async fn jobs_of_a_window_are_not_claimed_ahead() {
 }
 
 #[tokio::test]
+async fn window_is_changed_while_its_graph_runs() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(&world, &numbered(9), GraphWindow::default()).await;
+    assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["j0000", "j0001"]);
+    let edit = async |at_a_time, stop_after| {
+        let edited = world.store.edit_graph(&id("g"), window(at_a_time, stop_after)).await;
+        assert!(edited.expect("changing"));
+        world.check();
+    };
+    edit(Some(1), "").await;
+    assert_eq!(claimed(&world, &life).await, ["j0002"], "those that run have no slot");
+    edit(Some(3), "").await;
+    tend(&world).await;
+    assert_eq!(claimed(&world, &life).await, ["j0003", "j0004"]);
+    edit(Some(1), "").await;
+    world.finish(&life, &id("j0002"), failed()).await;
+    world.finish(&life, &id("j0003"), done()).await;
+    tend(&world).await;
+    assert_eq!(claimed(&world, &life).await, [] as [&str; 0]);
+    world.finish(&life, &id("j0004"), failed()).await;
+    assert_eq!(claimed(&world, &life).await.len(), 1);
+    edit(Some(0), "3").await;
+    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    assert_eq!(info.window, window(None, "3"));
+    world.finish(&life, &id("j0000"), failed()).await;
+    settle(&world).await;
+    assert_eq!(progress(&world).await, "1 of 9 done, 3 failed, 3 cancelled, 2 waiting");
+    assert!(!world.store.edit_graph(&id("none"), window(Some(1), "")).await.expect("changing"));
+}
+
+#[tokio::test]
+async fn bound_that_is_already_reached_stops_the_graph_at_once() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(&world, &numbered(3), GraphWindow::default()).await;
+    world.claim(&life, 1).await;
+    world.finish(&life, &id("j0000"), failed()).await;
+    world.store.edit_graph(&id("g"), window(None, "1")).await.expect("changing");
+    assert_eq!(claimed(&world, &life).await, [] as [&str; 0]);
+    settle(&world).await;
+    assert_eq!(progress(&world).await, "0 of 3 done, 1 failed, 2 cancelled");
+}
+
+#[tokio::test]
 async fn job_that_only_names_a_graph_takes_none_of_its_slots_and_is_not_stopped_with_it() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     graph(&world, &numbered(3), window(Some(1), "1")).await;

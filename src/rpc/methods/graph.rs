@@ -1,5 +1,5 @@
-//! `graph.*`: submits jobs that wait for each other by name; reads, retries, stops and deletes graphs and
-//! batches.
+//! `graph.*`: submits jobs that wait for each other by name; reads, retries, changes, stops and deletes graphs
+//! and batches.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +35,8 @@ methods! {
     "graph.wait", Scope::Read => wait;
     /// Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and settings.
     "graph.retry", Scope::Submit => retry;
+    /// Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while it runs.
+    "graph.edit", Scope::Submit => edit;
     /// Stops all jobs of a graph or batch that have not ended.
     "graph.stop", Scope::Submit => stop;
     /// Deletes a graph or batch with all its jobs, unless one of them runs.
@@ -337,6 +339,32 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, 
     }
     let how = GraphRetry { from, changes };
     Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
+}
+
+/// A graph or batch with other bounds: at least one of them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EditGraph {
+    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    id: String,
+    /// The number of its jobs that run at once; 0 for no bound.
+    at_a_time: Option<u32>,
+    /// The failures that stop its jobs that have not started, those of before among them: a number, or a share of all
+    /// jobs such as `5%`; 0 for no bound.
+    stop_after: Option<StopAfter>,
+}
+
+async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument, RpcError> {
+    let EditGraph { id, at_a_time, stop_after } = given;
+    let window = GraphWindow { at_a_time, stop_after };
+    if window == GraphWindow::default() {
+        let message = "the graph stays as it is: give at_a_time, stop_after or both";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "at_a_time"));
+    }
+    let id = own(&context, &id, "change").await?;
+    context.client.edit_graph(&id, window).await?;
+    let graph = visible(&context, &id).await?;
+    Ok(context.client.graph_document(&graph).await?)
 }
 
 async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
