@@ -65,6 +65,7 @@ mod terminal_style;
 mod time;
 mod token;
 mod top;
+mod window_options;
 
 pub use bench::{millis, per_second, quantile};
 pub use output::print_error;

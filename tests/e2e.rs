@@ -83,6 +83,7 @@ mod unique;
 mod units_of_systemd;
 mod user_folders;
 mod waits;
+mod windows;
 
 use crate::support::{Redis, keys, until};
 

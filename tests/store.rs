@@ -40,3 +40,4 @@ mod statistics;
 mod submit;
 mod unindexed;
 mod waits;
+mod windows;

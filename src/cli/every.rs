@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::Job;
 use crate::proto::text::{counted, escape_lines};
+use crate::proto::window::GraphWindow;
 use crate::rpc::results::{FleetMemberDocument, SubmittedBatch};
 
 /// The names of machines with an equal answer that one line shows.
@@ -54,7 +55,7 @@ impl EveryOptions {
     /// Returns the parameters of a batch with a copy of the job of the options for every machine or actor.
     pub(super) fn params(
         options: &JobOptions,
-        word: &str,
+        (word, window): (&str, GraphWindow),
         config: &Config,
     ) -> Result<Value, Error> {
         let job = options.job(config)?;
@@ -64,7 +65,11 @@ impl EveryOptions {
                 "files go to one job, not to every machine: leave out --input and --stdin";
             return Err(Error::new(Exit::Usage, message));
         }
-        Ok(json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name }))
+        let GraphWindow { at_a_time, stop_after } = window;
+        Ok(
+            json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name, "at_a_time": at_a_time,
+            "stop_after": stop_after }),
+        )
     }
 
     /// Submits such a batch, and names those that are absent.
@@ -81,11 +86,11 @@ impl EveryOptions {
     pub(super) async fn run(
         (methods, global): (&ApiMethods, &Global),
         options: &JobOptions,
-        word: &str,
+        every: (&str, GraphWindow),
         how: (Option<Duration>, Option<PathBuf>, bool),
     ) -> Result<ExitCode, Error> {
         let (wait, folder, raw) = how;
-        let params = Self::params(options, word, global.config()?)?;
+        let params = Self::params(options, every, global.config()?)?;
         let (_, batch) = Self::submit(methods, params).await?;
         for of in &batch.refused {
             output::note(&format!("hero: {}", of.error));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::api::{ApiMethods, RemoteEnd, gave_up};
 use super::every::EveryOptions;
@@ -14,6 +14,7 @@ use super::progress::View;
 use super::sections::{LIMITS, MANY, WHEN};
 use super::signing::Signing;
 use super::submit_span::SubmitSpan;
+use super::window_options::WindowOptions;
 use super::{Global, explain, job_notes, output};
 use crate::client::{AwaitedJob, Client, ClientError};
 use crate::config::{format_duration, parse_duration};
@@ -36,6 +37,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
     file.index(1).required_unless_present_any(["eval", "uses", "args"])
 }))]
 #[command(mut_arg("args", |args| args.index(2)))]
+#[command(mut_args(with_every))]
 #[command(after_help = ["Examples:\n  hero exec -t osis -e '40 + 2'\n  \
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
@@ -45,6 +47,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         hero exec --uses deploy@3 --param host=web1\n  \
                         hero exec --memory 512MiB --cpu-time 30s report.py\n  \
                         hero exec --every-machine -t bash -e 'uname -r'\n  \
+                        hero exec --every-machine --at-a-time 2 --stop-after 1 restart.sh\n  \
                         hero exec --secret PGPASSWORD=db_password report.py\n  \
                         echo 'print(1)' | hero exec -t python -\n  \
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
@@ -75,9 +78,17 @@ pub(super) struct ExecOptions {
     raw: bool,
     #[command(flatten)]
     every: EveryOptions,
+    #[command(flatten)]
+    window: WindowOptions,
     /// Write the output of each machine to a file of this folder, named after its host
-    #[arg(long, value_name = "FOLDER", requires = "every_machine", help_heading = MANY)]
+    #[arg(long, value_name = "FOLDER", requires = "EveryOptions", help_heading = MANY)]
     outputs: Option<PathBuf>,
+}
+
+/// Binds the options of a window to a job for every machine.
+pub(super) fn with_every(option: Arg) -> Arg {
+    let is_of_window = WindowOptions::IDS.contains(&option.get_id().as_str());
+    if is_of_window { option.requires("EveryOptions").help_heading(MANY) } else { option }
 }
 
 impl Exec {
@@ -136,14 +147,15 @@ impl Exec {
 
 impl Exec {
     async fn run_everywhere(self, word: &str, global: &Global) -> Result<ExitCode, Error> {
-        let ExecOptions { signing, wait, explain, raw, outputs, .. } = self.how;
+        let ExecOptions { signing, wait, explain, raw, outputs, window, .. } = self.how;
         if explain || signing.is_given() {
             let message = "--explain and --sign are for one job: leave out --every-machine";
             return Err(Error::new(Exit::Usage, message));
         }
         let methods = global.methods()?;
         let how = (wait, outputs, raw);
-        Box::pin(EveryOptions::run((&methods, global), &self.options, word, how)).await
+        Box::pin(EveryOptions::run((&methods, global), &self.options, (word, window.window()), how))
+            .await
     }
 
     /// Runs over the API of a daemon elsewhere.

@@ -1,11 +1,11 @@
-//! `hero graph …`: lists, shows, awaits, retries, stops and deletes graphs and batches.
+//! `hero graph …`: lists, shows, awaits, retries, changes, stops and deletes graphs and batches.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use super::no_results::NoResults;
 use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};
 use super::time::{age, between, brief, local_text, local_zone};
+use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::client::{Client, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
 use crate::config::{format_duration, parse_duration};
@@ -26,6 +27,7 @@ use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::{GraphJobOutcome, GraphState};
 use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
+use crate::proto::window::GraphWindow;
 use crate::rpc::results::{ListedGraphs, ShownGraph};
 
 /// The time between two looks at the progress of a graph.
@@ -49,6 +51,18 @@ pub(super) enum GraphCommand {
         id: String,
         #[command(flatten)]
         correction: GraphCorrection,
+    },
+    /// Change how many jobs of a graph run at once, and how many failures stop the others, also while it runs
+    #[command(group = ArgGroup::new("Window").args(WindowOptions::IDS).required(true).multiple(true))]
+    #[command(after_help = "Examples:\n  hero graph edit 7f9c2ba4 --at-a-time 8\n  \
+                            hero graph edit 7f9c2ba4 --at-a-time 0 --stop-after 2\n\n\
+                            No running job is stopped: with a lower number, others start once enough have ended. Failures of \
+                            before count.")]
+    Edit {
+        /// The graph or batch: its id, or the unique beginning of it
+        id: String,
+        #[command(flatten)]
+        window: WindowOptions,
     },
     /// Stop all jobs of a graph that have not ended
     #[command(after_help = "Example:\n  hero graph stop 7f9c2ba4")]
@@ -125,6 +139,14 @@ impl GraphCommand {
                 let GraphRetry { from, changes } = correction.retry(global.config()?)?;
                 let params = json!({ "id": id, "from": from, "changes": changes });
                 return changed(methods.typed("graph.retry", params).await?, "retried", global);
+            }
+            Self::Edit { id, window } => {
+                let GraphWindow { at_a_time, stop_after } = window.window();
+                let params = json!({ "id": id, "at_a_time": at_a_time, "stop_after": stop_after });
+                let (document, graph) =
+                    methods.typed::<GraphDocument>("graph.edit", params).await?;
+                let readable = || format!("{} {}: {}\n", graph.kind, graph.id, window_text(&graph));
+                global.print(|| document, readable)?;
             }
             Self::Stop(OneGraph { id }) => {
                 let stopped = methods.typed("graph.stop", json!({ "id": id })).await?;
@@ -222,6 +244,10 @@ fn head(graph: &GraphDocument) -> String {
     line("name", graph.name.as_deref().unwrap_or_default());
     line("state", graph.state.as_str());
     line("progress", &graph.counts().to_string());
+    if graph.at_a_time.is_some() || graph.stop_after.is_some() {
+        line("window", &window_text(graph));
+    }
+    line("stopped", graph.stopped.as_deref().unwrap_or_default());
     line("caller", &graph.caller_id);
     let zone = local_zone();
     line("created", &local_text(&graph.created_at, &zone));
@@ -231,6 +257,13 @@ fn head(graph: &GraphDocument) -> String {
         line(name, &with_state(name, id, graph));
     }
     text
+}
+
+/// Returns the bounds of a graph in words.
+fn window_text(graph: &GraphDocument) -> String {
+    let at_a_time = graph.at_a_time.map_or("all".to_owned(), |number| number.to_string());
+    let stop_after = graph.stop_after.map(|failures| format!(", stops after {failures} failed"));
+    format!("{at_a_time} at a time{}", stop_after.unwrap_or_default())
 }
 
 /// Returns the id of the job of a callback, with its state unless it has expired.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, Args, CommandFactory};
 
-use super::exec::{Exec, ExecOptions};
+use super::exec::{Exec, ExecOptions, with_every};
 use super::input::parsed;
 use super::job_options::{FurtherOptions, JobOptions};
 use super::{Cli, Global, output, published};
@@ -41,7 +41,7 @@ pub(super) struct RunScript {
 /// Hides the options that name another script.
 fn without_other_scripts(option: Arg) -> Arg {
     let is_other = ["uses", "type", "check", "extension"].contains(&option.get_id().as_str());
-    if is_other { option.hide(true) } else { option }
+    with_every(if is_other { option.hide(true) } else { option })
 }
 
 impl RunScript {

@@ -23,6 +23,7 @@ use super::sections::MANY;
 use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::time::{local, local_zone};
+use super::window_options::WindowOptions;
 use super::{Global, job_notes, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
 use crate::config::Config;
@@ -52,6 +53,8 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
     file.index(1).required_unless_present_any(["eval", "uses", "args", "graph", "batch"])
 }))]
 #[command(mut_arg("args", |args| args.index(2)))]
+#[command(mut_arg("at_a_time", |arg| arg.requires("Many").help_heading(MANY)))]
+#[command(mut_arg("stop_after", |arg| arg.requires("Many").help_heading(MANY)))]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --timeout 2h -- rsync -a /srv/data backup:data\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
@@ -66,6 +69,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         ls *.png | hero submit --each - -- convert {} -resize 50% small/{}\n  \
                         hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
                         hero submit --each hosts.txt --timeout 5m check.sh\n  \
+                        hero submit --each hosts.txt --at-a-time 4 --stop-after 5% -- deploy\n  \
                         hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
     "\n\n\
@@ -73,8 +77,8 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         after, after_any (names of the graph, or ids) and the options above.\n\
                         A batch has a job a line, an object of JSON with these members, or the words of the\n\
                         options:\n", &batch_members(), "\n\
-                        Beside --graph or --batch, --id and --name name the graph or batch, and --notify\n\
-                        the notifications that tell of its end;\n\
+                        Beside --graph or --batch, --id and --name name the graph or batch, --notify\n\
+                        the notifications that tell of its end, --at-a-time and --stop-after bound it;\n\
                         of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
     #[command(flatten)]
@@ -97,6 +101,8 @@ pub(super) struct Submit {
     /// Submit all jobs of the batch, or none if one is rejected
     #[arg(long, requires = "Lines", help_heading = MANY)]
     all_or_none: bool,
+    #[command(flatten)]
+    window: WindowOptions,
     #[command(flatten)]
     callbacks: CallbackFiles,
     #[command(flatten)]
@@ -169,7 +175,8 @@ impl Submit {
                 output::note(&format!("hero: {note}"));
             }
             let callbacks = self.callbacks.jobs(config)?;
-            let new = NewBatch { name, callbacks, notify, ..NewBatch::with_id(id) };
+            let window = self.window.window();
+            let new = NewBatch { name, callbacks, notify, window, ..NewBatch::with_id(id) };
             let printed = match (global.json, self.ids) {
                 (true, _) => PrintedIds::Json,
                 (false, true) => PrintedIds::Ids,
@@ -241,6 +248,7 @@ impl Submit {
             graph.set_name(name);
         }
         graph.notify(notify);
+        graph.set_window(self.window.window());
         if self.options.is_check() {
             return check_graph(&client, &places, &graph, global);
         }
@@ -322,6 +330,8 @@ mod tests {
             &["--graph", "g.toml", "--name", "nightly", "--id", "g1"],
             &["--graph", "g.toml", "--check"],
             &["--graph", "g.toml", "--ids"],
+            &["--graph", "g.toml", "--at-a-time", "4", "--stop-after", "5%"],
+            &["--batch", "b", "--at-a-time", "4", "--stop-after", "2"],
             &["--batch", "b", "--ids"],
             &["--each", "-", "--all-or-none", "--ids", "--timeout", "1m", "--", "gzip", "-k"],
             &["--each", "lines", "--on-end", "e.py", "resize.sh", "--", "{}"],
@@ -345,6 +355,8 @@ mod tests {
             &["--graph", "g.toml", "--all-or-none"],
             &["-e", "1", "--all-or-none"],
             &["-e", "1", "--ids"],
+            &["-e", "1", "-t", "osis", "--at-a-time", "1"],
+            &["--batch", "b", "--stop-after", "0%"],
             &[],
         ] {
             assert!(read(wrong).is_err(), "{wrong:?}");

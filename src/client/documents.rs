@@ -90,7 +90,7 @@ pub(super) fn word(value: &impl Serialize) -> String {
 /// A limit, or one of the values that it counts separately.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitDocument {
-    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor.
+    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or batch.
     pub name: String,
     /// The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual
     /// one as `#` and its hash.
@@ -125,7 +125,7 @@ pub struct LimitDocument {
 
 impl LimitDocument {
     pub(super) fn of(state: LimitState, limit: Option<&LimitConfig>) -> Self {
-        let LimitState { name, value, running, held, started } = state;
+        let LimitState { name, value, running, held, started, at_a_time } = state;
         let is_lane = name.starts_with('@');
         let (configured, limit) = (limit.is_some(), limit.cloned().unwrap_or_default());
         Self {
@@ -136,7 +136,11 @@ impl LimitDocument {
             group: limit.group.map(|name| name.to_string()),
             caller: limit.caller,
             key: limit.key.map(|key| key.to_string()),
-            running_max: if is_lane { Some(1) } else { limit.running },
+            running_max: match at_a_time {
+                Some(most) => Some(most).filter(|most| *most > 0),
+                None if is_lane => Some(1),
+                None => limit.running,
+            },
             started: limit.rate.map(|_| started),
             rate: limit.rate.map(|rate| rate.to_string()),
             configured,

@@ -9,6 +9,7 @@ use crate::proto::graph::GraphCallback;
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent};
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::text::nearest;
+use crate::proto::window::GraphWindow;
 
 /// Jobs that wait for each other by names, which are known in this graph alone.
 ///
@@ -143,6 +144,16 @@ impl Graph {
     /// The notifications that tell of its end.
     pub fn notifications(&self) -> &[NotifyName] {
         &self.head.notify
+    }
+
+    /// Changes its window: how many of its jobs run at once, and after how many failures no other starts.
+    pub fn set_window(&mut self, window: GraphWindow) {
+        self.head.window = self.head.window.changed_by(window);
+    }
+
+    /// Returns its window.
+    pub fn window(&self) -> GraphWindow {
+        self.head.window
     }
 
     /// Puts its jobs and callbacks into a trace, unless they are in one. Without a trace, the first of its jobs that

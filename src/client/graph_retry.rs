@@ -38,6 +38,7 @@ impl Client {
         id: &JobId,
         how: &GraphRetry,
     ) -> Result<GraphChange, ClientError> {
+        self.of(id)?.finish_stop(id, self.job.kept()).await?;
         let (members, corrections) = self.to_retry(id, how).await?;
         let mut change = GraphChange::default();
         let (none, members_store) = (Corrections::new(), self.of(id)?.within_graph(id));

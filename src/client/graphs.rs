@@ -12,6 +12,7 @@ use super::{Client, ClientError};
 use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
+use crate::proto::window::{GraphWindow, StopAfter};
 use crate::store::{DeleteOutcome, GraphMember, GraphPage, JobSummary, StopOutcome, Store};
 
 /// A graph or batch.
@@ -52,6 +53,15 @@ pub struct GraphDocument {
     /// deleted or has expired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callback_jobs: Vec<CallbackJob>,
+    /// The number of its jobs that run at once, if it has a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_a_time: Option<u32>,
+    /// The failures after which its other jobs are stopped: a number, or a share of all jobs such as `5%`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_after: Option<StopAfter>,
+    /// The error of its jobs that did not start, once it was stopped after failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// The job of a callback.
@@ -87,6 +97,9 @@ impl From<&GraphInfo> for GraphDocument {
                 .map(|(name, id)| ((*name).to_owned(), id.clone()))
                 .collect(),
             callback_jobs: Vec::new(),
+            at_a_time: graph.window.at_a_time,
+            stop_after: graph.window.stop_after,
+            stopped: graph.stopped.clone(),
         }
     }
 }
@@ -296,6 +309,20 @@ impl Client {
         let jobs = counted(change.done + change.told, "job", "jobs");
         self.note("graph.stop", format!("{id}: {jobs}")).await;
         Ok(change)
+    }
+
+    /// Changes the window of a graph or batch: zero takes a bound away.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
+    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<(), ClientError> {
+        if !self.of(id)?.edit_graph(id, window).await? {
+            return Err(ClientError::NoSuchGraph(id.clone()));
+        }
+        let changes: Vec<String> =
+            window.fields().map(|(name, bound)| format!("{name} {bound}")).collect();
+        self.note("graph.edit", format!("{id}: {}", changes.join(", "))).await;
+        Ok(())
     }
 
     /// Deletes a graph or batch with all its jobs, unless one of them runs.

@@ -80,7 +80,7 @@ impl Client {
 
     /// Submits a batch as [`Client::submit_all`] does, its jobs known by the id of the batch. May be called
     /// again for more jobs of the same batch, the first time with `is_new`: up to
-    /// [`Store::BATCH_JOBS_MAX`] jobs in all. [`Client::close_batch`] must follow if it has callbacks or notifications. All of
+    /// [`Store::BATCH_JOBS_MAX`] jobs in all. [`Client::close_batch`] must follow if it has callbacks, notifications or a share of failures. All of
     /// them are on one shard, which the id of the batch tells afterwards.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn close_batch(&self, batch: &NewBatch) -> Result<(), ClientError> {
-        if batch.callbacks.is_empty() && batch.notify.is_empty() {
+        if batch.callbacks.is_empty() && batch.notify.is_empty() && !batch.window.has_share() {
             return Ok(());
         }
         Ok(self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?)

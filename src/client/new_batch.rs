@@ -7,6 +7,7 @@ use super::{Client, ClientError};
 use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName};
 use crate::proto::shard::ShardCount;
+use crate::proto::window::GraphWindow;
 use crate::store::NewGraph;
 
 /// A batch as an object, which is known by its id and name.
@@ -22,6 +23,8 @@ pub struct NewBatch {
     pub callbacks: BTreeMap<GraphCallback, Job>,
     /// The notifications that tell of its end.
     pub notify: Vec<NotifyName>,
+    /// The number of its jobs that run at once, and the failures after which no other starts.
+    pub window: GraphWindow,
     /// Distinguishes it from a later batch with the same id.
     pub opening: String,
 }
@@ -31,8 +34,8 @@ impl Default for NewBatch {
     fn default() -> Self {
         let (id, has_fixed_id) = (JobId::random(), false);
         let opening = JobId::random().to_string();
-        let (callbacks, notify) = (BTreeMap::new(), Vec::new());
-        Self { id, has_fixed_id, name: None, callbacks, notify, opening }
+        let (callbacks, notify, window) = (BTreeMap::new(), Vec::new(), GraphWindow::default());
+        Self { id, has_fixed_id, name: None, callbacks, notify, window, opening }
     }
 }
 
@@ -59,6 +62,7 @@ impl NewBatch {
             caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
             callbacks: self.callbacks.iter().map(named).collect(),
             notify: self.notify.clone(),
+            window: self.window,
         }
     }
 }

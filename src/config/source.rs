@@ -82,7 +82,11 @@ impl<'t> Source<'t> {
         self.value(key, "a list of strings")
     }
 
-    fn value<T: DeserializeOwned>(
+    /// Returns the value of a key at the top of the file, with its place; `None` if the key is missing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Wrong`] if its value is not as expected.
+    pub fn value<T: DeserializeOwned>(
         &self,
         key: &str,
         expected: &str,

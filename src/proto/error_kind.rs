@@ -23,6 +23,11 @@ const VARYING: [(&str, &str); 4] = [
 
 /// The errors of jobs that were stopped.
 const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
+/// Begins the error of a job whose graph or batch was stopped after failures, in small letters.
+const STOPPED_AFTER: &str = "stopped after ";
+/// The words of that error.
+const STOPPED_AFTER_WORDS: [&str; 7] =
+    ["stopped", "after", "failure", "failures", "of", "graph", "batch"];
 /// Begins the error of a job that another one replaced; the id of that follows.
 const REPLACED: &str = "replaced by job ";
 /// Begins the error of a job whose prerequisite failed; the id of that follows.
@@ -60,7 +65,7 @@ impl FailureCause {
     pub fn of(error: &str) -> Self {
         let begins = |text: &str| error.starts_with(text);
         match error {
-            _ if STOP_ERRORS.contains(&error) => Self::Stopped,
+            _ if STOP_ERRORS.contains(&error) || is_stopped_after(error) => Self::Stopped,
             "timeout" => Self::Timeout,
             _ if error.strip_prefix(REPLACED).is_some_and(|id| id.parse::<JobId>().is_ok()) => {
                 Self::Replaced
@@ -105,7 +110,12 @@ impl JobEnd {
             REPLACED.ends_with(begin) && id.chars().all(is_of_id)
         };
         match self {
-            Self::Cancelled => STOP_ERRORS.iter().any(|error| error.contains(text)),
+            Self::Cancelled => {
+                let mut words = text.split(' ');
+                STOP_ERRORS.iter().any(|error| error.contains(text))
+                    || text.chars().all(is_of_id)
+                    || words.any(|word| STOPPED_AFTER_WORDS.contains(&word))
+            }
             Self::Replaced => REPLACED.contains(text) || text.char_indices().any(is_in_replaced),
             _ => true,
         }
@@ -115,11 +125,22 @@ impl JobEnd {
     pub fn may_be_of_kind(self, wanted: &ErrorKindFilter) -> bool {
         let begin = wanted.given.strip_suffix('…').unwrap_or(&wanted.given);
         match self {
-            Self::Cancelled => STOP_ERRORS.iter().any(|error| wanted.matches(error)),
+            Self::Cancelled => {
+                STOP_ERRORS.iter().any(|error| wanted.matches(error))
+                    || begin.starts_with(STOPPED_AFTER)
+                    || STOPPED_AFTER.starts_with(begin)
+            }
             Self::Replaced => begin.starts_with(REPLACED) || REPLACED.starts_with(begin),
             _ => true,
         }
     }
+}
+
+/// Returns true for the error of a job whose graph or batch was stopped after failures.
+fn is_stopped_after(error: &str) -> bool {
+    let parts = error.strip_prefix(STOPPED_AFTER).map(|rest| rest.split(' ').collect::<Vec<_>>());
+    matches!(parts.as_deref(), Some([number, "failure" | "failures", "of", "graph" | "batch", id])
+        if number.parse::<u64>().is_ok() && id.parse::<JobId>().is_ok())
 }
 
 /// Returns the job whose failure an error reports, if it is the error of a job that waited for another.
@@ -199,6 +220,9 @@ mod tests {
     fn error_reports_its_cause() {
         for (error, word) in [
             ("stopped_by_request", "stopped"),
+            ("stopped after 1 failure of graph nightly", "stopped"),
+            ("stopped after 12 failures of batch 7f9c-2", "stopped"),
+            ("stopped after 12 failures of batch 7f9c-2: no", "script"),
             ("replaced by job a-1", "replaced"),
             ("replaced by job a of the list", "script"),
             ("timeout", "timeout"),

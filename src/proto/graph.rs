@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::job::JobId;
+use super::window::GraphWindow;
 use crate::proto::word_table::words;
 
 words! {
@@ -145,11 +146,15 @@ pub struct GraphInfo {
     pub counts: GraphCounts,
     /// The callbacks that were started last, each with its job.
     pub callbacks: BTreeMap<&'static str, String>,
+    /// Its window.
+    pub window: GraphWindow,
+    /// The error of its jobs that did not start, once it was stopped after failures.
+    pub stopped: Option<String>,
 }
 
 impl GraphInfo {
     /// The fields of its hash, without the callbacks, which may be large.
-    pub const FIELDS: [&str; 9] = [
+    pub const FIELDS: [&str; 12] = [
         "jobs",
         "kind",
         "name",
@@ -159,6 +164,9 @@ impl GraphInfo {
         "on_success_job",
         "on_failure_job",
         "on_end_job",
+        "at_a_time",
+        "stop_after",
+        "stopped",
     ];
 
     /// Reads the values of its fields. `None` if it does not exist.
@@ -167,7 +175,7 @@ impl GraphInfo {
         let mut fields: HashMap<&str, String> =
             fields.filter_map(|(name, value)| Some((name, value?))).collect();
         let jobs = fields.get("jobs")?.parse().ok()?;
-        let callbacks = GraphCallback::ALL.into_iter().zip(&Self::FIELDS[6..]);
+        let callbacks = GraphCallback::ALL.into_iter().zip(&Self::FIELDS[6..9]);
         let callbacks = callbacks
             .filter_map(|(callback, field)| Some((callback.as_str(), fields.get(field)?.clone())))
             .collect();
@@ -175,6 +183,9 @@ impl GraphInfo {
             Some("batch") => GraphKind::Batch,
             _ => GraphKind::Graph,
         };
+        let number = |name| fields.get(name).and_then(|text| text.parse().ok());
+        let stop_after = fields.get("stop_after").and_then(|text| text.parse().ok());
+        let window = GraphWindow { at_a_time: number("at_a_time"), stop_after };
         Some(Self {
             id,
             name: fields.remove("name"),
@@ -184,6 +195,8 @@ impl GraphInfo {
             ended_at: fields.remove("ended_at"),
             counts: GraphCounts { jobs, ..GraphCounts::default() },
             callbacks,
+            window,
+            stopped: fields.remove("stopped"),
         })
     }
 }

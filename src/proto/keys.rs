@@ -408,6 +408,7 @@ mod tests {
             (keys.graph(&id), "hero:meta:graph:info:job-1"),
             (keys.graph_jobs(&id), "hero:meta:graph:jobs:job-1"),
             (keys.graphs(), "hero:meta:graph:index"),
+            (keys.graph_windows(), "hero:meta:graph:windows"),
             (keys.rate(&osis), "hero:meta:queue:rate:type:osis"),
             (keys.hour(&osis), "hero:meta:queue:hour:type:osis"),
             (keys.marks(), "hero:meta:queue:marks"),

@@ -36,4 +36,5 @@ pub mod target;
 pub mod text;
 pub mod times;
 pub mod units;
+pub mod window;
 pub mod word_table;

@@ -8,6 +8,7 @@ use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName, Retention};
+use crate::proto::window::GraphWindow;
 
 const READING: &str = "reading graphs";
 
@@ -26,9 +27,16 @@ pub struct NewGraph {
     pub callbacks: Vec<(GraphCallback, Job)>,
     /// The notifications for its end.
     pub notify: Vec<NotifyName>,
+    /// Its window.
+    pub window: GraphWindow,
 }
 
 impl NewGraph {
+    /// Returns whether a batch has something to do once it has all of its jobs.
+    fn needs_close(&self) -> bool {
+        !self.callbacks.is_empty() || !self.notify.is_empty() || self.window.has_share()
+    }
+
     /// Adds its id, and its fields and values.
     pub(super) fn write(&self, script: &mut ScriptInvocation<'_>, jobs: usize) {
         script.arg(self.id.as_str()).arg("jobs").arg(jobs);
@@ -44,6 +52,9 @@ impl NewGraph {
         }
         if !self.notify.is_empty() {
             script.arg("notify").arg(json!(self.notify).to_string());
+        }
+        for (name, bound) in self.window.fields().filter(|(_, bound)| bound != "0") {
+            script.arg(name).arg(bound);
         }
         for (callback, job) in &self.callbacks {
             let mut texts = Vec::from(named_target(job));
@@ -98,7 +109,7 @@ impl Store {
     pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool, StoreError> {
         let mut script = self.scripts.open_graph.prepare_invoke();
         batch.write(&mut script, 0);
-        if !batch.callbacks.is_empty() || !batch.notify.is_empty() {
+        if batch.needs_close() {
             script.arg("open").arg("1");
         }
         if let Some(opening) = &self.rights.opening {
@@ -107,7 +118,7 @@ impl Store {
         Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
     }
 
-    /// Notes that a batch with callbacks or notifications has all its jobs. If they have ended, this is its end.
+    /// Notes that a batch with callbacks, notifications or a share of failures has all its jobs. If they have ended, this is its end.
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.
@@ -123,6 +134,19 @@ impl Store {
             let _ = self.settle(retention).await;
         }
         Ok(())
+    }
+
+    /// Changes the window of a graph or batch. Returns false if there is none that the caller may change.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool, StoreError> {
+        let mut script = self.scripts.edit_graph.prepare_invoke();
+        let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
+        script.arg(id.as_str());
+        script.arg(text("at_a_time").unwrap_or_default());
+        script.arg(text("stop_after").unwrap_or_default());
+        Ok(self.invoke_for_caller::<u8>("changing a graph", None, script).await? == 1)
     }
 
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.

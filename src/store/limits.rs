@@ -11,7 +11,7 @@ use super::newest::BoundedIndex;
 use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
-use crate::proto::job::JobStatus;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
 
 /// The limits of a configuration, as claims read them. Cheap to clone.
@@ -107,7 +107,7 @@ impl Store {
 /// The jobs under a limit, or under one of the values that it counts separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitState {
-    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor.
+    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or batch.
     pub name: String,
     /// The value that is counted here.
     pub value: Option<String>,
@@ -117,6 +117,8 @@ pub struct LimitState {
     pub held: u64,
     /// Jobs that started within the time of its rate.
     pub started: u64,
+    /// The number of jobs of a graph or batch that run at once, for its window; zero without a bound.
+    pub at_a_time: Option<u32>,
 }
 
 /// The bounds of running jobs whose limits are read, and of limits that are listed.
@@ -152,6 +154,9 @@ impl Store {
             pipeline.cmd("ZCARD").arg(self.keys.limit_running(name));
             pipeline.cmd("ZCARD").arg(self.keys.limit_held(name));
             pipeline.cmd("ZCOUNT").arg(self.keys.limit_starts(name)).arg(since).arg("+inf");
+            if let Some(graph) = graph_of(name) {
+                pipeline.cmd("HGET").arg(self.keys.graph(&graph)).arg("at_a_time");
+            }
         }
         if names.is_empty() {
             return Ok(Vec::new());
@@ -160,9 +165,11 @@ impl Store {
             self.link.pipeline::<Vec<redis::Value>>(DOING, &pipeline).await?.into_iter();
         let mut number = || answers.next().and_then(read).unwrap_or_default();
         let state = |name: &String| {
+            let [running, held, started] = [number(), number(), number()];
+            let at_a_time = graph_of(name).map(|_| u32::try_from(number()).unwrap_or(u32::MAX));
             let (name, value) = parts(name);
             let (name, value) = (name.to_owned(), value.map(ToOwned::to_owned));
-            LimitState { name, value, running: number(), held: number(), started: number() }
+            LimitState { name, value, running, held, started, at_a_time }
         };
         Ok(names.iter().map(state).collect())
     }
@@ -193,6 +200,11 @@ fn parts(name: &str) -> (&str, Option<&str>) {
         Some(at) => (&name[..at], Some(name[at..].trim_start_matches('='))),
         None => (name, None),
     }
+}
+
+/// Returns the graph or batch whose window has this name.
+fn graph_of(name: &str) -> Option<JobId> {
+    name.strip_prefix("@graph=")?.parse().ok()
 }
 
 /// Returns true if a name that a job carries may be part of a key.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::attempts::kept;
 use super::{JobNote, Store, StoreError};
-use crate::proto::job::Retention;
+use crate::proto::job::{JobId, Retention};
 
 /// The result of a look at scheduled jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,22 @@ impl Store {
     /// [`StoreError`].
     pub async fn settle(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
         self.settle_one(&kept(retention)).await
+    }
+
+    /// Ends those jobs of a stopped graph or batch that have not started.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn finish_stop(
+        &self,
+        graph: &JobId,
+        retention: impl Into<Retention>,
+    ) -> Result<(), StoreError> {
+        let (retention, is_left) = (kept(retention), (self.keys.graph(graph), "stopping"));
+        while self.link.command::<bool>("reading graphs", "HEXISTS", is_left.clone()).await?
+            && self.settle_one(&retention).await?
+        {}
+        Ok(())
     }
 
     /// Tells as many dependents as an actor may tell before it goes on; the supervisor tells the

@@ -152,6 +152,12 @@ mod tests {
             ("error", "by job a", &[JobEnd::Failed, JobEnd::Replaced, JobEnd::Expired]),
             ("kind", "exit code 3", &JobEnd::FAILURES),
             ("kind", "stopped", &[JobEnd::Failed, JobEnd::Cancelled, JobEnd::Expired]),
+            ("error", "failures of", &[JobEnd::Failed, JobEnd::Cancelled, JobEnd::Expired]),
+            (
+                "kind",
+                "stopped after 2 failures of graph g",
+                &[JobEnd::Failed, JobEnd::Cancelled, JobEnd::Expired],
+            ),
             ("failed_because", "stopped", &[JobEnd::Cancelled]),
             ("failed_because", "expired", &[JobEnd::Expired]),
             ("failed_because", "crashed", &[JobEnd::Failed]),

@@ -151,6 +151,9 @@ mod tests {
             ended_at: None,
             callbacks: std::collections::BTreeMap::new(),
             callback_jobs: Vec::new(),
+            at_a_time: None,
+            stop_after: None,
+            stopped: None,
         };
         let now = Timestamp::UNIX_EPOCH;
         let text = graphs_table(&[graph], &SiteLinks::new("/x"), now).into_string();

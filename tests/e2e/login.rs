@@ -39,6 +39,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("graph show", Some(&["a"])),
     ("graph wait", Some(&["a"])),
     ("graph retry", Some(&["a"])),
+    ("graph edit", Some(&["a", "--at-a-time", "2"])),
     ("graph stop", Some(&["a"])),
     ("graph delete", Some(&["a"])),
     ("queue list", Some(&[])),

@@ -81,6 +81,7 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("delete_job", json!(["old-delete"]), "job.delete"),
         ("session.end", json!({ "id": session["id"] }), "session.end"),
         ("object.delete", object, "object.delete"),
+        ("graph.edit", json!({ "id": "g", "at_a_time": 2 }), "graph.edit"),
         ("graph.stop", json!({ "id": "g" }), "graph.stop"),
         ("graph.retry", json!({ "id": "g" }), "graph.retry"),
         ("graph.delete", json!({ "id": "gone-graph" }), "graph.delete"),

@@ -38,12 +38,12 @@ enum Kind {
 
 /// Parameters that name no thing that has an owner, besides those of `actor.*`, `queue.*`, `object.*` and `notify.*`, which
 /// `doors.rs` calls: scripts, numbers, times, texts to search for, cursors, names of types.
-const PLAIN: &str = "where after all all_or_none args backoff calendar caller caller_id cancelled catch_up change concurrent context \
+const PLAIN: &str = "where after all all_or_none args at_a_time backoff calendar caller caller_id cancelled catch_up change concurrent context \
     context_id cpu cursor data dead debounce debounce_max delay description discard_if dry_run durable ended_since ended_until \
     env_vars error event every expect_within expires extension failed_because fallback force group held host idle inputs instance \
     job_memory kind late limit limit_key log_path machine memory name network notify only_missing on_duplicate outcome output_overflow \
     overlap params priority query queue reply reply_format retention retries retry_if run_at schedule script script_digest \
-    script_type secrets settings shard_key signature since slow_after spread status stdin subscription tags text time_zone \
+    script_type secrets settings shard_key signature since slow_after spread status stdin stop_after subscription tags text time_zone \
     timeout traceparent unique_by unique_for until version wait what who with_dependents yes actor children";
 
 /// A parameter of a method, with the other parameters of the call.
@@ -176,6 +176,7 @@ fn bases(method: &str, path: &[String]) -> Vec<Value> {
             if is_both { vec![each, all_or_none] } else { vec![all_or_none] }
         }
         "graph.submit" => vec![json!({ "jobs": [node] })],
+        "graph.edit" => vec![json!({ "id": OWN_GRAPH, "at_a_time": 2 })],
         "graph.retry" => vec![json!({ "id": OWN_GRAPH, "changes": { "a": {} } })],
         "job.change_many" => {
             let ids = json!([OWN_JOB]);

@@ -59,6 +59,13 @@ fn graph_is_listed_read_awaited_and_changed_by_its_caller_alone() {
     for method in ["graph.retry", "graph.stop", "graph.delete"] {
         assert_eq!(api.fails(&other, method, json!(["g"])).0, code::NOT_PERMITTED, "{method}");
     }
+    let window = json!({ "id": "g", "at_a_time": 2, "stop_after": "5%" });
+    assert_eq!(api.fails(&other, "graph.edit", window.clone()).0, code::NOT_PERMITTED);
+    assert_eq!(api.fails(&admin(), "graph.edit", json!(["g"])).0, code::INVALID_PARAMS);
+    let edited = api.call("graph.edit", window);
+    assert_eq!((&edited["at_a_time"], &edited["stop_after"]), (&json!(2), &json!("5%")));
+    let edited = api.call("graph.edit", json!({ "id": "g", "at_a_time": 0, "stop_after": 2 }));
+    assert_eq!((&edited["at_a_time"], &edited["stop_after"]), (&Value::Null, &json!(2)));
     assert_eq!(api.call("graph.retry", json!(["g"]))["done"], 1);
     api.call("graph.wait", json!(["g"]));
     assert_eq!(api.call("graph.stop", json!(["g"]))["done"], 0);

@@ -3,6 +3,7 @@
 use hero::client::JobBuilder;
 use hero::proto::graph::{GraphCallback, GraphJobOutcome, GraphKind, GraphState};
 use hero::proto::job::{Job, JobId, JobStatus, is_id_of_callback};
+use hero::proto::window::GraphWindow;
 use hero::store::{BatchOutcome, DeleteOutcome, NewGraph, Verdict};
 
 use super::recovery::recover_pops;
@@ -28,6 +29,7 @@ fn new_graph(kind: GraphKind) -> NewGraph {
         caller: "me".to_owned(),
         callbacks: Vec::new(),
         notify: Vec::new(),
+        window: GraphWindow::default(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hero::client::JobBuilder;
 use hero::config::Config;
+use hero::proto::error_kind::FailureCause;
 use hero::proto::graph::GraphJobOutcome;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
 use hero::proto::keys::Keys;
@@ -432,10 +433,7 @@ impl World {
                     // Deleted, or expired.
                     (None, _) => continue,
                     (Some("finished"), _) => GraphJobOutcome::Finished,
-                    (Some("error"), Some("stopped" | "stopped_by_request")) => {
-                        GraphJobOutcome::Cancelled
-                    }
-                    (Some("error"), Some(text)) if text.starts_with("replaced by job ") => {
+                    (Some("error"), Some(text)) if FailureCause::of(text).intended().is_some() => {
                         GraphJobOutcome::Cancelled
                     }
                     (Some("error"), _) => GraphJobOutcome::Failed,

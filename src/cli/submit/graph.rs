@@ -20,6 +20,7 @@ use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Entrance, Job, JobFiles, JobId, JobName, JobSpec, notify_names};
 use crate::proto::spoken_time::parse_time;
 use crate::proto::target::ScriptType;
+use crate::proto::window::GraphWindow;
 
 /// The largest file that is read.
 const FILE_SIZE_MAX: u64 = 32 << 20;
@@ -89,6 +90,8 @@ impl<'s> GraphFile<'s> {
                 "id",
                 "name",
                 "notify",
+                "at_a_time",
+                "stop_after",
                 "job",
                 "defaults",
                 "on_success",
@@ -157,7 +160,7 @@ impl<'s> GraphFile<'s> {
     }
 }
 
-/// Returns an empty graph with the id, the name and the notifications that the file gives.
+/// Returns an empty graph with the id, the name, the notifications and the window that the file gives.
 fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
     let mut graph = Graph::new();
     if let Some((id, span)) = source.text("id").map_err(bad)? {
@@ -174,6 +177,13 @@ fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
             names.map_err(|error| bad(source.wrong(Some(span), format!("notify: {error}"))))?,
         );
     }
+    let at_a_time = source.value("at_a_time", "a number of jobs").map_err(bad)?;
+    let failures = "a number of failures, or a share of all jobs such as \"5%\"";
+    let stop_after = source.value("stop_after", failures).map_err(bad)?;
+    graph.set_window(GraphWindow {
+        at_a_time: at_a_time.map(|(number, _)| number),
+        stop_after: stop_after.map(|(failures, _)| failures),
+    });
     Ok(graph)
 }
 
@@ -330,6 +340,8 @@ mod tests {
                 "g.toml:2:13: defaults.time_zone: not a time zone",
             ),
             ("[job.a\n", "g.toml:1:7: "),
+            ("at_a_time = \"4\"", "g.toml:1:13: at_a_time: expected a number of jobs"),
+            ("stop_after = \"0%\"", "g.toml:1:14: stop_after: expected a number of failures, or"),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.message.starts_with(message), "{text:?}: {}", error.message);

@@ -15,6 +15,7 @@ use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
 use crate::proto::text::{counted, escape_lines};
+use crate::proto::window::GraphWindow;
 
 impl Submit {
     /// Submits over the API.
@@ -42,13 +43,16 @@ impl Submit {
         }
         let (config, printed) = (global.config()?, (self.ids, global.json));
         if let Some(word) = self.every.word() {
-            let mut params = EveryOptions::params(&self.options, word, config)?;
+            let window = self.window.window();
+            let mut params = EveryOptions::params(&self.options, (word, window), config)?;
             self.add_of_batch(&mut params, config)?;
             let (result, _) = EveryOptions::submit(api, params).await?;
             return print_batch(&result, &format!("--every-{word}"), printed);
         }
         let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-        let mut params = json!({ "id": id, "name": name, "notify": notify });
+        let GraphWindow { at_a_time, stop_after } = self.window.window();
+        let mut params = json!({ "id": id, "name": name, "notify": notify, "at_a_time": at_a_time,
+            "stop_after": stop_after });
         if let Some(file) = &self.graph {
             graph_params(&mut params, file, config)?;
             let result = api.call("graph.submit", params).await?;
@@ -143,6 +147,12 @@ fn graph_params(params: &mut Value, file: &Path, config: &Config) -> Result<(), 
     }
     if params["name"].is_null() {
         params["name"] = json!(graph.name_of_all());
+    }
+    if params["at_a_time"].is_null() {
+        params["at_a_time"] = json!(graph.window().at_a_time);
+    }
+    if params["stop_after"].is_null() {
+        params["stop_after"] = json!(graph.window().stop_after);
     }
     let notify = params["notify"].as_array_mut().into_iter();
     notify.for_each(|all| all.extend(graph.notifications().iter().map(|name| json!(name))));

@@ -11,4 +11,7 @@ spell! {
 
     /// Sorted set: graphs and batches, by the time of their submission.
     graphs() = "meta:graph:index";
+
+    /// String, TTL: exists while a graph or batch may have a window.
+    graph_windows() = "meta:graph:windows";
 }

@@ -44,6 +44,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
     ("GRAPH", "meta:graph:info:"),
     ("GRAPH_JOBS", "meta:graph:jobs:"),
     ("GRAPHS", "meta:graph:index"),
+    ("WINDOWS", "meta:graph:windows"),
     ("RATE", "meta:queue:rate:type:"),
     ("HOUR", "meta:queue:hour:type:"),
     ("SAMPLES", "meta:queue:samples"),

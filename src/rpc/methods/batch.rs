@@ -14,6 +14,7 @@ use super::params::Spelled;
 use super::repeats::stored_or_same;
 use crate::client::{ClientError, Every, FleetMember, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::window::{GraphWindow, StopAfter};
 use crate::store::Store;
 
 /// The maximum number of jobs of one batch that is not atomic.
@@ -50,6 +51,11 @@ struct Batch {
     /// The notifications that tell of its end, by one message with the numbers of its jobs.
     #[serde(default)]
     notify: Vec<String>,
+    /// The number of its jobs that run at once; no bound without it.
+    at_a_time: Option<u32>,
+    /// The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no bound
+    /// without it.
+    stop_after: Option<StopAfter>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
@@ -94,16 +100,11 @@ pub(crate) struct Refused {
     pub(crate) error: String,
 }
 
-async fn submit(context: CallContext, given: Batch) -> Result<SubmittedBatch, RpcError> {
+async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch, RpcError> {
     let JobsToSubmit { jobs, mut refused, members } = read(&context, &given).await?;
     let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
     context.check_new(&jobs).await?;
-    let mut batch = NewBatch {
-        name: given.name.map(|Spelled(name)| name),
-        callbacks: callbacks(&context, [given.on_success, given.on_failure, given.on_end]).await?,
-        notify: notifications(&given.notify)?,
-        ..NewBatch::with_id(given.id.map(|Spelled(id)| id))
-    };
+    let mut batch = without_jobs(&context, &mut given).await?;
     let (mut ids, mut is_stored) = (Vec::new(), false);
     if !given.all_or_none {
         let results = match jobs.as_slice() {
@@ -181,6 +182,18 @@ async fn read(context: &CallContext, given: &Batch) -> Result<JobsToSubmit, RpcE
         }
     }
     Ok(JobsToSubmit { jobs, refused, members: Vec::new() })
+}
+
+/// Returns the batch without its jobs.
+async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBatch, RpcError> {
+    let asked = [given.on_success.take(), given.on_failure.take(), given.on_end.take()];
+    Ok(NewBatch {
+        name: given.name.take().map(|Spelled(name)| name),
+        callbacks: callbacks(context, asked).await?,
+        notify: notifications(&given.notify)?,
+        window: GraphWindow { at_a_time: given.at_a_time, stop_after: given.stop_after },
+        ..NewBatch::with_id(given.id.take().map(|Spelled(id)| id))
+    })
 }
 
 /// Returns whether all jobs were submitted before, as they are.

@@ -1,5 +1,5 @@
-//! `graph.*`: submits jobs that wait for each other by name; reads, retries, stops and deletes graphs and
-//! batches.
+//! `graph.*`: submits jobs that wait for each other by name; reads, retries, changes, stops and deletes graphs
+//! and batches.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ use crate::client::{
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
+use crate::proto::window::{GraphWindow, StopAfter};
 use crate::store::Store;
 
 /// The maximum number of graphs that are looked at for a page.
@@ -34,6 +35,8 @@ methods! {
     "graph.wait", Scope::Read => wait;
     /// Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and settings.
     "graph.retry", Scope::Submit => retry;
+    /// Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while it runs.
+    "graph.edit", Scope::Submit => edit;
     /// Stops all jobs of a graph or batch that have not ended.
     "graph.stop", Scope::Submit => stop;
     /// Deletes a graph or batch with all its jobs, unless one of them runs.
@@ -60,6 +63,11 @@ struct GraphToSubmit {
     /// The notifications that tell of its end, by one message with the numbers of its jobs.
     #[serde(default)]
     notify: Vec<String>,
+    /// The number of its jobs that run at once; no bound without it.
+    at_a_time: Option<u32>,
+    /// The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no bound
+    /// without it.
+    stop_after: Option<StopAfter>,
 }
 
 /// A job of a graph.
@@ -106,6 +114,7 @@ async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedG
         graph.set_name(name);
     }
     graph.notify(notifications(&given.notify)?);
+    graph.set_window(GraphWindow { at_a_time: given.at_a_time, stop_after: given.stop_after });
     for GraphJobToSubmit { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
@@ -330,6 +339,32 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, 
     }
     let how = GraphRetry { from, changes };
     Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
+}
+
+/// A graph or batch with other bounds: at least one of them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EditGraph {
+    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    id: String,
+    /// The number of its jobs that run at once; 0 for no bound.
+    at_a_time: Option<u32>,
+    /// The failures that stop its jobs that have not started, those of before among them: a number, or a share of all
+    /// jobs such as `5%`; 0 for no bound.
+    stop_after: Option<StopAfter>,
+}
+
+async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument, RpcError> {
+    let EditGraph { id, at_a_time, stop_after } = given;
+    let window = GraphWindow { at_a_time, stop_after };
+    if window == GraphWindow::default() {
+        let message = "the graph stays as it is: give at_a_time, stop_after or both";
+        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "at_a_time"));
+    }
+    let id = own(&context, &id, "change").await?;
+    context.client.edit_graph(&id, window).await?;
+    let graph = visible(&context, &id).await?;
+    Ok(context.client.graph_document(&graph).await?)
 }
 
 async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {

@@ -49,9 +49,10 @@ if #KEYS > LISTS_PER_LOOK then
   end
 end
 
--- The queues to leave alone. One cheap query as long as nothing is paused.
-local is_paused = {}
-if redis.call('EXISTS', PAUSED) == 1 then
+-- The queues to leave alone. One cheap query as long as nothing is paused and no graph has a window.
+local is_paused, has_windows = {}, false
+if redis.call('EXISTS', PAUSED, WINDOWS) > 0 then
+  has_windows = redis.call('EXISTS', WINDOWS) == 1
   for _, list in ipairs(lists) do
     local queue = queue_of_list(list)
     if is_paused[queue] == nil then is_paused[queue] = rarely().is_queue_paused(queue) end
@@ -77,7 +78,7 @@ local under_limits
 
 -- The fields that decide about a claim.
 local DECIDING = { status = true, attempt = true, script_type = true, boot_id = true, legacy = true,
-  concurrent = true, crashes = true, expires = true, slow_after = true }
+  concurrent = true, crashes = true, expires = true, slow_after = true, graph_id = true }
 
 -- Decides about an id of a list. Returns true if the job may not be claimed ahead, and stays.
 local function take(id, list, queue)
@@ -94,7 +95,8 @@ local function take(id, list, queue)
   end
   local status, legacy = canonical_status(f.status), f.legacy
   local attempt, typed = tonumber(f.attempt) or 0, present(f.script_type)
-  local is_limited = has_limits or says_no(f.concurrent)
+  local window = has_windows and legal_id(f.graph_id) and rarely().window_of(id, f.graph_id) or nil
+  local is_limited = has_limits or says_no(f.concurrent) or window
   local is_ahead = #jobs >= begins
   -- An actor that a job kills takes down the jobs that wait after it.
   if is_ahead and (is_limited or f.crashes) then return true end
@@ -110,7 +112,7 @@ local function take(id, list, queue)
   if is_limited and status == 'dispatched' and not present(legacy) then
     under_limits = under_limits or rarely().claim_under_limits({ type = own_type, actor = actor, at = at,
       jobs = jobs, limits = has_limits and cjson.decode(limits_text) or {} })
-    held, limited = under_limits.is_held(id, hash, list)
+    held, limited = under_limits.is_held(id, hash, list, window)
   end
   if held then
     if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end

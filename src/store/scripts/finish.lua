@@ -17,7 +17,7 @@
 --       staged first, nor for 'stage json' and 'stage plain', if its reply in this format is too; then
 --       'more' if `settle` has dependents to tell, or callbacks of a graph to start
 -- needs: wrong_type time names routing job owner counters index events ending
--- rarely: attempts queue dependents limits waits begin_wait
+-- rarely: attempts queue dependents limits waits begin_wait windows
 
 local boot, retention = ARGV[1], ARGV[2]
 local at = now_us()
@@ -167,6 +167,11 @@ local function finish(number)
   if ran_before or used ~= '' then note_usage(id, ran_before, used) end
   if runs_again and present(f[18]) then
     kind, text, runs_again = 'error', 'stopped_by_request', false
+  end
+  local why_stopped = runs_again and legal_id(f[12]) and rarely().error_of_stopped(id, f[12])
+  if why_stopped then
+    if kind ~= 'retry' then text = why_stopped end
+    kind, runs_again = 'error', false
   end
   if runs_again then
     run_later(id, script_type, kind, text, exit_code, delay_us)

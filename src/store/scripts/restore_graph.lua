@@ -3,7 +3,7 @@
 --
 -- ARGV: 1 id  2 TTL in ms, or '' for its jobs  3... fields and values; or jobs, each with its score
 -- returns 'ok', or 'exists' if the id is taken
--- needs: time names
+-- needs: wrong_type time names windows
 
 local graph, step = ARGV[1], 1000000000
 local key, jobs = GRAPH .. graph, GRAPH_JOBS .. graph
@@ -11,6 +11,8 @@ if ARGV[2] ~= '' then
   if redis.call('EXISTS', key, jobs) > 0 then return 'exists' end
   redis.call('HSET', key, unpack(ARGV, 3))
   redis.call('HSET', key, 'open', '1')
+  redis.call('HDEL', key, 'stopping')
+  keep_windows()
   redis.call('PEXPIRE', key, ARGV[2])
   local created = microseconds(redis.call('HGET', key, 'created_at') or '')
   redis.call('ZADD', GRAPHS, integer(created), graph)

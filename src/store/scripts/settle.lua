@@ -1,10 +1,11 @@
 -- Makes one step that was left because one call may not do more: tells further dependents of a job,
--- registers a job at further prerequisites, keeps further ended prerequisites for a job, or starts the callbacks of a graph that has ended.
+-- registers a job at further prerequisites, keeps further ended prerequisites for a job, stops further jobs of a graph, or starts the callbacks
+-- of a graph that has ended.
 --
 -- ARGV: 1 retention of dependents that fail
 -- returns 1 if there was something to do
 -- needs: wrong_type time job counters prerequisites awaited waiting dependents submit_jobs
--- rarely: rights
+-- rarely: rights stop_graph
 
 local at, retention = now_us(), ARGV[1]
 
@@ -80,6 +81,8 @@ if entry.waits then
   register(entry.id, entry.waits)
 elseif entry.keeps then
   if has_not_ended(entry.id) then keep_all_for(entry.id, entry.keeps) end
+elseif entry.stops then
+  rarely().stop_some(entry, retention)
 elseif entry.graph then
   call_back_all(entry)
 else

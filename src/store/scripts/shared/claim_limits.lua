@@ -1,8 +1,28 @@
 -- Claims jobs under limits.
--- needs: wrong_type time names routing counters index leave limits
+-- needs: wrong_type time names routing counters index leave limits windows
 
 -- Held jobs that one claim releases.
 local RELEASED_MAX = 100
+
+-- Returns the window of a job, a limit: of its graph, if that has one.
+local window_of
+do
+  local of_graphs = {}
+
+  function window_of(id, graph)
+    local window = of_graphs[graph]
+    if window == nil then
+      local f = redis.call('HMGET', GRAPH .. graph, 'at_a_time', 'stop_after', 'stopped')
+      window = (f[1] or f[2] or f[3])
+        and { name = limit_of_graph(graph), running = f[3] and 0 or tonumber(f[1] or ''), is_stopped = f[3] }
+      of_graphs[graph] = window or false
+    end
+    if not window or not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then return nil end
+    -- A job that came after the others were ended.
+    if window.is_stopped then end_stopped(graph) end
+    return window
+  end
+end
 
 -- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, the jobs claimed so far;
 -- limits, the limits of the configuration.
@@ -20,9 +40,10 @@ local function claim_under_limits(claim)
   end
 
   -- The limits of a job.
-  local function limits_of(job)
+  local function limits_of(job, window)
     local of = {}
-    if says_no(job.concurrent) then of[1] = { name = lane, running = 1 } end
+    if window and window.running then of[1] = window end
+    if says_no(job.concurrent) then of[#of + 1] = { name = lane, running = 1 } end
     local group, caller = present(job.group) or 'default', job.caller_id or ''
     local key = present(job.limit_key)
     for _, limit in ipairs(limits) do
@@ -95,9 +116,9 @@ local function claim_under_limits(claim)
   end
 
   -- Holds a job if one of its limits has no slot for it. Returns true, or false and its limits.
-  local function is_held(id, hash, list)
+  local function is_held(id, hash, list, window)
     local job = limited_by(hash)
-    local of = limits_of(job)
+    local of = limits_of(job, window)
     if #of == 0 then return false, of end
     local queue = queue_of(present(job.script_type) or own_type, job.group, job.instance, job.priority, job.where)
     -- The actor rejects an illegal job, which takes no time.

@@ -1,11 +1,11 @@
 -- Graphs and batches as objects: what became of their jobs. All jobs of one stand in a sorted set. The
 -- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished,
 -- 2 failed, 3 cancelled or replaced. So the counts are lengths of ranges, and cannot drift from the jobs.
--- needs: wrong_type time names awaited notify
+-- needs: wrong_type time names awaited notify windows
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
 -- the graph with its last job, unless it is a batch that gets more jobs, and opens it again with a job that runs again. Returns true if `settle`
--- has its callbacks to start.
+-- has its callbacks to start, or its other jobs to stop.
 local function note_in_graph(graph, id, status, text, at, kept_ms)
   local step, unended_ms, reply_ttl_s = 1000000000, 7776000000, '60'
   local jobs, key = GRAPH_JOBS .. graph, GRAPH .. graph
@@ -14,13 +14,20 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
     or intended_end(text) and 3 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
-  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify', 'created_at')
+  local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify', 'created_at',
+    'at_a_time', 'stop_after', 'stopped', 'stopping')
   local ttl_ms, calls_back = unended_ms, false
+  if info[8] or info[9] then keep_windows() end
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
+    if info[10] and not info[11] then redis.call('HDEL', key, 'stopped', 'failures') end
   else
     local kept = math.max(tonumber(info[2] or 0) or 0, kept_ms)
     redis.call('HSET', key, 'kept_ms', integer(kept))
+    if info[9] and outcome == 2 and math.floor(score / step) ~= 2 then
+      redis.call('HINCRBY', key, 'failures', 1)
+      calls_back = stop_at_failures(graph)
+    end
     -- The callbacks get its output.
     if info[4] then keep_for(id) end
     if not info[5] and redis.call('ZCOUNT', jobs, 0, step - 1) == 0

@@ -1,5 +1,5 @@
 -- Graphs and batches as objects: makes one, and adds jobs to it.
--- needs: wrong_type time
+-- needs: wrong_type time windows
 
 -- Stores a graph; the arguments from a place on are its fields and values. Returns false if there is
 -- one with its id.
@@ -11,6 +11,7 @@ local function open_graph(graph, args, from, at)
   redis.call('EXPIRE', key, unended_s)
   redis.call('ZADD', GRAPHS, integer(at), graph)
   redis.call('ZREMRANGEBYRANK', GRAPHS, 0, -graphs_max - 1)
+  if redis.call('HEXISTS', key, 'at_a_time') == 1 or redis.call('HEXISTS', key, 'stop_after') == 1 then keep_windows() end
   return true
 end
 
@@ -20,9 +21,10 @@ local function join_graph(graph, id, place, opening)
   local unended_s = 7776000
   local key, jobs = GRAPH .. graph, GRAPH_JOBS .. graph
   if redis.call('EXISTS', key) == 0 then return end
-  local own = redis.call('HGET', key, 'opening')
+  local own = redis.call('HMGET', key, 'opening', 'stopped')
   -- A graph of an older version has none.
-  if own and own ~= opening then return end
+  if own[1] and own[1] ~= opening then return end
+  if own[2] then end_stopped(graph) end
   if not place then
     place = redis.call('ZCARD', jobs)
     redis.call('HINCRBY', key, 'jobs', 1)

@@ -1,0 +1,184 @@
+//! Windows of graphs and batches, counted by the jobs themselves.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::field;
+use crate::support::{Hero, Redis, wait_until};
+
+/// Actors of bash whose scripts may write into the folder of the test.
+fn hero_on(redis: &Redis) -> Hero {
+    Hero::on(redis)
+        .set("type.bash.engine", "\"command\"")
+        .set("type.bash.command", r#"["/bin/bash", "{script}"]"#)
+        .set("type.bash.sandbox.write", &format!("[{:?}]", redis.folder().display().to_string()))
+        .set("unit.bash-default-1.labels.role", "\"web\"")
+        .set("unit.bash-default-2.labels.role", "\"web\"")
+        .set("unit.bash-default-3.labels.role", "\"db\"")
+        .set("actor.lease", "\"1s\"")
+}
+
+fn marks_in(redis: &Redis) -> PathBuf {
+    redis.folder().join("marks")
+}
+
+/// A script that marks its start and its end, and does something between.
+fn marking(marks: &Path, body: &str) -> String {
+    let marks = marks.display();
+    format!("echo \"+ $$ $HERO_JOB_ID\" >> {marks}\n{body}\necho \"- $$\" >> {marks}\n")
+}
+
+/// Returns the marks: if it is a start, the process, and the job of a start.
+fn marks(path: &Path) -> Vec<(bool, String, String)> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let mark = |line: &str| {
+        let mut words = line.split(' ').map(ToOwned::to_owned);
+        let (what, process) = (words.next()?, words.next()?);
+        Some((what == "+", process, words.next().unwrap_or_default()))
+    };
+    text.lines().filter_map(mark).collect()
+}
+
+/// Returns the processes that have a start and no end, with their jobs.
+fn running(path: &Path) -> BTreeSet<(String, String)> {
+    let mut all = BTreeSet::new();
+    for (is_start, process, job) in marks(path) {
+        if is_start {
+            all.insert((process, job));
+        } else {
+            all.retain(|(of, _)| *of != process);
+        }
+    }
+    all
+}
+
+fn most_at_once(path: &Path) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    for (is_start, ..) in marks(path) {
+        now = if is_start { now + 1 } else { now - 1 };
+        most = most.max(now);
+    }
+    most
+}
+
+fn starts(path: &Path) -> usize {
+    marks(path).iter().filter(|(is_start, ..)| *is_start).count()
+}
+
+fn batch(redis: &Redis, jobs: usize, script: &str) {
+    let job = json!({ "script_type": "bash", "script": script, "where": "role = \"web\"" });
+    fs::write(redis.folder().join("jobs.jsonl"), format!("{job}\n").repeat(jobs)).expect("written");
+}
+
+fn json_of(hero: &Hero, args: &[&str]) -> Value {
+    let text = hero.run(&[&["--json"], args].concat()).code(0).stdout;
+    serde_json::from_str(&text).expect(&text)
+}
+
+#[test]
+fn no_more_jobs_of_a_batch_run_at_once_than_its_window_also_after_the_death_of_an_actor() {
+    const JOBS: usize = 24;
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    batch(&redis, JOBS, &marking(&path, "sleep 0.1"));
+    let _supervisor = hero.supervisor().start();
+    let mut dying = hero.actor("bash-default-1").tasks(4).start();
+    let _other = hero.actor("bash-default-2").tasks(4).start();
+    let _db = hero.actor("bash-default-3").tasks(4).start();
+    hero.run(&["submit", "--batch", "jobs.jsonl", "--id", "b", "--at-a-time", "3"]).code(0);
+    let actor_of = |job: &str| field(&redis, job, "actor").unwrap_or_default();
+    let own = || {
+        let all = running(&path).into_iter();
+        all.filter(|(_, job)| actor_of(job) == "bash:default:1").collect::<BTreeSet<_>>()
+    };
+    wait_until("the actor runs one of several jobs", || starts(&path) > 6 && !own().is_empty());
+    dying.kill();
+    let left = own();
+    wait_until("its scripts are gone", || {
+        left.iter().all(|(process, _)| {
+            let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        })
+    });
+    let mut file = OpenOptions::new().append(true).open(&path).expect("the marks");
+    for (process, _) in running(&path).intersection(&left) {
+        writeln!(file, "- {process}").expect("written");
+    }
+    hero.run(&["graph", "wait", "b", "--wait", "60s"]).code(0).stdout("24 of 24 done\n");
+    assert_eq!(most_at_once(&path), 3);
+    assert!(starts(&path) >= JOBS);
+    let started = marks(&path).into_iter().filter(|(is_start, ..)| *is_start);
+    let actors: BTreeSet<String> = started.map(|(_, _, job)| actor_of(&job)).collect();
+    assert!(!actors.contains("bash:default:3"), "it has another label");
+    assert!(redis.all("LIMIT_RUNNING").is_empty() && redis.all("LIMIT_HELD").is_empty());
+}
+
+#[test]
+fn failures_of_a_graph_stop_what_has_not_started_until_it_is_retried() {
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    let mut text = "name = \"rollout\"\nat_a_time = 1\nstop_after = \"25%\"\n\
+                    [defaults]\ntype = \"bash\"\n"
+        .to_owned();
+    let fixed = redis.folder().join("fixed");
+    for number in 0..6 {
+        let body = format!("[ {number} = 0 ] || [ -e {} ] || exit 3", fixed.display());
+        let _ = writeln!(text, "[job.j{number}]\nscript = '''\n{}'''", marking(&path, &body));
+    }
+    let _ = writeln!(text, "[job.last]\nscript = 'true'\nafter = [\"j5\"]");
+    fs::write(redis.folder().join("g.toml"), &text).expect("written");
+    let _supervisor = hero.supervisor().start();
+    let _actors = ["bash-default-1", "bash-default-2"].map(|unit| hero.actor(unit).start());
+    hero.run(&["submit", "--check", "--graph", "g.toml"]).code(0);
+    hero.run(&["submit", "--graph", "g.toml", "--id", "g"]).code(0);
+    let wait = hero.run(&["graph", "wait", "rollout", "--wait", "60s"]).code(1);
+    assert_eq!(wait.stdout, "1 of 7 done, 2 failed, 4 cancelled\n");
+    assert_eq!(starts(&path), 3, "25% of 7 are 2");
+    let shown = hero.run(&["graph", "show", "g"]).code(0).stdout;
+    for line in [
+        "window     1 at a time, stops after 25% failed",
+        "stopped    stopped after 2 failures of graph g",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let cancelled = json_of(&hero, &["job", "list", "--cancelled"]);
+    assert_eq!(cancelled["jobs"].as_array().map(Vec::len), Some(4), "{cancelled}");
+    fs::write(&fixed, "").expect("written");
+    hero.run(&["graph", "retry", "g"]).code(0).stdout("6 jobs retried\n");
+    hero.run(&["graph", "wait", "g", "--wait", "60s"]).code(0).stdout("7 of 7 done\n");
+}
+
+#[test]
+fn window_of_a_running_batch_is_changed_by_a_command() {
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    let go = redis.folder().join("go");
+    let until = format!("until [ -e {} ]; do sleep 0.02; done; exit 1", go.display());
+    batch(&redis, 8, &marking(&path, &until));
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").tasks(8).start();
+    hero.run(&["submit", "--batch", "jobs.jsonl", "--id", "b", "--at-a-time", "1"]).code(0);
+    wait_until("one runs", || starts(&path) == 1);
+    let edited = hero.run(&["graph", "edit", "b", "--at-a-time", "3", "--stop-after", "1"]).code(0);
+    assert_eq!(edited.stdout, "batch b: 3 at a time, stops after 1 failed\n");
+    wait_until("three run", || starts(&path) == 3);
+    let limits = json_of(&hero, &["limit", "list"]);
+    let own = limits["limits"].as_array().or_else(|| limits.as_array()).expect("limits");
+    let own = own.iter().find(|of| of["name"] == "@graph=b").expect("its limit");
+    let numbers = [&own["running"], &own["running_max"], &own["held"]];
+    assert_eq!(numbers, [&json!(3), &json!(3), &json!(5)], "{own}");
+    let held = json_of(&hero, &["job", "list", "--held"]);
+    let id = held["jobs"][0]["id"].as_str().expect("held jobs");
+    assert_eq!(field(&redis, id, "held_by").as_deref(), Some("@graph=b"));
+    fs::write(&go, "").expect("written");
+    let wait = hero.run(&["graph", "wait", "b", "--wait", "60s"]).code(1);
+    assert_eq!(wait.stdout, "0 of 8 done, 3 failed, 5 cancelled\n");
+    assert_eq!(starts(&path), 3);
+    hero.run(&["graph", "edit", "b"]).code(2).says("--at-a-time");
+    hero.run(&["graph", "edit", "none", "--at-a-time", "1"]).code(66).says("none");
+}
