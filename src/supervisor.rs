@@ -53,6 +53,7 @@ use tokio::task::JoinSet;
 use tracing::info;
 
 use crate::proto::job::BootId;
+use crate::proto::message::RECOVERING;
 use crate::proto::report::{Reporter, Reports, ServiceReport, Shutdown};
 use crate::proto::shard::Shard;
 use crate::store::{Shards, Store, StoreError};
@@ -162,11 +163,7 @@ impl RunningSupervisor {
         let mut duties = Duties { all: JoinSet::new(), means, settings };
         duties.start("keeping the outputs that jobs wait for", awaited_jobs::round);
         duties.start("forwarding control messages", control_fan_out::round);
-        duties.start_after(
-            "recovering jobs of dead actors",
-            dead_boots::AFTER_OUTAGE,
-            dead_boots::round,
-        );
+        duties.start_after(RECOVERING, dead_boots::AFTER_OUTAGE, dead_boots::round);
         duties.start("notifying dependents", dependents::round);
         duties.start("dispatching due jobs", due_jobs::round);
         duties.start("checking what redis keeps", durability::round);

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::proto::message::Presence;
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::text::shown;
 use crate::rpc::results::{LiveActors, NotifiedActors, Pong};
 
 /// List live actors; drain, resume, ping or stop them
@@ -49,7 +50,7 @@ pub(super) struct ActorList {
     script_type: Option<String>,
     /// Only actors whose labels match, as --where of a job; --json has the labels
     #[arg(long = "where", value_name = "EXPRESSION")]
-    selector: Option<Selector>,
+    selector: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -83,16 +84,22 @@ impl ActorCommand {
 impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let selector = self.selector.as_ref();
+        let selector = self.selector.as_deref().map(read_selector).transpose()?;
         let params = json!({
             "script_type": script_type.as_ref().map(ScriptType::as_str),
-            "where": selector.map(ToString::to_string),
+            "where": selector.as_ref().map(ToString::to_string),
         });
         let (document, list) = global.methods()?.typed::<LiveActors>("actor.list", params).await?;
         let none = NoResults::new("live actor").by("of type", script_type.as_ref());
-        let none = none.by("that matches", selector);
+        let none = none.by("that matches", selector.as_ref());
         global.list(|| document, || table(&list.actors, Timestamp::now()), none)
     }
+}
+
+/// Reads an expression as `--where` of a job does.
+fn read_selector(text: &str) -> Result<Selector, Error> {
+    text.parse::<Selector>()
+        .map_err(|error| bad(format!("--where: `{}` is not an expression: {error}", shown(text))))
 }
 
 impl ActorNames {

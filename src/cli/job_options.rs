@@ -195,7 +195,7 @@ impl JobOptions {
     ) -> Result<Job, Error> {
         let mut job = self.job(config)?;
         let words = self.further.given.words();
-        client.resolve_words(&mut job, &words).await.map_err(of_option)?;
+        client.resolve_words(&mut job, &words).await.map_err(of_script)?;
         client.resolve_prerequisites(&mut job).await?;
         config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
         Ok(job)
@@ -268,6 +268,16 @@ impl SettingOptions {
             set.map_err(|error| of_option(error.into()))?;
         }
         Ok(())
+    }
+}
+
+/// Returns the error of `hero script show` for a job that names no published script; other errors name the option.
+fn of_script(error: ClientError) -> Error {
+    match error {
+        ClientError::Invalid(InvalidJob { field, reason }) if field == "uses" => {
+            Error::new(Exit::NotFound, format!("no such script: {reason}"))
+        }
+        error => of_option(error),
     }
 }
 

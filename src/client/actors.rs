@@ -1,10 +1,11 @@
 //! Live actors: their list, and control messages to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 
 use super::documents::ActorDocument;
 use super::{Client, ClientError};
@@ -47,6 +48,25 @@ impl Client {
         script_type: Option<&ScriptType>,
     ) -> Result<Vec<PresenceOf>, ClientError> {
         Ok(together(self.shards.each(|store| live_on(store, script_type)).await?))
+    }
+
+    /// Returns the actors that have had no heartbeat for a while, though they have not shut down: each with its last one,
+    /// within a day.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn silent_actors(
+        &self,
+        live: &[PresenceOf],
+    ) -> Result<Vec<(ActorId, Timestamp)>, ClientError> {
+        let of_shards = self.shards.each(Store::last_heartbeats).await?;
+        let live: BTreeSet<&ActorId> = live.iter().map(|of| &of.actor).collect();
+        let mut silent: BTreeMap<ActorId, Timestamp> = BTreeMap::new();
+        for (actor, at) in of_shards.into_iter().flatten().filter(|(of, _)| !live.contains(of)) {
+            let latest = silent.entry(actor).or_insert(at);
+            *latest = at.max(*latest);
+        }
+        Ok(silent.into_iter().collect())
     }
 
     /// Sends one actor a control message: drain, resume, shut down. Each shard that its processes serve gets it;

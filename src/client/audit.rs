@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tracing::{info, warn};
@@ -12,10 +13,13 @@ use super::{Client, ClientError};
 use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
 use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
-use crate::store::Store;
+use crate::store::{Backoff, Store};
 
 /// The target of warnings of changes that were made and that the record lacks.
 pub const AUDIT_LOST: &str = "hero::audit_lost";
+
+/// The longest time that the record of a call whose answer was lost waits for Redis.
+const IN_DOUBT_MAX: Duration = Duration::from_mins(10);
 
 /// A choice of records.
 #[derive(Debug, Clone, Default)]
@@ -79,19 +83,47 @@ impl Client {
 
     /// Records a change that was made. A failure is logged, since the change is made.
     pub(super) async fn note(&self, what: &'static str, to: impl Display) {
-        let (by, to) = (&*self.author, to.to_string());
+        let to = to.to_string();
+        self.log_change(what, &to);
+        if let Err(error) = self.store.add_audit(&self.author, what, &to).await {
+            let who = &*self.author.who;
+            warn!(
+                target: AUDIT_LOST,
+                "it is done, but hero audit has no record that {who} called {what} of {to}: {error}"
+            );
+        }
+    }
+
+    /// Records a call whose answer was lost, so that nobody knows whether it changed something: as soon as Redis answers
+    /// again, for a bounded time.
+    pub async fn note_in_doubt(self, what: &'static str, to: String, error: String) {
+        let to = format!("{to}: it is not known whether this was done: {error}");
+        self.log_change(what, &to);
+        let noted = tokio::time::timeout(IN_DOUBT_MAX, async {
+            let mut backoff = Backoff::default();
+            // A record that is sent meanwhile could be made twice.
+            while self.store.ping().await.is_err() {
+                tokio::time::sleep(backoff.failed()).await;
+            }
+            self.store.add_audit(&self.author, what, &to).await
+        });
+        let lost = match noted.await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "redis has not answered again".to_owned(),
+        };
+        let who = &*self.author.who;
+        warn!(target: AUDIT_LOST, "hero audit has no record that {who} called {what} of {to}: {lost}");
+    }
+
+    fn log_change(&self, what: &str, to: &str) {
+        let by = &*self.author;
         let (who, from, through) = (&*by.who, &*by.from, by.through);
         info!(
             target: "hero::audit",
             hero_audit = 1, who, what, to, from, through,
             "{} by {through}: {what} {to}", by.signature()
         );
-        if let Err(error) = self.store.add_audit(by, what, &to).await {
-            warn!(
-                target: AUDIT_LOST,
-                "it is done, but hero audit has no record that {who} called {what} of {to}: {error}"
-            );
-        }
     }
 
     /// Lists records of changes, the newest first.

@@ -287,6 +287,9 @@ impl Presence {
     }
 }
 
+/// The duty of supervisors without which the jobs of dead actors stay started.
+pub const RECOVERING: &str = "recovering jobs of dead actors";
+
 /// The presence of a supervisor, refreshed with every heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorPresence {
@@ -302,7 +305,7 @@ pub struct SupervisorPresence {
     pub version: String,
     /// The time of this presence: RFC 3339, UTC.
     pub last_heartbeat: String,
-    /// `ok`, or the duty that fails and its error.
+    /// `ok`, or the duty that fails and its error; [`RECOVERING`] before others.
     pub redis: String,
     /// The script types that are configured; empty if an older version wrote it.
     #[serde(default)]

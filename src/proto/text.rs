@@ -3,8 +3,11 @@
 /// Returns the start of a text from outside, escaped and short enough for a message.
 pub fn shown(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 80;
-    let mut shown: String =
-        text.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();
+    let mut shown = String::new();
+    for c in text.chars().take(SHOWN_CHARS_MAX) {
+        // Messages stand it between other quotes.
+        if matches!(c, '"' | '\'') { shown.push(c) } else { shown.extend(c.escape_debug()) }
+    }
     if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
         shown.push('…');
     }

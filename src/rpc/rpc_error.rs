@@ -54,12 +54,15 @@ pub struct RpcError {
     /// The exit code of a command that called the method in this process.
     #[serde(skip)]
     pub exit: Option<Exit>,
+    /// True if the answer of Redis was lost: the call may have changed something.
+    #[serde(skip)]
+    pub(super) is_in_doubt: bool,
 }
 
 impl RpcError {
     /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None, exit: None }
+        Self { code, message: message.into(), data: None, exit: None, is_in_doubt: false }
     }
 
     /// Creates the error of a wrong parameter.
@@ -106,7 +109,9 @@ impl From<StoreError> for RpcError {
 impl From<ClientError> for RpcError {
     fn from(error: ClientError) -> Self {
         let exit = Some(error.exit());
-        Self { exit, ..of_client(error) }
+        let is_in_doubt =
+            matches!(error, ClientError::Store(StoreError::Unreachable { sent: true, .. }));
+        Self { exit, is_in_doubt, ..of_client(error) }
     }
 }
 

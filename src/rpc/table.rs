@@ -1,10 +1,12 @@
 //! The table of methods.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
+use super::caller::Scope;
 use super::file_reads::FileReads;
 use super::follow::Following;
 use super::method::{CallContext, Method, MethodResult};
@@ -21,7 +23,12 @@ pub struct MethodTable {
     document: OnceLock<Value>,
     pub(super) file_reads: FileReads,
     tracer: Option<Tracer>,
+    /// Room for the records of calls whose answers were lost.
+    in_doubt: Arc<Semaphore>,
 }
+
+/// The maximum number of records that wait for Redis.
+const IN_DOUBT_MAX: usize = 1000;
 
 impl MethodTable {
     /// The method that describes all others.
@@ -34,7 +41,8 @@ impl MethodTable {
         let dotted = methods.keys().filter(|name| name.contains('.'));
         let identifiers = dotted.map(|name| (name.replace('.', "_"), *name)).collect();
         let (document, file_reads) = (OnceLock::new(), FileReads::default());
-        Self { methods, identifiers, document, file_reads, tracer: None }
+        let in_doubt = Arc::new(Semaphore::new(IN_DOUBT_MAX));
+        Self { methods, identifiers, document, file_reads, tracer: None, in_doubt }
     }
 
     /// Lets each call that submits jobs be a span.
@@ -96,11 +104,25 @@ impl MethodTable {
         params: Value,
     ) -> Result<Box<dyn MethodResult>, RpcError> {
         let method = self.permitted(&context, name)?;
-        let call = (method.call)(context, method.named(params)?);
-        match &self.tracer {
+        let (client, params) = (context.client.clone(), method.named(params)?);
+        let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
+        let of = changes.then(|| target_of(&params));
+        let call = (method.call)(context, params);
+        let result = match &self.tracer {
             Some(tracer) => request_trace::traced(tracer, method.name, call).await,
             None => call.await,
+        };
+        if let (Err(error), Some(of)) = (&result, of)
+            && error.is_in_doubt
+            && let Ok(room) = Arc::clone(&self.in_doubt).try_acquire_owned()
+        {
+            let noted = client.note_in_doubt(method.name, of, error.message.clone());
+            tokio::spawn(async move {
+                noted.await;
+                drop(room);
+            });
         }
+        result
     }
 
     /// Returns what a subscription follows. Its method is called as any other.
@@ -122,6 +144,20 @@ impl MethodTable {
         }
         Ok(method)
     }
+}
+
+/// Returns what a call names, and the names of its other parameters, for a record of it.
+fn target_of(params: &Value) -> String {
+    const NAMES: [&str; 9] =
+        ["id", "ids", "name", "names", "queue", "queues", "actor", "change", "event"];
+    let members = params.as_object().into_iter().flatten();
+    let shown = members.map(|(name, value)| match value {
+        Value::String(text) if NAMES.contains(&name.as_str()) => text.clone(),
+        Value::Array(_) if NAMES.contains(&name.as_str()) => value.to_string(),
+        _ => format!("({name})"),
+    });
+    let shown = shown.collect::<Vec<_>>().join(" ");
+    if shown.is_empty() { "all".to_owned() } else { shown }
 }
 
 fn unknown(name: &str) -> RpcError {

@@ -12,6 +12,8 @@ pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot
     seen.queues.retain(|(state, _)| admits_queue(caller, &state.queue));
     seen.actors
         .retain(|of| caller.admits(of.actor.script_type.as_str(), Some(of.actor.group.as_str())));
+    seen.silent_actors
+        .retain(|(actor, _)| caller.admits(actor.script_type.as_str(), Some(actor.group.as_str())));
     seen.actor_counts = counted(&seen.actors);
     let sees_types = sees_whole_types(caller);
     if !sees_types {

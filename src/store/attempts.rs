@@ -8,6 +8,7 @@ use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
+use crate::proto::units::readable_size;
 
 /// A request for jobs.
 #[derive(Debug)]
@@ -99,8 +100,8 @@ impl Store {
             .arg(claim.size_max_bytes)
             .arg(&*claim.limits.of_actor(claim.actor));
         let answer: Value = self.invoke("claiming jobs", &script).await?;
-        let claimed =
-            self.read_claim(answer).ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
+        let claimed = self.read_claim(answer, claim.size_max_bytes);
+        let claimed = claimed.ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
         self.skips.note(claimed.skipped, &claimed.skipped_some);
         // A Redis that rejects every write has let the script take nothing from any list.
         let rejected =
@@ -108,7 +109,7 @@ impl Store {
         claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
     }
 
-    fn read_claim(&self, answer: Value) -> Option<Claimed> {
+    fn read_claim(&self, answer: Value, size_max_bytes: u64) -> Option<Claimed> {
         let [jobs, skipped, broken, more, fenced, at, unadopted]: [Value; 7] =
             array(answer)?.try_into().ok()?;
         let at = Timestamp::from_microsecond(number(&at)?).ok();
@@ -117,7 +118,7 @@ impl Store {
         Some(Claimed {
             attempts: array(jobs)?
                 .into_iter()
-                .map(|job| self.read_attempt(job, at))
+                .map(|job| self.read_attempt(job, at, size_max_bytes))
                 .collect::<Option<_>>()?,
             skipped: skipped_number.try_into().ok()?,
             skipped_some: pairs(skipped),
@@ -129,13 +130,22 @@ impl Store {
         })
     }
 
-    fn read_attempt(&self, job: Value, at: Option<Timestamp>) -> Option<Attempt> {
+    fn read_attempt(
+        &self,
+        job: Value,
+        at: Option<Timestamp>,
+        size_max_bytes: u64,
+    ) -> Option<Attempt> {
         let [id, list, attempt, claimed_at, fields]: [Value; 5] = array(job)?.try_into().ok()?;
         let id: JobId = text(&id)?.parse().ok()?;
         let queue = self.keys.queue_of_work(&text(&list)?)?;
         let fields = array(fields)?;
         let job = if fields.is_empty() {
-            Err(InvalidJob::new("script", "makes the job larger than this actor accepts"))
+            let why = format!(
+                "is larger than {}, which job.script_size_max of this actor allows with all fields",
+                readable_size(size_max_bytes)
+            );
+            Err(InvalidJob::new("its hash", why))
         } else {
             let pairs = fields.chunks_exact(2).map(|pair| (bytes(&pair[0]), bytes(&pair[1])));
             Job::from_hash(id.clone(), pairs)

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::attempts::millis;
 use super::text::StoredText;
 use super::{Store, StoreError};
@@ -168,6 +170,21 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// The actors of the last day, each with its last heartbeat, without those that have shut down.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn last_heartbeats(&self) -> Result<Vec<(ActorId, Timestamp)>, StoreError> {
+        let arguments = (self.keys.actors(), 0, -1, "WITHSCORES");
+        let known: Vec<(StoredText, f64)> =
+            self.link.command("listing actors", "ZRANGE", arguments).await?;
+        let read = |(actor, at_us): (StoredText, f64)| {
+            let since = SignedDuration::try_from_secs_f64(at_us / 1e6).ok()?;
+            Some((actor.parse().ok()?, Timestamp::from_duration(since).ok()?))
+        };
+        Ok(known.into_iter().filter_map(read).collect())
     }
 
     /// The live actors, of one type if given, in order of their names.

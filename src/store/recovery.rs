@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::attempts::{kept, millis};
 use super::{JobNote, Store, StoreError};
 use crate::proto::job::{BootId, Retention};
+use crate::proto::message::RECOVERING;
 use crate::proto::target::{Fallback, ScriptType};
 
 /// The result of one sweep.
@@ -117,7 +118,7 @@ impl Store {
             script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(&retention);
             script.arg(millis(pause)).arg(death.as_str());
             let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
-                self.invoke("recovering jobs of dead actors", &script).await?;
+                self.invoke(RECOVERING, &script).await?;
             found.boots += boots;
             found.put_back += put_back;
             found.given_up += given_up;

@@ -16,6 +16,7 @@ use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
 };
 use crate::proto::job::TypeTimes;
+use crate::proto::message::RECOVERING;
 use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
 use crate::proto::shard::Shard;
@@ -152,7 +153,7 @@ pub(super) struct DutyCounts {
     awaited: Mutex<Option<Instant>>,
     /// A call found Redis away.
     pub(super) redis_lost: Notify,
-    /// The duties that fail though Redis answers, each with its error.
+    /// The duties that fail though Redis answers, each with its name and error as text.
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// The state of Redis, as of the last check of what it keeps.
     redis: Mutex<Option<RedisState>>,
@@ -251,9 +252,10 @@ impl DutyCounts {
         self.look_due.lock().is_some_and(|due| due.elapsed() < late)
     }
 
-    /// Returns a duty that fails though Redis answers, and its error.
+    /// Returns a duty that fails though Redis answers, and its error; the recovery of jobs before others.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.failing.lock().iter().next().map(|(duty, error)| format!("{duty}: {error}"))
+        let failing = self.failing.lock();
+        failing.get(RECOVERING).or_else(|| failing.values().next()).cloned()
     }
 
     /// Notes the state of Redis. Returns true if what it keeps of the jobs is known to have changed.
@@ -337,25 +339,33 @@ pub(super) async fn repeat<F>(
             }
             Err(error) if error.is_access_refused() => {
                 // Every round fails in the same way until the list is changed: one line says what it lacks.
-                let is_new = counts.failing.lock().insert(name, error.to_string()).is_none();
+                let failure = failure(name, &error);
+                let is_new = counts.failing.lock().insert(name, failure.clone()).is_none();
                 if is_new {
-                    warn!("{name}: {error}; {}", lacking(store).await);
+                    warn!("{failure}; {}", lacking(store).await);
                 }
                 Next::After(backoff.failed())
             }
             Err(error) => {
-                counts.failing.lock().insert(name, error.to_string());
+                let failure = failure(name, &error);
+                counts.failing.lock().insert(name, failure.clone());
                 if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
                     warned_at = Some(Instant::now());
-                    warn!("{name}: {error}; trying again");
+                    warn!("{failure}; trying again");
                 } else {
-                    debug!("{name}: {error}");
+                    debug!("{failure}");
                 }
                 Next::After(backoff.failed())
             }
         };
         next.wait(&counts.outlook).await;
     }
+}
+
+/// Returns the duty and its error, which may name the duty itself.
+fn failure(name: &str, error: &StoreError) -> String {
+    let text = error.to_string();
+    if text.starts_with(name) { text } else { format!("{name}: {text}") }
 }
 
 /// Returns what the access list of Redis must permit in addition.

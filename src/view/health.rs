@@ -114,6 +114,7 @@ impl NamespaceHealth {
         daemons::periodic_jobs(snapshot, &mut found);
         daemons::holding(snapshot, &mut found);
         daemons::oom_kills(snapshot, &mut found);
+        daemons::silent(snapshot, &mut found);
         daemons::folders_left(snapshot, &mut found);
         daemons::clones(snapshot, &mut found);
         daemons::versions(snapshot, &mut found);

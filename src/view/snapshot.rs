@@ -57,6 +57,8 @@ pub struct Snapshot {
     pub periodic_jobs: Vec<FiredCron>,
     /// The live actors by name.
     pub actors: Vec<PresenceOf>,
+    /// The actors that have no heartbeat, and have not shut down within the last day, each with its last one.
+    pub silent_actors: Vec<(ActorId, Timestamp)>,
     /// The live actors, counted by script type.
     pub actor_counts: BTreeMap<ScriptType, ActorCount>,
     /// The rules that pause queues.
@@ -130,6 +132,7 @@ impl Snapshot {
         let notifications = client.deliveries(1).await.unwrap_or_default();
         let periodic_jobs = client.fired_crons(&supervisors).await.unwrap_or_default();
         let actors = client.list_actors(None).await?;
+        let silent_actors = client.silent_actors(&actors).await?;
         let types = client.list_types().await?;
         let others = known_queues(&types, &actors);
         let pauses: Vec<PauseRule> = client.pauses().await?.rules.into_iter().collect();
@@ -158,6 +161,7 @@ impl Snapshot {
             periodic_jobs,
             actor_counts: counted(&actors),
             actors,
+            silent_actors,
             pauses,
             paused_by,
             queues,
@@ -391,6 +395,7 @@ pub(crate) mod tests {
             failing_notifications: Vec::new(),
             periodic_jobs: Vec::new(),
             actors: Vec::new(),
+            silent_actors: Vec::new(),
             actor_counts: BTreeMap::from([(osis.clone(), count)]),
             pauses: Vec::new(),
             paused_by: BTreeMap::new(),

@@ -1,5 +1,7 @@
 //! Messages that no client of Hero would send, from a client of RabbitMQ with pika.
 
+use std::collections::BTreeSet;
+
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -102,6 +104,65 @@ fn a_queue_that_rejects_its_answers_holds_up_nobody_and_no_end() {
         let taken = steps(&broker.url, &json!([{ "do": "take", "queue": "full" }]));
         assert!(!taken[0].as_array().expect("a list").is_empty(), "{taken}");
     }
+}
+
+#[test]
+fn answers_of_jobs_that_a_full_queue_rejects_are_delivered_or_counted_and_none_is_lost() {
+    const MESSAGES: usize = 20;
+    if !has_rabbitmq() || !has_pika() {
+        return;
+    }
+    let route =
+        "[[amqp.route]]\nkey = \"adm\"\noperation = \"count\"\ntype = \"osis\"\nscript = '1'\n";
+    let broker = Broker::with(route);
+    let _actor = broker.hero.actor("osis-default-1").start();
+    let process = broker.hero.actor("broker").start();
+    let arguments = json!({ "x-max-length": 1, "x-overflow": "reject-publish" });
+    let ask = |id: &String, to: &str| {
+        let properties =
+            json!({ "type": "count", "message_id": id, "reply_to": to, "correlation_id": id });
+        json!({ "do": "publish", "key": "adm", "properties": properties })
+    };
+    let ids: BTreeSet<String> = (0..MESSAGES).map(|n| format!("m{n}")).collect();
+    let declare = json!({ "do": "declare", "queue": "full", "arguments": arguments });
+    let all: Vec<Value> =
+        [declare].into_iter().chain(ids.iter().map(|id| ask(id, "full"))).collect();
+    steps(&broker.url, &json!(all));
+    let finished = || {
+        let jobs = broker.json(&["job", "list", "--status", "finished"]);
+        jobs["jobs"].as_array().expect("jobs").len()
+    };
+    wait_until("every job has finished", || finished() == MESSAGES);
+    process.signal(Signal::SIGTERM);
+    let done = process.ends().code(0);
+    let line = done.stderr.lines().find(|line| line.contains("dropped: this process ends"));
+    let words = line.map(|line| line.split_whitespace().collect::<Vec<_>>()).unwrap_or_default();
+    let counted: usize = words
+        .windows(2)
+        .filter(|pair| pair[1].starts_with("answer"))
+        .filter_map(|pair| pair[0].parse::<usize>().ok())
+        .sum();
+
+    let _process = broker.hero.actor("broker").start();
+    let take = |queue: &str| -> BTreeSet<String> {
+        let taken = steps(&broker.url, &json!([{ "do": "take", "queue": queue }]));
+        let ids = taken[0].as_array().expect("a list").iter();
+        ids.map(|one| one["correlation_id"].as_str().expect("an id").to_owned()).collect()
+    };
+    let mut answered = BTreeSet::new();
+    wait_until("each is answered or was counted", || {
+        answered.extend(take("full"));
+        answered.len() + counted >= MESSAGES
+    });
+    // Who has got no answer asks again.
+    let declare = json!({ "do": "declare", "queue": "again" });
+    let again = ids.difference(&answered).map(|id| ask(id, "again"));
+    steps(&broker.url, &json!([declare].into_iter().chain(again).collect::<Vec<_>>()));
+    wait_until("each is answered", || {
+        answered.extend(take("again"));
+        answered == ids
+    });
+    assert_eq!(finished(), MESSAGES, "no job ran again");
 }
 
 #[test]

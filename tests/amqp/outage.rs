@@ -6,6 +6,7 @@ use hero::amqp::link::{Link, LinkError, Outgoing};
 use hero::amqp::message::Properties;
 use hero::amqp::topology::{AmqpQueue, CONTROL, EVENTS, pools};
 use hero::config::AmqpConfig;
+use nix::sys::signal::Signal;
 
 use super::{Broker, answered};
 use crate::support::proxy::{Lane, Mode};
@@ -49,10 +50,7 @@ fn a_rabbitmq_without_memory_stops_answers_until_it_has_some_and_stops_no_job() 
     rabbit.control(&["set_vm_memory_high_watermark", "0.0001"]);
 
     let process = broker.hero.actor("broker").start();
-    wait_until("every job has finished", || {
-        let jobs = broker.json(&["job", "list", "--status", "finished"]);
-        jobs["jobs"].as_array().is_some_and(|jobs| jobs.len() == MESSAGES)
-    });
+    wait_until("every job has finished", || jobs(&broker, "finished") == MESSAGES);
     wait_until("log events wait in the spool", || broker.spooled() >= MESSAGES as u64);
     assert!(runtime.block_on(answered(&link, ANSWERS)).is_empty());
     broker.hero.run(&["amqp", "status"]).code(0);
@@ -65,6 +63,45 @@ fn a_rabbitmq_without_memory_stops_answers_until_it_has_some_and_stops_no_job() 
     wait_until("the spool is empty", || broker.spooled() == 0);
     wait_until("it says so", || process.err().contains("log events are published again"));
     wait_until("each consumer is there", || broker.consumers() == [("prod_events".to_owned(), 4)]);
+    runtime.block_on(link.close());
+}
+
+/// Returns how many jobs are in a state.
+fn jobs(broker: &Broker, status: &str) -> usize {
+    let jobs = broker.json(&["job", "list", "--status", status]);
+    jobs["jobs"].as_array().expect("jobs").len()
+}
+
+#[test]
+fn answers_that_are_not_confirmed_before_the_end_of_a_broker_are_published_by_the_next() {
+    if !has_rabbitmq() {
+        return;
+    }
+    let (rabbit, plain) = (shared(), vhost());
+    let (_, vhost) = plain.rsplit_once('/').expect("a vhost");
+    let lane = Lane::to_port(rabbit.port());
+    let through = format!("{:?}", rabbit.url_through(lane.port(), "hero", vhost));
+    let broker = Broker::at(&plain, ROUTES).set("amqp.url", &through);
+    let process = broker.hero.actor("broker").start();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let link = broker.link();
+    runtime.block_on(publish_all(&link));
+    wait_until("each message is a job", || jobs(&broker, "dispatched") == MESSAGES);
+    lane.set(Mode::Hold);
+    let _actor = broker.hero.actor("osis-default-1").start();
+    wait_until("every job has finished", || jobs(&broker, "finished") == MESSAGES);
+    process.signal(Signal::SIGTERM);
+    let done = process.ends().code(0);
+    assert!(!done.stderr.contains("dropped"), "{}", done.stderr);
+    assert!(runtime.block_on(answered(&link, ANSWERS)).is_empty());
+
+    lane.set(Mode::Pass);
+    let _process = broker.hero.actor("broker").start();
+    let expected: BTreeSet<String> = (0..MESSAGES).map(|n| format!("m{n}")).collect();
+    wait_until("every message is answered", || {
+        runtime.block_on(answered(&link, ANSWERS)) == expected
+    });
+    assert_eq!(jobs(&broker, "finished"), MESSAGES, "no job ran again");
     runtime.block_on(link.close());
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::field;
+use super::{field, until};
 use crate::support::{Hero, Redis};
 
 fn json(hero: &Hero, args: &[&str]) -> Value {
@@ -105,6 +105,27 @@ fn waiting_jobs_are_edited_with_a_script_one_or_many() {
         assert_eq!(field(&redis, id, "priority").as_deref(), Some("2"));
     }
     hero.run(&["job", "edit", "a"]).code(2).says("nothing to change");
+}
+
+#[test]
+fn timeout_of_a_running_job_stays_and_one_that_is_edited_after_its_actor_died_is_obeyed() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"1s\"");
+    let _supervisor = hero.supervisor().start();
+    let mut actor = hero.actor("bash-default-1").start();
+    let words = ["submit", "-t", "bash", "--id", "a", "--timeout", "1h", "--retries", "0"];
+    hero.run(&[&words[..], &["-e", "exec sleep 600"]].concat()).code(0);
+    until(&redis, "a", "started");
+    let edit = ["job", "edit", "a", "--set", "timeout=1s"];
+    hero.run(&edit).code(65).says("only a job that has not started can be changed");
+    assert_eq!(field(&redis, "a", "timeout").as_deref(), Some("3600"));
+    actor.kill();
+    until(&redis, "a", "dispatched");
+    hero.run(&edit).code(0);
+    let _actor = hero.actor("bash-default-1").start();
+    hero.run(&["job", "wait", "a"]).code(1).says("timeout");
+    assert_eq!(field(&redis, "a", "crashes").as_deref(), Some("1"));
+    drop(actor);
 }
 
 #[test]

@@ -98,6 +98,23 @@ fn firings_that_no_supervisor_made_are_counted_once() {
 }
 
 #[test]
+fn supervisor_makes_up_for_every_firing_that_was_missed_with_catch_up_all() {
+    let hourly = "[cron.hourly]\nschedule = \"30 * * * *\"\ntype = \"osis\"\nscript = \"ENV.HERO_CRON_DUE\"\n\
+                  catch_up = \"all\"\n";
+    let redis = Redis::start();
+    let hero = with_cron(&redis, hourly);
+    redis.set_field(&keys::cron("hourly"), "due_us", days_ago(1));
+    let _units = [hero.supervisor().start(), hero.actor("osis-default-1").start()];
+    let finished = || {
+        let args = ["--json", "job", "list", "--status", "finished"];
+        document(&hero, &args)["jobs"].as_array().map_or(0, Vec::len)
+    };
+    wait_until("each has run", || (23..=25).contains(&finished()));
+    let shown = document(&hero, &["cron", "show", "hourly", "--json"]);
+    assert_eq!(shown["missed"].as_u64().unwrap_or_default(), 0, "{shown}");
+}
+
+#[test]
 fn backfill_submits_each_firing_of_a_period_once_and_one_after_the_other() {
     let daily = "[cron.report]\nschedule = \"0 3 * * *\"\ntype = \"osis\"\nscript = \"ENV.HERO_CRON_DUE\"\n";
     let redis = Redis::start();

@@ -46,6 +46,24 @@ fn clone_of_a_machine_is_reported_as_one() {
 }
 
 #[test]
+fn machines_with_one_machine_id_are_reported() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let mut presence = presence_of_dead(&hero, &redis);
+    presence["labels"]["machine"] = json!("0123456789abcdef");
+    let now = u64::try_from(jiff::Timestamp::now().as_microsecond()).expect("a time");
+    for (place, host) in ["one", "two"].into_iter().enumerate() {
+        let actor = format!("osis:default:{}", place + 1);
+        presence["hostname"] = json!(host);
+        redis.ask_with::<(), _>("SET", &[keys::presence(&actor), presence.to_string()]);
+        redis.put(&keys::prefix("ACTORS"), now, &actor);
+    }
+    let told = hero.run(&["status", "--check"]).stdout;
+    let problem = "one and two have one machine id: the label machine = \"0123456789abcdef\"";
+    assert!(told.contains(problem), "{told}");
+}
+
+#[test]
 fn redis_with_too_many_connections_is_reported_as_that() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

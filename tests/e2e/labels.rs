@@ -111,6 +111,20 @@ fn job_that_no_actor_matches_waits_and_is_reported_until_one_comes() {
     let status = hero.run(&["status", "--check"]).stdout;
     assert!(status.contains(&problem), "{status}");
     hero.run(&["job", "show", "b"]).code(0).says("an actor that matches role = \"db\"");
+    // Queues of a group beside them have another remedy.
+    for group in ["g1", "g2", "g3", "g4"] {
+        hero.run(&["submit", "-t", "bash", "-g", group, "-e", ":"]).code(0);
+    }
+    for n in 0..3 {
+        hero.run(&["submit", "-t", "bash", "--where", &format!("rak = {n}"), "-e", ":"]).code(0);
+    }
+    let doctor = hero.run(&["doctor", "--problems"]).stdout;
+    assert!(
+        doctor.contains("start an actor that matches rak = ")
+            && doctor.contains("none has the label `rak`"),
+        "{doctor}"
+    );
+    assert!(doctor.contains("bash-g1-1"), "{doctor}");
     let _db = hero.actor("bash-default-2").start();
     until(&redis, "b", "finished");
     assert_eq!(actor_of(&redis, "b"), "bash:default:2");

@@ -186,12 +186,24 @@ fn job_that_no_actor_takes_in_time_ends_as_expired_and_its_dependents_fail() {
 #[test]
 fn job_that_starts_in_time_does_not_expire() {
     let redis = Redis::start();
-    let hero = Hero::on(&redis);
+    let folder = redis.folder().display().to_string();
+    let hero =
+        Hero::on(&redis).quick_sweeps().set("type.bash.sandbox.read", &format!("[{folder:?}]"));
     let _supervisor = hero.supervisor().start();
+    let expiring = || redis.members(&keys::prefix("EXPIRING"));
+    let go = redis.folder().join("go");
+    let script = format!("until test -e {}; do sleep 0.05; done; echo done", go.display());
+    let expires = ["--expires", "1h", "-e", &script];
+    hero.run(&[&["submit", "-t", "bash", "--id", "a"], &expires[..]].concat()).code(0);
+    assert_eq!(expiring(), ["a"]);
     let _bash = hero.actor("bash-default-1").start();
-    let done = hero.run(&["exec", "-t", "bash", "--expires", "1s", "-e", "sleep 2; echo done"]);
-    done.code(0).stdout("done\n");
-    assert!(redis.members(&keys::prefix("EXPIRING")).is_empty());
+    until(&redis, "a", "started");
+    assert!(expiring().is_empty());
+    // As if its time had come while it was being started.
+    redis.put(&keys::prefix("EXPIRING"), 1, "a");
+    wait_until("a supervisor has looked at it", || expiring().is_empty());
+    fs::write(&go, "").expect("written");
+    hero.run(&["job", "wait", "a"]).code(0).stdout("done\n");
 }
 
 #[test]

@@ -251,6 +251,47 @@ fn daemon_of_another_version_and_another_server_have_distinct_errors() {
 }
 
 #[test]
+fn exit_codes_over_the_api_are_those_of_this_machine() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let api = format!("unix:{}", served.socket.display());
+    for id in ["a", "b"] {
+        let words = ["submit", "-t", "osis", "--tag", "x", "--delay", "1h", "--id", id, "-e", "1"];
+        served.hero.run(&words).code(0);
+    }
+    let cases: [(&[&str], i32, &str); 8] = [
+        (
+            &["job", "delete", "--tag", "x"],
+            2,
+            "cannot delete 2 jobs without confirmation; add --yes",
+        ),
+        (&["job", "stop", "--tag", "x"], 2, "cannot stop 2 jobs without confirmation; add --yes"),
+        (&["job", "delete", "--tag", "none"], 0, ""),
+        (&["dead", "delete", "--all"], 0, ""),
+        (&["run-script", "nope"], 66, "no such script: `nope` is not a published script"),
+        (
+            &["submit", "-t", "osis", "--where", "a = \"b\" and", "-e", "1"],
+            65,
+            "--where: `a = \"b\" and` is",
+        ),
+        (
+            &["exec", "-t", "osis", "--where", "a = \"b\" and", "-e", "1"],
+            65,
+            "--where: `a = \"b\" and` is",
+        ),
+        (&["actor", "list", "--where", "a = \"b\" and"], 65, "--where: `a = \"b\" and` is"),
+    ];
+    for (words, code, told) in cases {
+        let here = served.hero.run(words).code(code).says(told);
+        let there = served.hero.run(&[&["--api", &api], words].concat()).code(code).says(told);
+        assert_eq!(there.stdout, here.stdout, "{words:?}");
+    }
+    assert!(
+        ["a", "b"].iter().all(|id| redis.field(&crate::support::keys::job(id), "status").is_some())
+    );
+}
+
+#[test]
 fn user_of_the_local_socket_needs_no_token() {
     let redis = Redis::start();
     let served = Served::on(&redis);

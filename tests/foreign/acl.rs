@@ -1,5 +1,6 @@
 //! The shipped example of access control, with its part for the time beside older programs.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -171,6 +172,132 @@ fn supervisor_with_an_older_access_list_says_once_which_key_it_lacks() {
     let log = supervisor.err();
     assert_eq!(log.matches("The user executing the script").count(), 1, "{log}");
     drop(supervisor);
+    // They were expected.
+    redis.run("ACL LOG RESET");
+}
+
+/// Returns every key of the namespace with its content.
+fn contents(redis: &Redis) -> BTreeMap<String, Vec<u8>> {
+    let keys = redis.keys("hero:").into_iter();
+    keys.map(|key| (redis.ask_with("DUMP", &[&key]), key)).map(|(of, key)| (key, of)).collect()
+}
+
+#[test]
+fn command_with_the_shipped_access_rules_is_done_or_changes_nothing() {
+    const DONE: [&[&str]; 20] = [
+        &["submit", "--graph", "g.toml"],
+        &["submit", "--batch", "b.jsonl", "--all-or-none"],
+        &["submit", "--batch", "b2.jsonl", "--on-end", "end.rhai", "--on-failure", "end.rhai"],
+        &[
+            "submit",
+            "-t",
+            "osis",
+            "--unique-key",
+            "k",
+            "--expires",
+            "1h",
+            "--where",
+            "a = 1",
+            "-e",
+            "1",
+        ],
+        &["cron", "add", "nightly", "--schedule", "0 3 * * *", "-t", "osis", "-e", "1"],
+        &["cron", "run", "nightly"],
+        &["cron", "disable", "nightly"],
+        &["script", "publish", "one", "-t", "osis", "-e", "1"],
+        &["job", "retry", "failed"],
+        &["job", "edit", "later", "--priority", "urgent", "--set", "timeout=5m"],
+        &["job", "edit", "queued", "--group", "other"],
+        &["job", "tell", "queued", "ok"],
+        &["job", "clone", "later"],
+        &["job", "stop", "later"],
+        &["graph", "stop", "g"],
+        &["graph", "retry", "g"],
+        &["graph", "delete", "g"],
+        &["queue", "pause", "type:osis"],
+        &["queue", "pause", "--all"],
+        &["job", "delete", "queued"],
+    ];
+    const REFUSED: [(&[&str], i32); 10] = [
+        (&["submit", "--graph", "cycle.toml"], 65),
+        (&["submit", "--batch", "taken.jsonl", "--all-or-none"], 65),
+        (&["submit", "--batch", "b.jsonl", "--all-or-none", "--on-end", "none.rhai"], 66),
+        (&["submit", "-t", "osis", "--after", "none", "-e", "1"], 65),
+        (&["cron", "add", "wrong", "--schedule", "61 3 * * *", "-t", "osis", "-e", "1"], 65),
+        (&["job", "retry", "queued"], 65),
+        (&["job", "edit", "failed", "--priority", "urgent"], 65),
+        (&["job", "stop", "failed"], 65),
+        (&["graph", "stop", "none"], 66),
+        (&["queue", "pause", "nope"], 65),
+    ];
+    let redis = Redis::start();
+    let hero = with_login(&redis, Hero::on(&redis), "hero-client", &rules("hero-client"));
+    let graph = |after: &str| {
+        let job = |name: &str, after: &str| {
+            format!("[job.{name}]\ntype = \"osis\"\nscript = \"1\"\nafter = [{after}]\n")
+        };
+        job("a", after) + job("b", "\"a\"").as_str()
+    };
+    let line =
+        |id: &str| format!("{{\"id\":\"{id}\",\"script_type\":\"osis\",\"script\":\"1\"}}\n");
+    for (name, text) in [
+        ("g.toml", graph("")),
+        ("cycle.toml", graph("\"b\"")),
+        ("b.jsonl", line("one") + line("two").as_str()),
+        ("b2.jsonl", line("four") + line("five").as_str()),
+        ("taken.jsonl", line("three") + line("queued").as_str()),
+        ("end.rhai", "1".to_owned()),
+    ] {
+        fs::write(redis.folder().join(name), text).expect("written");
+    }
+    let actor = Hero::on(&redis).actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "--id", "failed", "--retries", "0", "-e", "throw 1"]).code(1);
+    drop(actor);
+    hero.run(&["submit", "-t", "osis", "--id", "queued", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "later", "--delay", "1h", "-e", "1"]).code(0);
+    hero.run(&["submit", "--graph", "g.toml", "--id", "g"]).code(0);
+    redis.run("ACL LOG RESET");
+    for (words, code) in REFUSED {
+        let before = contents(&redis);
+        hero.run(words).code(code);
+        assert!(contents(&redis) == before, "{words:?} has acted");
+    }
+    for words in DONE {
+        let before = contents(&redis);
+        hero.run(words).code(0);
+        assert!(contents(&redis) != before, "{words:?} has not acted");
+    }
+    nothing_was_denied(&redis);
+}
+
+#[test]
+fn recovery_that_fails_is_critical_and_named_once_and_its_jobs_stay_started_until_it_can() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("actor.lease", "\"1s\"");
+    let mut older = rules("hero-supervisor");
+    older.retain(|rule| rule != "~hero:meta:boot:index");
+    let login = with_login(&redis, hero, "hero-supervisor", &older);
+    let client = Hero::on(&redis);
+    let mut actor = client.actor("bash-default-1").start();
+    client.run(&["submit", "-t", "bash", "--id", "a", "-e", "sleep 600"]).code(0);
+    wait_until("it runs", || super::has_status(&redis, "a", "started"));
+    let _supervisor = login.quick_sweeps().supervisor().start();
+    actor.kill();
+    let mut told = String::new();
+    wait_until("the recovery is critical", || {
+        told = client.run(&["status", "--check"]).stdout;
+        told.contains("recovering jobs of dead actors")
+    });
+    client.run(&["status", "--check"]).code(2);
+    assert_eq!(told.matches("recovering jobs").count(), 1, "{told}");
+    assert!(told.contains("they stay started"), "{told}");
+    assert!(super::has_status(&redis, "a", "started"));
+    redis.run("ACL SETUSER hero-supervisor ~hero:meta:boot:index");
+    wait_until("it is put back", || super::has_status(&redis, "a", "dispatched"));
+    drop(actor);
+    wait_until("it is no problem any more", || {
+        !client.run(&["status", "--check"]).stdout.contains("recovering jobs")
+    });
     // They were expected.
     redis.run("ACL LOG RESET");
 }

@@ -26,6 +26,37 @@ fn inputs_larger_than_the_output_buffer_limit_of_redis_are_read_in_pieces() {
 }
 
 #[test]
+fn job_with_a_huge_field_of_a_stranger_ends_alone_in_an_error_that_names_the_bound() {
+    const HUGE: &str = "return redis.call('HSET', KEYS[1], ARGV[1], string.rep('x', 64 * 1048576))";
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    let huge = |id: &str, name: &str| {
+        redis.ask_with::<u64, _>("EVAL", &[HUGE, "1", &keys::job(id), name]);
+    };
+    for name in ["script", "env_vars", "of_a_stranger"] {
+        hero.run(&["submit", "-t", "osis", "--id", name, "-e", "1"]).code(0);
+        huge(name, name);
+    }
+    hero.run(&["submit", "-t", "osis", "--id", "before", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "inputs", "--after", "before", "-e", "1"]).code(0);
+    redis.ask_with::<String, _>("CONFIG SET client-output-buffer-limit", &["normal 1mb 0 0"]);
+    let _actor = hero.actor("osis-default-1").tasks(1).start();
+    for name in ["script", "env_vars", "of_a_stranger"] {
+        hero.run(&["job", "wait", name]).code(1).says("which job.script_size_max of this actor");
+    }
+    hero.run(&["job", "wait", "inputs"]).code(0).stdout("1\n");
+    hero.run(&[
+        "submit", "-t", "osis", "--id", "after", "--after", "before", "--delay", "1h", "-e", "1",
+    ])
+    .code(0);
+    huge("before", "output");
+    hero.run(&["job", "edit", "after", "--delay", "0s"]).code(0);
+    hero.run(&["job", "wait", "after"]).code(1).says("job.inputs_size_max");
+    hero.run(&["exec", "-t", "osis", "-e", "42"]).code(0).stdout("42\n");
+}
+
+#[test]
 fn job_whose_claims_cut_the_connection_is_postponed_and_others_run() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.script_size_max", "\"4MiB\"");

@@ -6,7 +6,7 @@ use hero::rpc::{Scope, code};
 use serde_json::{Value, json};
 
 use super::{Api, admin, caller};
-use crate::support::Hero;
+use crate::support::{Frozen, Hero, request, wait_until};
 
 /// Methods that leave no record: their results name their maker, or belong to the caller.
 const MAKE_NEW: [&str; 17] = [
@@ -147,6 +147,28 @@ fn every_method_that_changes_something_leaves_a_record() {
             assert_eq!(named, (&json!(what), &json!("API"), &json!("127.0.0.1")), "{method}");
         }
     }
+}
+
+#[test]
+fn change_whose_answer_was_lost_is_recorded_once_redis_answers() {
+    let api = Api::start(&[]);
+    let job = json!({ "id": "a", "script": "1", "script_type": "osis" });
+    api.call("job.submit", json!({ "job": job }));
+    let frozen = Frozen::new(api.redis.pid());
+    let asked = request("job.stop", &json!({ "id": "a" }));
+    let answer = api.site.unix().post("/rpc", &[], &asked).json();
+    assert!(answer["error"]["message"].to_string().contains("cannot be reached"), "{answer}");
+    // A read changes nothing.
+    let read = request("job.get", &json!({ "id": "a" }));
+    assert!(!api.site.unix().post("/rpc", &[], &read).json()["error"].is_null());
+    drop(frozen);
+    let records = || api.call("audit.list", json!({ "what": "job" }))["records"].clone();
+    wait_until("it is recorded", || records()[0]["what"] == "job.stop");
+    let records = records();
+    let to = records[0]["to"].as_str().expect("a text");
+    assert!(to.starts_with("a: it is not known whether this was done: redis at "), "{to}");
+    assert_eq!(records.as_array().map(Vec::len), Some(1), "{records}");
+    assert_eq!(records[0]["through"], "API");
 }
 
 #[test]

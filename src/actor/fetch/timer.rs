@@ -22,6 +22,7 @@ impl Fetch {
                 self.leaves_tasks_at(),
                 self.looks_again_at,
                 self.selectors.due_at(),
+                self.waiting.wakes_again_at(),
             ];
             self.retry.until().or_else(|| due.into_iter().flatten().min())
         };

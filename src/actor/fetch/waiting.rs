@@ -39,7 +39,8 @@ pub(super) struct QueueWait {
     connection: Option<Blocking>,
     /// Wakes the wait under way.
     waker: Waker,
-    is_being_woken: bool,
+    /// When the wait under way was last asked to end.
+    woken_at: Option<Instant>,
     /// The lists of the wait under way.
     lists: HashSet<String>,
     is_for_work: bool,
@@ -55,7 +56,7 @@ impl QueueWait {
             wait: Pending::default(),
             waker: connection.waker(),
             connection: Some(connection),
-            is_being_woken: false,
+            woken_at: None,
             lists: HashSet::new(),
             is_for_work: false,
             ended_at: Instant::now(),
@@ -83,9 +84,16 @@ impl QueueWait {
         if self.wait.is_active() {
             let lacks = work.iter().any(|list| !self.lists.contains(*list));
             let may_not_claim = is_shutting_down || slots.iter().any(Slots::is_overloaded);
-            let wakes = !self.is_being_woken && (lacks || self.is_for_work && may_not_claim);
-            self.is_being_woken |= wakes;
-            return wakes.then(|| Action::DoFirst(BackgroundCall::Wake(self.waker.clone())));
+            if !lacks && !(self.is_for_work && may_not_claim) {
+                self.woken_at = None;
+                return None;
+            }
+            // Redis may have got the order to end before the wait, on another connection.
+            if self.woken_at.is_some_and(|at| now.duration_since(at) < CONTROL_LATENCY) {
+                return None;
+            }
+            self.woken_at = Some(now);
+            return Some(Action::DoFirst(BackgroundCall::Wake(self.waker.clone())));
         }
         let claims_follow = is_claiming || slots.iter().any(Slots::wants_claim);
         if is_flooded || claims_follow && now.duration_since(self.ended_at) < CONTROL_LATENCY {
@@ -93,7 +101,7 @@ impl QueueWait {
         }
         let mut connection = self.connection.take()?;
         self.is_for_work = !work.is_empty();
-        self.is_being_woken = false;
+        self.woken_at = None;
         let mut lists: Vec<String> =
             slots.iter().filter_map(Slots::control).chain(work).cloned().collect();
         lists.dedup();
@@ -123,6 +131,11 @@ impl QueueWait {
             (connection, found, broken)
         });
         None
+    }
+
+    /// Returns when a wait that was asked to end, and has not, is to be asked again.
+    pub(super) fn wakes_again_at(&self) -> Option<Instant> {
+        self.woken_at.filter(|_| self.wait.is_active()).map(|at| at + CONTROL_LATENCY)
     }
 
     /// Waits for the end of the wait under way.
@@ -207,6 +220,7 @@ fn route(woken: Woken, slots: &mut [Slots]) -> Option<Action> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RedisConfig;
     use crate::proto::keys::Keys;
     use crate::proto::target::ActorId;
 
@@ -215,6 +229,29 @@ mod tests {
         let mut slots = Slots::new(id, 1, &Keys::default(), Vec::new());
         slots.may_have_work = false;
         slots
+    }
+
+    #[tokio::test]
+    async fn wait_that_lacks_a_list_is_asked_to_end_until_it_has() {
+        let store = Store::open(&RedisConfig::default()).expect("legal settings");
+        let mut waiting = QueueWait::new(&store);
+        let mut slots = [slots("osis-default-1")];
+        let began = Instant::now();
+        let begin = |waiting: &mut QueueWait, slots: &[Slots], later| {
+            let begun = waiting.begin(began + later, slots, false, false, false);
+            matches!(begun, Some(Action::DoFirst(BackgroundCall::Wake(_))))
+        };
+        slots[0].check_again();
+        assert!(!begin(&mut waiting, &slots, CONTROL_LATENCY), "it waits for control messages");
+        slots[0].claimed(false);
+        assert!(begin(&mut waiting, &slots, CONTROL_LATENCY));
+        // Redis may have got that before the wait.
+        assert!(!begin(&mut waiting, &slots, CONTROL_LATENCY), "not at once");
+        assert_eq!(waiting.wakes_again_at(), Some(began + 2 * CONTROL_LATENCY));
+        assert!(begin(&mut waiting, &slots, 2 * CONTROL_LATENCY));
+        slots[0].drain(true);
+        assert!(!begin(&mut waiting, &slots, 3 * CONTROL_LATENCY));
+        assert_eq!(waiting.wakes_again_at(), None);
     }
 
     fn token(slots: &Slots) -> Woken {

@@ -1,12 +1,16 @@
 //! Supervisors and actors: too few, failing, holding, of other versions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
 use crate::proto::cron::CronInForce;
+use crate::proto::message::RECOVERING;
+use crate::proto::target::ActorId;
 use crate::proto::text::counted;
+use crate::proto::units::brief;
 use crate::store::PresenceOf;
 use crate::view::{ActorCount, Snapshot, start_of};
 
@@ -29,10 +33,15 @@ pub(super) fn supervisors(snapshot: &Snapshot, rules: &HealthRules, found: &mut 
         );
     }
     for of in snapshot.supervisors.iter().filter(|of| of.redis != "ok") {
+        let (severity, effect) = if of.redis.starts_with(RECOVERING) {
+            (Severity::Critical, "; until it can, they stay started")
+        } else {
+            (Severity::Warning, "")
+        };
         found.add(
-            (ProblemKind::SupervisorFails, Severity::Warning),
+            (ProblemKind::SupervisorFails, severity),
             Subject::Supervisor(of.unit.clone(), of.hostname.clone()),
-            format!("supervisor {} on {}: {}", of.unit, of.hostname, of.redis),
+            format!("supervisor {} on {} fails: {}{effect}", of.unit, of.hostname, of.redis),
             format!("see its log on {}: journalctl -u hero@{}", of.hostname, of.unit),
         );
     }
@@ -127,6 +136,39 @@ pub(super) fn oom_kills(snapshot: &Snapshot, found: &mut Found) {
         ),
         "raise MemoryMax= of its unit, or lower `tasks`, or `memory` and `job_memory` of the sandbox: hero check UNIT",
     );
+}
+
+/// Actors that hang, were killed, or are on machines that are away. While Redis refuses writes, none can renew its presence.
+pub(super) fn silent(snapshot: &Snapshot, found: &mut Found) {
+    let Some((actor, at)) = snapshot.silent_actors.first() else { return };
+    if snapshot.refuses_writes() {
+        return;
+    }
+    let others = match snapshot.silent_actors.len() - 1 {
+        0 => String::new(),
+        number => format!(", and so have {}", counted(number as u64, "other", "others")),
+    };
+    found.add(
+        (ProblemKind::ActorSilent, Severity::Note),
+        Subject::Actors(Some(actor.script_type.clone())),
+        format!("{}{others}", silence(snapshot, actor, *at)),
+        silence_remedy(actor),
+    );
+}
+
+/// Tells how long an actor has had no heartbeat.
+pub(super) fn silence(snapshot: &Snapshot, actor: &ActorId, at: Timestamp) -> String {
+    let silent = Duration::try_from(snapshot.at.duration_since(at)).unwrap_or_default();
+    format!("actor {actor} has had no heartbeat for {} and has not shut down", brief(silent))
+}
+
+/// Returns what gives an actor its heartbeat again.
+pub(super) fn silence_remedy(actor: &ActorId) -> String {
+    let unit = actor.unit();
+    format!(
+        "it hangs, was killed, or its machine is away: end its process if it is there, then {}",
+        start_of(&unit)
+    )
 }
 
 /// Folders of jobs that actors could not remove: they fill the disk or the memory that they are in.

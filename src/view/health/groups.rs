@@ -9,11 +9,16 @@ const LISTED_MAX: usize = 3;
 /// The queues that the problem of many names beside the first.
 const EXAMPLES: usize = 3;
 
-/// Joins problems of the same kind and severity if more than three queues have it. Keeps the order.
+/// Joins problems of the same kind and severity if more than three queues have it; queues of expressions apart, as their
+/// remedy differs. Keeps the order.
 pub(super) fn joined(problems: &[Problem]) -> Vec<Problem> {
-    let key = |problem: &Problem| (problem.kind, problem.severity);
+    let has_selector = |problem: &Problem| match &problem.subject {
+        Subject::Queue(queue) => queue.target.selector().is_some(),
+        _ => false,
+    };
+    let key = |problem: &Problem| (problem.kind, problem.severity, has_selector(problem));
     let is_queue = |problem: &&Problem| matches!(problem.subject, Subject::Queue(_));
-    let mut of_queues: BTreeMap<(ProblemKind, Severity), Vec<&Problem>> = BTreeMap::new();
+    let mut of_queues: BTreeMap<(ProblemKind, Severity, bool), Vec<&Problem>> = BTreeMap::new();
     for problem in problems.iter().filter(is_queue) {
         of_queues.entry(key(problem)).or_default().push(problem);
     }

@@ -148,6 +148,8 @@ kinds! {
     ActorsHold = "actors_hold",
     /// An actor was killed for lack of memory.
     ActorOomKilled = "actor_oom_killed",
+    /// An actor has no heartbeat, though it has not shut down.
+    ActorSilent = "actor_silent",
     /// Actors cannot remove folders of jobs.
     FoldersLeft = "folders_left",
     /// Machines have the same machine id.

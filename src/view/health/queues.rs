@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::daemons::{silence, silence_remedy};
 use super::{Found, HealthRules, ProblemKind, Severity, Subject, reached};
 use crate::config::format_duration;
 use crate::proto::message::ActorState;
@@ -25,6 +26,7 @@ pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
             actors: *actors,
             drained: drained(snapshot, state),
             mismatch: mismatch(snapshot, state, *actors),
+            silent: silent(snapshot, state),
         };
         one(state, is_renewed.then_some(served), rules, found);
         if state.paused {
@@ -43,6 +45,16 @@ pub(super) struct QueueService {
     pub(super) drained: Vec<ActorId>,
     /// The expression of a queue that no live actor matches, and how many fail each part of it.
     pub(super) mismatch: Option<(Selector, String)>,
+    /// An actor of it that has no heartbeat and has not shut down, with the sentence that says so.
+    pub(super) silent: Option<(ActorId, String)>,
+}
+
+/// Returns an actor of a queue that hangs, was killed, or is away.
+fn silent(snapshot: &Snapshot, state: &QueueState) -> Option<(ActorId, String)> {
+    let target = &state.queue.target;
+    let is_of = |(actor, _): &&(ActorId, _)| actor.targets_with(&[]).contains(target);
+    let (actor, at) = snapshot.silent_actors.iter().find(is_of)?;
+    Some((actor.clone(), silence(snapshot, actor, *at)))
 }
 
 /// Returns why no live actor matches the expression of a queue.
@@ -115,9 +127,15 @@ impl QueueService {
             return format!("let it claim jobs again: hero actor resume {}", actor.unit());
         }
         if queue.target.selector().is_some() {
-            return "start an actor whose labels match, or give one these labels, [actor.labels] of hero.toml; labels: hero \
-                    actor list --json"
-                .to_owned();
+            let selector = self.mismatch.as_ref().map(|(selector, _)| selector.to_string());
+            return format!(
+                "start an actor that matches {}, or give one these labels, [actor.labels] of hero.toml; labels: hero \
+                 actor list --json",
+                selector.as_deref().unwrap_or("it")
+            );
+        }
+        if let Some((actor, _)) = &self.silent {
+            return silence_remedy(actor);
         }
         let script_type = queue.target.script_type();
         let start = start_of(&queue.target.first_unit());
@@ -149,7 +167,10 @@ fn without_actor(
         let why = match served.drained.as_slice() {
             [] => match &served.mismatch {
                 Some((selector, why)) => format!("no live actor that matches {selector}: {why}"),
-                None => "no live actor".to_owned(),
+                None => match &served.silent {
+                    Some((_, silence)) => format!("no live actor: {silence}"),
+                    None => "no live actor".to_owned(),
+                },
             },
             [actor] => format!("its actor {actor} drains"),
             [actor, others @ ..] => format!("its actors {actor} and {} more drain", others.len()),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::*;
 use crate::proto::cron::CronInForce;
 use crate::proto::labels::Labels;
-use crate::proto::message::{ActorState, ClockStep};
+use crate::proto::message::{ActorState, ClockStep, RECOVERING};
 use crate::proto::notification::{DeliveryRecord, NotifyMessage};
-use crate::proto::target::SelectorDigest;
+use crate::proto::target::{ActorId, SelectorDigest};
 use crate::store::{BrokerPresence, CronEnds, EmptiedRedis, FiredCron, LastHour, WriteTrial};
 use crate::view::Minute;
 use crate::view::snapshot::tests::{healthy_snapshot, presence};
@@ -78,7 +78,8 @@ fn labels(name: &str, value: &str) -> Labels {
 #[expect(clippy::too_many_lines, reason = "a row for each rule")]
 fn every_rule_has_its_severity_and_its_sentence() {
     use Severity::{Critical, Note, Warning};
-    let cases: [(Change<'_>, Severity, &str); 34] = [
+    let silent: ActorId = "osis:default:1".parse().expect("an actor");
+    let cases: [(Change<'_>, Severity, &str); 36] = [
         (
             &|of| of.ids_without_hash = vec![("LIST".to_owned(), "a".to_owned())],
             Warning,
@@ -164,7 +165,12 @@ fn every_rule_has_its_severity_and_its_sentence() {
         (
             &|of| of.supervisors[0].redis = "failing".to_owned(),
             Warning,
-            "supervisor supervisor on one: failing",
+            "supervisor supervisor on one fails: failing",
+        ),
+        (
+            &|of| of.supervisors[0].redis = format!("{RECOVERING}: no"),
+            Critical,
+            "supervisor supervisor on one fails: recovering jobs of dead actors: no; until it can, they stay started",
         ),
         (
             &|of| of.supervisors[0].cron = Some(cron(&["a.toml"], &[])),
@@ -298,6 +304,11 @@ fn every_rule_has_its_severity_and_its_sentence() {
             &|of| of.actor_counts.values_mut().for_each(|count| count.holding = 2),
             Warning,
             "all 2 actors of type osis claim no jobs, as their machines are overloaded or full",
+        ),
+        (
+            &|of| of.silent_actors = vec![(silent.clone(), of.at - Duration::from_secs(90))],
+            Note,
+            "actor osis:default:1 has had no heartbeat for 1m30s and has not shut down",
         ),
     ];
     for (change, severity, text) in cases {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::e2e::ENDLESS;
-use crate::support::{Hero, Redis, Served, wait_until};
+use crate::support::{Frozen, Hero, Redis, Served, wait_until};
 
 /// The severities that each face tells for the problem with this text. A finding of `hero doctor` calls what is critical
 /// an error.
@@ -85,6 +86,33 @@ fn every_face_reports_the_same_severity_and_follows_the_thresholds() {
         let deep = severities(&api, "queue type:osis has 1 job (threshold 1)");
         assert_eq!(deep, [expected.to_owned()].into(), "{key}");
     }
+}
+
+#[test]
+fn actor_that_hangs_is_reported_over_the_api_and_no_other_one_is_advised() {
+    let redis = Redis::start();
+    let api = Served::on(&redis);
+    let actor = api.hero.actor("bash-default-1").start();
+    let problem = |kind: &str| {
+        let problems = api.call("system.health", &json!({}))["problems"].take();
+        let mut all = problems.as_array().expect("a list").iter();
+        all.find(|of| of["kind"] == kind).cloned()
+    };
+    assert_eq!(problem("actor_silent"), None);
+    let frozen = Frozen::new(actor.pid());
+    api.hero.run(&["submit", "-t", "bash", "-e", "1"]).code(0);
+    wait_until("it is reported", || problem("actor_silent").is_some());
+    let silence = "actor bash:default:1 has had no heartbeat for ";
+    let silent = problem("actor_silent").expect("it is reported");
+    assert!(silent["text"].to_string().contains(silence), "{silent}");
+    let queue = problem("queue_without_actor").expect("it has a job");
+    assert!(queue["text"].to_string().contains(silence), "{queue}");
+    assert!(queue["remedy"].to_string().contains("it hangs, was killed"), "{queue}");
+    drop(frozen);
+    wait_until("it is well again", || problem("actor_silent").is_none());
+    actor.signal(Signal::SIGTERM);
+    actor.ends().code(0);
+    assert_eq!(problem("actor_silent"), None, "it has shut down");
 }
 
 #[test]

@@ -69,40 +69,39 @@ async fn change_found(
     if jobs.limit < usize::MAX {
         filter.insert("limit".to_owned(), jobs.limit.into());
     }
+    let mut params = json!({ "change": verb, "yes": jobs.yes });
+    if verb == "edit" {
+        params["edit"] = further.clone();
+    }
+    for (name, value) in further.as_object().into_iter().flatten().filter(|_| verb != "edit") {
+        // A tree of jobs is stopped by its root alone.
+        if name != "children" {
+            params[name] = value.clone();
+        }
+    }
+    let method = if jobs.ids.is_empty() {
+        "job.change_many".to_owned()
+    } else {
+        let corrects = further["changes"].as_object().is_some_and(|all| !all.is_empty());
+        if corrects || further["with_dependents"] == true {
+            let message =
+                "dead letters that are named run again as they are: hero job retry corrects them";
+            return Err(Error::new(Exit::Usage, message));
+        }
+        params = json!({ "ids": jobs.ids });
+        format!("dead.{verb}")
+    };
+    let asks = jobs.ids.is_empty() && !jobs.yes && ["stop", "delete"].contains(&verb);
+    params["dry_run"] = (jobs.dry_run || asks).into();
     let (mut changed, mut left, mut why) = (0, 0, None);
     loop {
-        let mut params = json!({ "change": verb, "dry_run": jobs.dry_run, "yes": jobs.yes });
-        params["filter"] = json!(filter);
-        if verb == "edit" {
-            params["edit"] = further.clone();
+        if jobs.ids.is_empty() {
+            params["filter"] = json!(filter);
         }
-        for (name, value) in further.as_object().into_iter().flatten().filter(|_| verb != "edit") {
-            // A tree of jobs is stopped by its root alone.
-            if name != "children" {
-                params[name] = value.clone();
-            }
-        }
-        let result = if jobs.ids.is_empty() {
-            api.call("job.change_many", params).await?
-        } else {
-            let corrects = further["changes"].as_object().is_some_and(|all| !all.is_empty());
-            if corrects || further["with_dependents"] == true {
-                let message = "dead letters that are named run again as they are: hero job retry corrects them";
-                return Err(Error::new(Exit::Usage, message));
-            }
-            let params = json!({ "ids": jobs.ids, "dry_run": jobs.dry_run });
-            api.call(&format!("dead.{verb}"), params).await?
-        };
+        let result = api.call(&method, params.clone()).await?;
         let number = |name: &str| result[name].as_u64().unwrap_or_default();
-        if jobs.dry_run {
-            let found: Vec<JobSummary> = read("job.change_many", &result["jobs"])?;
-            let total = found.len() as u64 + number("remaining");
-            global.print(
-                || result.clone(),
-                || table(&found, Timestamp::now(), false).show(global.look()),
-            )?;
-            output::note(&format!("hero: {} would be {done}", counted(total, "job", "jobs")));
-            return Ok(ExitCode::SUCCESS);
+        if jobs.dry_run || asks {
+            return would_change(jobs, (verb, done), &result, global);
         }
         (changed, left) = (changed + number("done"), left + number("left"));
         why = why.or_else(|| result["reason"].as_str().map(str::to_owned));
@@ -111,7 +110,47 @@ async fn change_found(
             None => break,
         };
     }
-    let mut text = format!("{} {done}", counted(changed, "job", "jobs"));
+    has_changed(jobs, done, (changed, left, why), global)
+}
+
+/// Prints the jobs that would be changed, or refuses to change them without a confirmation.
+fn would_change(
+    jobs: &JobChoice,
+    (verb, done): (&str, &str),
+    result: &Value,
+    global: &Global,
+) -> Result<ExitCode, Error> {
+    let found: Vec<JobSummary> = read("job.change_many", &result["jobs"])?;
+    let total = found.len() as u64 + result["remaining"].as_u64().unwrap_or_default();
+    let least = if result["remaining_complete"] == false { "at least " } else { "" };
+    let number =
+        format!("{least}{}", jobs.filter.counted(usize::try_from(total).unwrap_or(usize::MAX)));
+    if jobs.dry_run {
+        global.print(
+            || result.clone(),
+            || table(&found, Timestamp::now(), false).show(global.look()),
+        )?;
+        output::note(&format!("hero: {number} would be {done}"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if total == 0 {
+        return has_changed(jobs, done, (0, 0, None), global);
+    }
+    let message = format!(
+        "cannot {verb} {number} without confirmation; add --yes, or --dry-run to list them"
+    );
+    Err(Error::new(Exit::Usage, message))
+}
+
+/// Prints how many jobs were changed, and how many stay as they are.
+fn has_changed(
+    jobs: &JobChoice,
+    done: &str,
+    (changed, left, why): (u64, u64, Option<String>),
+    global: &Global,
+) -> Result<ExitCode, Error> {
+    let number = jobs.filter.counted(usize::try_from(changed).unwrap_or(usize::MAX));
+    let mut text = format!("{number} {done}");
     if left > 0 {
         let stays = counted(left, "job stays as it is", "jobs stay as they are");
         let _ = write!(text, "; {stays}: {}", why.as_deref().unwrap_or_default());
