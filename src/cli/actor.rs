@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::input::{bad, parsed};
+use super::input::{self, bad, parsed};
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{age, brief};
@@ -15,9 +15,7 @@ use crate::client::ActorDocument;
 use crate::config::parse_duration;
 use crate::error::Error;
 use crate::proto::message::Presence;
-use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
-use crate::proto::text::shown;
 use crate::rpc::results::{LiveActors, NotifiedActors, Pong};
 
 /// List live actors; drain, resume, ping or stop them
@@ -84,7 +82,7 @@ impl ActorCommand {
 impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed).transpose()?;
-        let selector = self.selector.as_deref().map(read_selector).transpose()?;
+        let selector = self.selector.as_deref().map(input::selector).transpose()?;
         let params = json!({
             "script_type": script_type.as_ref().map(ScriptType::as_str),
             "where": selector.as_ref().map(ToString::to_string),
@@ -94,12 +92,6 @@ impl ActorList {
         let none = none.by("that matches", selector.as_ref());
         global.list(|| document, || table(&list.actors, Timestamp::now()), none)
     }
-}
-
-/// Reads an expression as `--where` of a job does.
-fn read_selector(text: &str) -> Result<Selector, Error> {
-    text.parse::<Selector>()
-        .map_err(|error| bad(format!("--where: `{}` is not an expression: {error}", shown(text))))
 }
 
 impl ActorNames {

@@ -8,10 +8,18 @@ use std::str::FromStr;
 
 use crate::config::format_size;
 use crate::error::{Error, Exit};
+use crate::proto::selector::Selector;
+use crate::proto::text::shown;
 
 /// Parses a name. An illegal one is bad data, not wrong usage.
 pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, Error> {
     text.parse().map_err(bad)
+}
+
+/// Reads an expression as `--where` of a job does.
+pub(super) fn selector(text: &str) -> Result<Selector, Error> {
+    text.parse::<Selector>()
+        .map_err(|error| bad(format!("--where: `{}` is not an expression: {error}", shown(text))))
 }
 
 /// Returns the error of bad data, in its own words.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::api::{ApiMethods, CALL_WAIT};
-use super::input::parsed;
+use super::input::{self, parsed};
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::age;
@@ -16,7 +16,6 @@ use super::{Global, output};
 use crate::client::{MachineActorDocument, MachineDocument};
 use crate::config::{format_duration, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::selector::Selector;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, escape};
 use crate::rpc::results::{ForgottenMachine, MachineChange, MachineList};
@@ -48,7 +47,7 @@ pub(super) struct MachineFilter {
     script_type: Option<String>,
     /// Only machines with actors whose labels match, as --where of a job, and these actors alone
     #[arg(long = "where", value_name = "EXPRESSION")]
-    selector: Option<Selector>,
+    selector: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -101,14 +100,14 @@ impl MachineCommand {
 impl MachineFilter {
     async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed::<ScriptType>).transpose()?;
-        let selector = self.selector.as_ref();
+        let selector = self.selector.as_deref().map(input::selector).transpose()?;
         let params = json!({
             "script_type": script_type.as_ref().map(ScriptType::as_str),
-            "where": selector.map(ToString::to_string),
+            "where": selector.as_ref().map(ToString::to_string),
         });
         let (document, MachineList { machines }) = methods.typed("machine.list", params).await?;
         let none = NoResults::new("machine").by("with actors of type", script_type.as_ref());
-        let none = none.by("that matches", selector);
+        let none = none.by("that matches", selector.as_ref());
         global.list(|| document, || table(&machines, Timestamp::now()), none)
     }
 }

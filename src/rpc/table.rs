@@ -148,8 +148,8 @@ impl MethodTable {
 
 /// Returns what a call names, and the names of its other parameters, for a record of it.
 fn target_of(params: &Value) -> String {
-    const NAMES: [&str; 9] =
-        ["id", "ids", "name", "names", "queue", "queues", "actor", "change", "event"];
+    const NAMES: [&str; 10] =
+        ["id", "ids", "name", "names", "queue", "queues", "actor", "machine", "change", "event"];
     let members = params.as_object().into_iter().flatten();
     let shown = members.map(|(name, value)| match value {
         Value::String(text) if NAMES.contains(&name.as_str()) => text.clone(),

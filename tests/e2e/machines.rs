@@ -102,6 +102,22 @@ fn retry_of_a_job_for_every_machine_runs_again_only_where_it_failed() {
 }
 
 #[test]
+fn rolling_run_stops_after_its_first_failure() {
+    if !can_divide() {
+        return;
+    }
+    let redis = Redis::start();
+    let hero = on(&redis);
+    let (_supervisor, _actors) = (hero.supervisor().start(), fleet(&hero));
+    let rolling = ["exec", "--every-machine", "--at-a-time", "1", "--stop-after", "1"];
+    let done = hero.run(&[&rolling[..], &["-t", "bash", "-e", "exit 3"]].concat()).code(1);
+    let count = |text: &str| done.stdout.matches(text).count();
+    assert_eq!(count("failed: exit code 3"), 1, "{}", done.stdout);
+    assert_eq!(count("failed: stopped after 1 failure of batch "), 1, "{}", done.stdout);
+    hero.run(&["exec", "--at-a-time", "1", "-t", "bash", "-e", "1"]).code(2);
+}
+
+#[test]
 fn absent_machine_is_named_and_gets_a_job_that_may_wait_for_its_return() {
     if !can_divide() {
         return;

@@ -368,6 +368,12 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     callback_jobs: List[CallbackJob]
     """The jobs of these callbacks with their states, where one graph or batch is asked for; without a job that was
     deleted or has expired."""
+    at_a_time: Optional[int]
+    """The number of its jobs that run at once, if it has a bound."""
+    stop_after: Optional[Union[int, str]]
+    """The failures after which its other jobs are stopped: a number, or a share of all jobs such as `5%`."""
+    stopped: Optional[str]
+    """The error of its jobs that did not start, once it was stopped after failures."""
 
 
 class _GraphJobToSubmitRequired(TypedDict):
@@ -920,7 +926,8 @@ class LastFiringDocument(TypedDict):
 
 class _LimitDocumentRequired(TypedDict):
     name: str
-    """Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor."""
+    """Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or
+    batch."""
     value: Optional[str]
     """The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual one as
     `#` and its hash."""
@@ -1198,7 +1205,7 @@ class _MachineChangeRequired(TypedDict):
 
 
 class MachineChange(_MachineChangeRequired, total=False):
-    """What the actors of a machine were ordered."""
+    """An order to the actors of a machine."""
     not_told: List[str]
     """The shards that do not answer, each with the reason."""
 
@@ -1801,7 +1808,7 @@ ChangedSettings = Dict[str, Any]
 """Members of a job, named as the fields of its hash."""
 
 Every = Literal['machine', 'actor']
-"""Those that each get a copy of a job. machine: Every machine with an actor of the type. actor: Every actor of the
+"""The receivers of the copies of a job. machine: Every machine with an actor of the type. actor: Every actor of the
 type."""
 
 FileSide = Literal['input', 'output', 'stdin']
@@ -1829,7 +1836,7 @@ created: Stored, not started. waiting_for_prerequisites: Waits for its prerequis
 a `run_at`, or the backoff before a retry. dispatched: Waits in its queue. started: Runs. finished: Succeeded.
 Terminal. error: Failed, was stopped, or could not run. Terminal."""
 
-ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'folders_left', 'machine_clones', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
+ProblemKind = Literal['few_supervisors', 'supervisor_fails', 'cron_changed', 'cron_refused', 'cron_unheard', 'cron_unknown', 'cron_overdue', 'redis_replica', 'redis_refuses_writes', 'redis_emptied', 'redis_old', 'redis_unknown', 'redis_cannot_append', 'redis_cannot_save', 'redis_forgets', 'redis_named_alone', 'redis_memory', 'wrong_type', 'clock_differs', 'clock_stepped', 'queue_depth', 'queue_without_actor', 'queue_of_unknown_type', 'list_unserved', 'ids_without_hash', 'queue_wait', 'queue_held', 'queue_held_long', 'queue_paused', 'jobs_failed', 'dead_letters', 'dead_letters_kept', 'failures_rise', 'jobs_due', 'actors_hold', 'actor_oom_killed', 'actor_silent', 'folders_left', 'machine_clones', 'broker_gone', 'broker_outage', 'broker_dispatchers', 'amqp_dead_letters', 'log_events_lost', 'notification_fails', 'versions_differ']
 """The kind of a problem. few_supervisors: Too few supervisors are live. supervisor_fails: A supervisor cannot do
 its duties. cron_changed: A file of periodic jobs has changed since a supervisor read it. cron_refused: A periodic
 job is not in force because of a mistake. cron_unheard: A periodic job names a notification that a supervisor does
@@ -1848,11 +1855,12 @@ Limits or a pause hold jobs of a queue for long. queue_paused: A queue is paused
 last hour. dead_letters: Jobs became dead letters in the last hour. dead_letters_kept: Dead letters are kept.
 failures_rise: The share of failures has risen. jobs_due: Scheduled jobs are due, and nobody dispatches them.
 actors_hold: Actors claim no jobs, as their machines are overloaded or full. actor_oom_killed: An actor was killed
-for lack of memory. folders_left: Actors cannot remove folders of jobs. machine_clones: Machines have the same
-machine id. broker_gone: A broker of RabbitMQ does not renew its presence. broker_outage: A broker has no RabbitMQ,
-Redis or MariaDB. broker_dispatchers: Dispatchers of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ
-has dead letters. log_events_lost: A broker has lost log events. notification_fails: A notification cannot be
-delivered. versions_differ: Daemons have other versions than this program."""
+for lack of memory. actor_silent: An actor has no heartbeat, though it has not shut down. folders_left: Actors
+cannot remove folders of jobs. machine_clones: Machines have the same machine id. broker_gone: A broker of RabbitMQ
+does not renew its presence. broker_outage: A broker has no RabbitMQ, Redis or MariaDB. broker_dispatchers:
+Dispatchers of a broker do not consume. amqp_dead_letters: A queue of RabbitMQ has dead letters. log_events_lost: A
+broker has lost log events. notification_fails: A notification cannot be delivered. versions_differ: Daemons have
+other versions than this program."""
 
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
@@ -1896,9 +1904,9 @@ class Methods:
         answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
         return answer
 
     def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
@@ -1971,6 +1979,12 @@ class Methods:
         answer: GraphChange = self._call("graph.delete", _given({"id": id}))
         return answer
 
+    def graph_edit(self, *, id: str, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> GraphDocument:
+        """Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while
+        it runs."""
+        answer: GraphDocument = self._call("graph.edit", _given({"id": id, "at_a_time": at_a_time, "stop_after": stop_after}))
+        return answer
+
     def graph_get(self, *, id: str, outcome: Optional[GraphJobOutcome] = None, limit: Optional[int] = None, cursor: Optional[int] = None) -> ShownGraph:
         """Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished."""
         answer: ShownGraph = self._call("graph.get", _given({"id": id, "outcome": outcome, "limit": limit, "cursor": cursor}))
@@ -1992,9 +2006,9 @@ class Methods:
         answer: GraphChange = self._call("graph.stop", _given({"id": id}))
         return answer
 
-    def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
-        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
+        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
         return answer
 
     def graph_wait(self, *, id: str, wait: Optional[float] = None) -> GraphDocument:
@@ -2316,9 +2330,9 @@ class AsyncMethods:
         answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
         return answer
 
     async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
@@ -2391,6 +2405,12 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.delete", _given({"id": id}))
         return answer
 
+    async def graph_edit(self, *, id: str, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> GraphDocument:
+        """Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while
+        it runs."""
+        answer: GraphDocument = await self._call("graph.edit", _given({"id": id, "at_a_time": at_a_time, "stop_after": stop_after}))
+        return answer
+
     async def graph_get(self, *, id: str, outcome: Optional[GraphJobOutcome] = None, limit: Optional[int] = None, cursor: Optional[int] = None) -> ShownGraph:
         """Returns a graph or batch with a page of its jobs: failed, cancelled, waiting, finished."""
         answer: ShownGraph = await self._call("graph.get", _given({"id": id, "outcome": outcome, "limit": limit, "cursor": cursor}))
@@ -2412,9 +2432,9 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.stop", _given({"id": id}))
         return answer
 
-    async def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None) -> SubmittedGraph:
+    async def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
-        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify}))
+        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
         return answer
 
     async def graph_wait(self, *, id: str, wait: Optional[float] = None) -> GraphDocument:
