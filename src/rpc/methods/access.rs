@@ -338,7 +338,7 @@ impl CallContext {
             self.operates() && JobOwnership::of_summary(job).is_within(&self.caller)
         };
         let sees = |job: &JobSummary| self.finds(job) || changes(job);
-        Ok(self.client.job_id_among(id, sees).await?)
+        Ok(self.client.job_id_among(id, Some(&self.caller.name), sees).await?)
     }
 
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
