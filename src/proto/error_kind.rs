@@ -25,6 +25,8 @@ const VARYING: [(&str, &str); 4] = [
 const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
 /// Begins the error of a job that another one replaced; the id of that follows.
 const REPLACED: &str = "replaced by job ";
+/// The error of a job that another one replaced which its readers may not see.
+const REPLACED_BY_HIDDEN: &str = "replaced by another job";
 /// Begins the error of a job whose prerequisite failed; the id of that follows.
 const PREREQUISITE: &str = "prerequisite failed: ";
 
@@ -62,6 +64,7 @@ impl FailureCause {
         match error {
             _ if STOP_ERRORS.contains(&error) => Self::Stopped,
             "timeout" => Self::Timeout,
+            REPLACED_BY_HIDDEN => Self::Replaced,
             _ if error.strip_prefix(REPLACED).is_some_and(|id| id.parse::<JobId>().is_ok()) => {
                 Self::Replaced
             }
@@ -106,7 +109,10 @@ impl JobEnd {
         };
         match self {
             Self::Cancelled => STOP_ERRORS.iter().any(|error| error.contains(text)),
-            Self::Replaced => REPLACED.contains(text) || text.char_indices().any(is_in_replaced),
+            Self::Replaced => {
+                [REPLACED, REPLACED_BY_HIDDEN].iter().any(|error| error.contains(text))
+                    || text.char_indices().any(is_in_replaced)
+            }
             _ => true,
         }
     }
@@ -116,7 +122,10 @@ impl JobEnd {
         let begin = wanted.given.strip_suffix('…').unwrap_or(&wanted.given);
         match self {
             Self::Cancelled => STOP_ERRORS.iter().any(|error| wanted.matches(error)),
-            Self::Replaced => begin.starts_with(REPLACED) || REPLACED.starts_with(begin),
+            Self::Replaced => {
+                begin.starts_with(REPLACED)
+                    || [REPLACED, REPLACED_BY_HIDDEN].iter().any(|error| error.starts_with(begin))
+            }
             _ => true,
         }
     }
@@ -200,6 +209,7 @@ mod tests {
         for (error, word) in [
             ("stopped_by_request", "stopped"),
             ("replaced by job a-1", "replaced"),
+            ("replaced by another job", "replaced"),
             ("replaced by job a of the list", "script"),
             ("timeout", "timeout"),
             ("expired: it did not start within 2h", "expired"),

@@ -32,6 +32,7 @@ end
 -- The counter of a job that ended in `error` as a person or its submitter wanted; nil if it failed.
 local function intended_end(text)
   if text == 'stopped' or text == 'stopped_by_request' then return 'cancelled' end
+  if text == 'replaced by another job' then return 'replaced' end
   return string.match(text or '', '^replaced by job [A-Za-z0-9_-]+$') and 'replaced'
 end
 
