@@ -35,6 +35,7 @@ mod full_memory;
 mod graphs;
 mod held;
 mod hooks;
+mod hostile_server;
 mod idle;
 mod job_filters;
 mod jobs;

@@ -12,6 +12,7 @@ mod methods;
 mod nouns;
 mod older;
 mod published;
+mod references;
 mod rights;
 mod shards;
 mod submitter_bounds;

@@ -164,6 +164,8 @@ impl Exec {
             let message = "--explain and --sign need the machine itself: leave out --api";
             return Err(Error::new(Exit::Usage, message));
         }
+        api.needs_read("run a job and wait for its end", "hero submit sends it without a wait")
+            .await?;
         let (id, created, job) = api.submit(&self.options, global.config()?).await?;
         if !created {
             output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &id)));

@@ -1,15 +1,17 @@
 //! Output of all commands: results to standard output, everything else to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::terminal_style::escape_foreign;
 use crate::daemon::reads_journal;
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::JobOutput;
-use crate::proto::text::{at_terminal, escape_lines};
+use crate::proto::text::{at_terminal, escape, escape_in_json, escape_lines};
 
 /// Added to a signal's number, the exit code of a program that the signal ended.
 pub(super) const SIGNALLED: u8 = 128;
@@ -34,15 +36,19 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// Writes a text unchanged.
+/// Writes a text. A terminal gets no control characters but those of its style, whoever wrote the text: a job, or a server.
 pub(super) fn text(text: &str) -> Result<(), Error> {
-    unchanged(text.as_bytes())
+    unchanged(at_own_terminal(text).as_bytes())
+}
+
+fn at_own_terminal(text: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() { escape_foreign(text).into() } else { text.into() }
 }
 
 /// Writes the ids of accepted jobs. If that fails, also because the reader closed the pipe, the
 /// error has them: nobody else knows that these jobs will run.
 pub(super) fn accepted(ids: &str) -> Result<(), Error> {
-    write(ids.as_bytes()).map_err(|error| {
+    write(at_own_terminal(ids).as_bytes()).map_err(|error| {
         let (why, ids) = (reason(&error), ids.trim_end());
         let message = format!("cannot write to standard output: {why}; accepted: {ids}");
         Error::new(Exit::Output, message)
@@ -78,7 +84,7 @@ pub(super) fn of_job(bytes: impl AsRef<[u8]>, raw: bool) -> Result<(), Error> {
     if raw || !io::stdout().is_terminal() {
         unchanged(bytes.as_ref())
     } else {
-        text(&escape_lines(&String::from_utf8_lossy(bytes.as_ref())))
+        text(&String::from_utf8_lossy(bytes.as_ref()))
     }
 }
 
@@ -97,9 +103,10 @@ pub(super) fn unchanged(bytes: &[u8]) -> Result<(), Error> {
     write(bytes).map_err(|error| lost(&error))
 }
 
-/// Writes one JSON document.
+/// Writes one JSON document. A terminal gets the control characters in it that JSON leaves as they are in its spelling.
 pub(super) fn json(document: &Value) -> Result<(), Error> {
-    line(&document.to_string())
+    let text = document.to_string();
+    line(&if io::stdout().is_terminal() { escape_in_json(&text) } else { text })
 }
 
 /// Writes a message to standard error, with control characters escaped, and ignores failures.
@@ -110,7 +117,7 @@ pub(super) fn note(message: &str) {
 /// Writes a line to a terminal at standard error, over the one before; the empty line removes it.
 pub(super) fn passing_note(line: &str) {
     if io::stderr().is_terminal() {
-        let _ = write!(io::stderr().lock(), "\r\u{1b}[K{line}");
+        let _ = write!(io::stderr().lock(), "\r\u{1b}[K{}", escape(line));
     }
 }
 
@@ -141,9 +148,9 @@ pub(super) fn time(time: Timestamp) -> String {
 /// return lets what follows replace what stands.
 pub(super) fn log_line(text: &str, raw: bool) -> Result<(), Error> {
     if raw || !io::stdout().is_terminal() {
-        line(text)
+        unchanged(format!("{text}\n").as_bytes())
     } else {
-        line(&escape_lines(at_terminal(text)))
+        line(at_terminal(text))
     }
 }
 

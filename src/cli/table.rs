@@ -8,10 +8,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use self::layout::{Column, GAP, INDENT, Layout, Measured};
 use super::terminal_style::TerminalStyle;
+use crate::proto::job::JobId;
 use crate::proto::text::escape;
-
-/// The first part of an id that is shown at a terminal, longer if it is not unique in its table.
-const ID_SHOWN: usize = 8;
 
 /// An empty cell.
 const NOTHING: &str = "-";
@@ -144,15 +142,16 @@ impl TextTable {
     /// Leaves of each UUID the first part that is unique in its column.
     fn shorten_ids(&self, rows: &mut [Vec<String>]) {
         for (number, _) in self.columns.iter().enumerate().filter(|(_, column)| column.id) {
-            let ids = rows.iter().filter_map(|row| row.get(number)).filter(|id| is_uuid(id));
+            let ids = rows.iter().filter_map(|row| row.get(number)).filter(|id| JobId::is_uuid(id));
             let ids: BTreeSet<String> = ids.cloned().collect();
             let unique = |length: &usize| {
                 let parts = ids.iter().map(|id| &id[..*length]);
                 parts.collect::<BTreeSet<_>>().len() == ids.len()
             };
-            let length = (ID_SHOWN..UUID_LENGTH).find(unique).unwrap_or(UUID_LENGTH);
+            let lengths = JobId::SHORT_CHARS..JobId::UUID_CHARS;
+            let length = lengths.into_iter().find(unique).unwrap_or(JobId::UUID_CHARS);
             let cells = rows.iter_mut().filter_map(|row| row.get_mut(number));
-            cells.filter(|id| is_uuid(id)).for_each(|id| id.truncate(length));
+            cells.filter(|id| JobId::is_uuid(id)).for_each(|id| id.truncate(length));
         }
     }
 }
@@ -182,14 +181,6 @@ impl<T> TableOf<'_, T> {
 /// Returns a cell as it is shown.
 fn shown(cell: &str) -> String {
     if cell.is_empty() { NOTHING.to_owned() } else { escape(cell) }
-}
-
-const UUID_LENGTH: usize = 36;
-
-fn is_uuid(text: &str) -> bool {
-    text.len() == UUID_LENGTH
-        && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
-        && text.bytes().filter(|byte| *byte == b'-').count() == 4
 }
 
 fn is_empty(rows: &[Vec<String>], column: usize) -> bool {

@@ -6,9 +6,19 @@ use clap::ValueEnum;
 use ratatui::crossterm::terminal::window_size;
 
 use crate::proto::job::JobStatus;
+use crate::proto::text::escape_lines;
 
 /// The width of a terminal that does not tell its own.
 const COLUMNS_UNKNOWN: usize = 80;
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const BLUE: &str = "34";
+const RED: &str = "31";
+const CYAN: &str = "36";
+const BOLD: &str = "1";
+const PLAIN: &str = "0";
+/// The codes of all styles.
+const CODES: [&str; 7] = [GREEN, YELLOW, BLUE, RED, CYAN, BOLD, PLAIN];
 /// Below this width nothing is cut further.
 const COLUMNS_MIN: usize = 20;
 
@@ -86,25 +96,34 @@ impl TerminalStyle {
     /// Colours a word for a state by its meaning; `shown` may be a part of the word.
     pub(super) fn state(self, word: &str, shown: &str) -> String {
         match colour_of(word).filter(|_| self.colour) {
-            Some(code) => format!("\u{1b}[{code}m{shown}\u{1b}[0m"),
+            Some(code) => format!("\u{1b}[{code}m{shown}\u{1b}[{PLAIN}m"),
             None => shown.to_owned(),
         }
     }
 
     /// Emphasises a text.
     pub(super) fn bold(self, shown: &str) -> String {
-        if self.colour { format!("\u{1b}[1m{shown}\u{1b}[0m") } else { shown.to_owned() }
+        if self.colour { format!("\u{1b}[{BOLD}m{shown}\u{1b}[{PLAIN}m") } else { shown.to_owned() }
     }
+}
+
+/// Escapes the control characters of a text but line ends, tabs, and what [`TerminalStyle`] writes.
+pub(super) fn escape_foreign(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let mut shown = escape_lines(parts.next().unwrap_or_default());
+    for part in parts {
+        let code = part.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+        match code.filter(|(code, _)| CODES.contains(code)) {
+            Some((code, rest)) => shown += &format!("\u{1b}[{code}m{}", escape_lines(rest)),
+            None => shown += &escape_lines(&format!("\u{1b}{part}")),
+        }
+    }
+    shown
 }
 
 /// The colour of a state: green went well, red did not, yellow was held up by a person, cyan runs, blue
 /// waits.
 fn colour_of(word: &str) -> Option<&'static str> {
-    const GREEN: &str = "32";
-    const YELLOW: &str = "33";
-    const BLUE: &str = "34";
-    const RED: &str = "31";
-    const CYAN: &str = "36";
     // An actor's state may have its reason after it.
     let first = word.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).next()?;
     if let Ok(status) = first.parse::<JobStatus>() {
@@ -130,6 +149,21 @@ fn colour_of(word: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_but_those_of_a_style_are_escaped() {
+        let look = TerminalStyle { columns: None, colour: true };
+        let own = format!("{} {}\n\t", look.state("error", "error"), look.bold("TYPE"));
+        assert_eq!(escape_foreign(&own), own);
+        for (text, shown) in [
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("\u{1b}[8mb\u{1b}[31;8mm", "\\u{1b}[8mb\\u{1b}[31;8mm"),
+            ("\u{1b}]0;t\u{7}\u{1b}", "\\u{1b}]0;t\\u{7}\\u{1b}"),
+            ("\r\u{9b}1m\u{202e}", "\\r\\u{9b}1m\\u{202e}"),
+        ] {
+            assert_eq!(escape_foreign(text), shown);
+        }
+    }
 
     #[test]
     fn state_has_the_colour_of_its_meaning() {

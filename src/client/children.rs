@@ -40,10 +40,6 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>, ClientError> {
-        match self.get_job(id).await {
-            Ok(job) => Ok(job.children),
-            Err(ClientError::NoSuchJob(_) | ClientError::Invalid(_)) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        Ok(self.of(id)?.children(id).await?)
     }
 }

@@ -184,7 +184,9 @@ pub enum ClientError {
         most: usize,
     },
     /// Several graphs or batches have the name.
-    #[error("several graphs have the name {name}: {}; write the id", listed(.first))]
+    #[error(
+        "several graphs have the name or the id {name}: {}; write `id:` and the id of one", listed(.first)
+    )]
     AmbiguousGraphName {
         /// The name.
         name: String,
@@ -195,9 +197,7 @@ pub enum ClientError {
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
     /// Another graph or batch has the id.
-    #[error(
-        "the id {0} belongs to another graph or batch, or to this one as it was submitted before: hero graph show {0}"
-    )]
+    #[error("graph id {0} is taken; leave out the id to get a new one")]
     GraphTaken(JobId),
     /// The name belongs to no job of the graph, or to a job that would not run.
     #[error("cannot retry graph {graph}: `{step}` {why}")]

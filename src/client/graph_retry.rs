@@ -91,6 +91,10 @@ impl Client {
                         .to_owned();
                 return Err(ClientError::Step { graph: id.clone(), step: step.clone(), why });
             }
+            if !self.of(id)?.may_correct(job) {
+                let why = "is another job since it was checked; try again".to_owned();
+                return Err(ClientError::Step { graph: id.clone(), step: step.clone(), why });
+            }
             corrections.insert(job.clone(), self.corrections(job, changes).await?);
         }
         let members = steps.into_iter().map(|(member, _)| member);

@@ -159,7 +159,7 @@ impl Client {
 
     /// Checks the id and the callbacks of a graph or batch that has so many jobs.
     fn check_head(&self, place: usize, head: &NewBatch) -> Result<(), ClientError> {
-        Self::check_is_no_option(&head.id)?;
+        Self::check_chosen_id(&head.id)?;
         for (callback, job) in &head.callbacks {
             let checked = self.check(job).and_then(|()| self.check_unsigned());
             checked.map_err(|error| ClientError::Refused {

@@ -31,20 +31,24 @@ impl Client {
                 return Err(InvalidJob::new("id", format!("`{id}` {why}: choose another")));
             }
         }
-        Self::check_is_no_option(id)?;
+        Self::check_chosen_id(id)?;
         if job.spec.signature.is_some() && !job.has_fixed_id {
             return Err(InvalidJob::new("signature", "needs an id: it signs the id too"));
         }
         Ok(())
     }
 
-    /// Rejects an id of a job, graph or batch that a command line takes for an option, as after `xargs`.
-    pub(super) fn check_is_no_option(id: &JobId) -> Result<(), InvalidJob> {
-        if !id.as_str().starts_with('-') {
+    /// Rejects an id of a job, graph or batch that a command line takes for an option, as after `xargs`, or for the short form
+    /// of the id of another.
+    pub(super) fn check_chosen_id(id: &JobId) -> Result<(), InvalidJob> {
+        let why = if id.as_str().starts_with('-') {
+            "begins with `-`, which commands take for an option"
+        } else if id.is_like_short_uuid() {
+            "reads as the short form of an id that Hero makes, which may be of another"
+        } else {
             return Ok(());
-        }
-        let why = "begins with `-`, which commands take for an option: choose another";
-        Err(InvalidJob::new("id", format!("`{id}` {why}")))
+        };
+        Err(InvalidJob::new("id", format!("`{id}` {why}: choose another")))
     }
 
     /// Decides which shard a job goes to. If its submitter did not choose its id, it gets an id that tells its

@@ -1,50 +1,55 @@
 //! Short ids: the beginning of an id of a job, graph or batch stands for it while it is unique.
 
+use std::collections::BTreeSet;
+
 use super::{Client, ClientError};
 use crate::proto::graph::GraphInfo;
 use crate::proto::job::JobId;
 use crate::proto::shard::Shard;
 use crate::store::{IdsFound, JobSummary, Store};
 
+/// Stands before the id of a graph that is not taken for a name.
+const ID_MARK: &str = "id:";
 /// The least characters of a short id.
 const CHARS_MIN: usize = 4;
-/// With so many characters, one match is enough, even if not every job was looked at.
-const CHARS_SURE: usize = 8;
 /// The maximum number of graphs that are looked at.
 const GRAPHS_LOOKED_MAX: usize = 10_000;
-/// The length of the ids that Hero makes.
-const UUID_CHARS: usize = 36;
 
 impl Client {
     /// Returns the job that a text names: its id, or the unique beginning of its id, of 4 characters or
-    /// more. A text that may be a whole id costs no look at others, and stays as it is if no job matches.
+    /// more. A text that may be a whole id costs no look at others, and stays as it is if no job matches. An id that reads as
+    /// the short form of another, as a program can write it into Redis, names no job if it is the beginning of another too.
     ///
     /// # Errors
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several jobs match;
     /// [`ClientError::ShortIdNotFound`] if none does and not all were looked at; [`ClientError::Store`].
     pub async fn job_id(&self, text: &str) -> Result<JobId, ClientError> {
-        self.job_id_among(text.parse()?, |_| true).await
+        self.job_id_among(text.parse()?, None, |_| true).await
     }
 
-    /// The same, for a caller that `sees` only some jobs.
+    /// The same, for a caller that `sees` only some jobs. An id of a job with its name is this job.
     ///
     /// # Errors
     /// As [`Client::job_id`].
     pub async fn job_id_among(
         &self,
         id: JobId,
+        caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<JobId, ClientError> {
         let (store, length) = self.looked_for(&id)?;
-        if !(CHARS_MIN..UUID_CHARS).contains(&length) {
+        if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id);
         }
         // One that the caller does not see is as none: it must not hide the jobs whose ids it begins.
         let whole = store.summaries(vec![id.clone()]).await?;
-        if whole.into_iter().flatten().any(|job| sees(&job)) {
+        let whole = whole.into_iter().flatten().find(&sees);
+        let is_own = |job: &JobSummary| job.fields.get("caller_id").map(String::as_str) == caller;
+        if whole.as_ref().is_some_and(|job| !id.is_like_short_uuid() || is_own(job)) {
             return Ok(id);
         }
-        let found = store.ids_beginning(id.as_str()).await?;
+        let mut found = store.ids_beginning(id.as_str()).await?;
+        found.ids.extend(whole.map(|job| job.id));
         let jobs = store.summaries(found.ids.iter().cloned().collect()).await?;
         let ids = jobs.into_iter().flatten().filter(&sees).map(|job| job.id).collect();
         let (is_all, has_more) = (!found.more, found.ids.len() >= IdsFound::MOST);
@@ -53,44 +58,56 @@ impl Client {
     }
 
     /// Returns the graph or batch that a text names: by its id as [`Client::job_id`] does for a job, or by its name,
-    /// if one of the latest 10 000 alone has it.
+    /// if one of the latest 10 000 alone has it. `id:` before it takes it as an id alone. A text that is the id of one graph
+    /// and the name of another names none of them.
     ///
     /// # Errors
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several ids match,
     /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortIdNotFound`] if none does and not
     /// all were looked at; [`ClientError::Store`].
     pub async fn graph_id(&self, text: &str) -> Result<JobId, ClientError> {
-        self.graph_id_among(text, |_| true).await
+        self.graph_id_among(text, None, |_| true).await
     }
 
-    /// The same, for a caller that `sees` only some graphs.
+    /// The same, for a caller that `sees` only some graphs. An id of a graph with its name is this graph.
     ///
     /// # Errors
     /// As [`Client::graph_id`].
     pub async fn graph_id_among(
         &self,
         text: &str,
+        caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId, ClientError> {
+        if let Some(id) = text.strip_prefix(ID_MARK) {
+            return self.graph_of_id(id.parse()?, caller, &sees).await;
+        }
         let by_id = match text.parse::<JobId>() {
-            Ok(id) => self.graph_of_id(id, &sees).await,
+            Ok(id) => self.graph_of_id(id, caller, &sees).await,
             Err(illegal) => Err(illegal.into()),
         };
-        match &by_id {
-            Ok(id) if self.of(id)?.graph(id).await?.is_some_and(|of| sees(&of)) => return by_id,
-            Ok(_) | Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => {}
+        let known = match &by_id {
+            Ok(id) => self.of(id)?.graph(id).await?.filter(&sees),
+            Err(ClientError::Name(_) | ClientError::ShortIdNotFound { .. }) => None,
             Err(_) => return by_id,
+        };
+        let is_sure = |of: &GraphInfo| {
+            Some(of.caller.as_str()) == caller || of.id.as_str() == text && of.id.is_of_hero()
+        };
+        if known.as_ref().is_some_and(is_sure) {
+            return by_id;
         }
         let is_named = |graph: &GraphInfo| sees(graph) && graph.name.as_deref() == Some(text);
-        let mut named = Vec::new();
+        let mut named: Vec<JobId> = known.into_iter().map(|graph| graph.id).collect();
         for store in self.shards.all() {
             named.extend(graphs_that(store, is_named).await?.ids);
         }
-        named.truncate(IdsFound::MOST);
-        match named.len() {
+        let first: BTreeSet<JobId> = named.into_iter().take(IdsFound::MOST).collect();
+        let mut first: Vec<JobId> = first.into_iter().collect();
+        match first.len() {
             0 => by_id,
-            1 => Ok(named.remove(0)),
-            _ => Err(ClientError::AmbiguousGraphName { name: text.to_owned(), first: named }),
+            1 => Ok(first.remove(0)),
+            _ => Err(ClientError::AmbiguousGraphName { name: text.to_owned(), first }),
         }
     }
 
@@ -98,17 +115,23 @@ impl Client {
     async fn graph_of_id(
         &self,
         id: JobId,
+        caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId, ClientError> {
         let (store, length) = self.looked_for(&id)?;
-        if !(CHARS_MIN..UUID_CHARS).contains(&length)
-            || store.graph(&id).await?.is_some_and(|of| sees(&of))
-        {
+        if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
+            return Ok(id);
+        }
+        let is_own = |graph: &GraphInfo| Some(graph.caller.as_str()) == caller;
+        let whole = store.graph(&id).await?.filter(&sees);
+        if whole.as_ref().is_some_and(|graph| !id.is_like_short_uuid() || is_own(graph)) {
             return Ok(id);
         }
         let is_meant =
             |graph: &GraphInfo| sees(graph) && graph.id.as_str().starts_with(id.as_str());
-        graphs_that(store, is_meant).await?.one("graph", id.clone(), length)
+        let mut found = graphs_that(store, is_meant).await?;
+        found.ids.extend(whole.map(|graph| graph.id).filter(|id| !found.ids.contains(id)));
+        found.one("graph", id.clone(), length)
     }
 
     /// Returns the shard that the beginning of an id tells, and the length of the rest.
@@ -135,7 +158,8 @@ impl FoundIds {
     fn one(self, of: &'static str, part: JobId, length: usize) -> Result<JobId, ClientError> {
         let Self { ids, looked, is_all, has_more: more } = self;
         match ids.as_slice() {
-            [one] if is_all || length >= CHARS_SURE => Ok(one.clone()),
+            // With so many characters one match is enough, even if not every job was looked at.
+            [one] if is_all || length >= JobId::SHORT_CHARS => Ok(one.clone()),
             [] if is_all => Ok(part),
             [_] | [] => Err(ClientError::ShortIdNotFound { of, part, looked }),
             _ => Err(ClientError::AmbiguousId { of, part, first: ids, more }),

@@ -30,6 +30,8 @@ const STOPPED_AFTER_WORDS: [&str; 7] =
     ["stopped", "after", "failure", "failures", "of", "graph", "batch"];
 /// Begins the error of a job that another one replaced; the id of that follows.
 const REPLACED: &str = "replaced by job ";
+/// The error of a job that another one replaced which its readers may not see.
+const REPLACED_BY_HIDDEN: &str = "replaced by another job";
 /// Begins the error of a job whose prerequisite failed; the id of that follows.
 const PREREQUISITE: &str = "prerequisite failed: ";
 
@@ -67,6 +69,7 @@ impl FailureCause {
         match error {
             _ if STOP_ERRORS.contains(&error) || is_stopped_after(error) => Self::Stopped,
             "timeout" => Self::Timeout,
+            REPLACED_BY_HIDDEN => Self::Replaced,
             _ if error.strip_prefix(REPLACED).is_some_and(|id| id.parse::<JobId>().is_ok()) => {
                 Self::Replaced
             }
@@ -116,7 +119,10 @@ impl JobEnd {
                     || text.chars().all(is_of_id)
                     || words.any(|word| STOPPED_AFTER_WORDS.contains(&word))
             }
-            Self::Replaced => REPLACED.contains(text) || text.char_indices().any(is_in_replaced),
+            Self::Replaced => {
+                [REPLACED, REPLACED_BY_HIDDEN].iter().any(|error| error.contains(text))
+                    || text.char_indices().any(is_in_replaced)
+            }
             _ => true,
         }
     }
@@ -130,7 +136,10 @@ impl JobEnd {
                     || begin.starts_with(STOPPED_AFTER)
                     || STOPPED_AFTER.starts_with(begin)
             }
-            Self::Replaced => begin.starts_with(REPLACED) || REPLACED.starts_with(begin),
+            Self::Replaced => {
+                begin.starts_with(REPLACED)
+                    || [REPLACED, REPLACED_BY_HIDDEN].iter().any(|error| error.starts_with(begin))
+            }
             _ => true,
         }
     }
@@ -224,6 +233,7 @@ mod tests {
             ("stopped after 12 failures of batch 7f9c-2", "stopped"),
             ("stopped after 12 failures of batch 7f9c-2: no", "script"),
             ("replaced by job a-1", "replaced"),
+            ("replaced by another job", "replaced"),
             ("replaced by job a of the list", "script"),
             ("timeout", "timeout"),
             ("expired: it did not start within 2h", "expired"),

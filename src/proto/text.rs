@@ -95,6 +95,18 @@ pub fn escape_lines(text: &str) -> String {
     })
 }
 
+/// Spells the control characters of a JSON text as JSON does.
+pub fn escape_in_json(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if moves_the_cursor(c) {
+            shown.extend(format!("\\u{:04x}", u32::from(c)).chars());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
+}
+
 /// Control characters, and characters that change the direction of writing.
 fn moves_the_cursor(c: char) -> bool {
     c.is_control()
@@ -104,6 +116,15 @@ fn moves_the_cursor(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_of_a_document_are_spelled_as_json() {
+        let text = "{\"a\":\"\u{9b}2J\u{202e}é\"}";
+        let escaped = escape_in_json(text);
+        assert_eq!(escaped, "{\"a\":\"\\u009b2J\\u202eé\"}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+        assert_eq!(read(&escaped), read(text));
+    }
 
     #[test]
     fn only_a_similar_word_is_suggested() {

@@ -1,6 +1,7 @@
 //! The ownership of a job: its type, group, context and caller, and whether the bounds of a caller admit it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::caller::{Bounds, Caller};
 use crate::config::Config;
@@ -14,13 +15,31 @@ pub(crate) struct JobOwnership<'a> {
     group: Option<&'a str>,
     caller: &'a str,
     context: &'a str,
+    /// True if an expression names its actors in place of a group.
+    has_where: bool,
 }
 
 /// A bound that does not admit a job.
 pub(super) struct Outside<'a> {
     pub(super) bound: &'static str,
     pub(super) value: Option<&'a str>,
+    /// True if the job has an expression in place of the value.
+    pub(super) is_of_where: bool,
     pub(super) allowed: &'a BTreeSet<String>,
+}
+
+impl fmt::Display for Outside<'_> {
+    /// Writes what the caller may not do, and the bound that forbids it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bound, value, is_of_where, allowed } = self;
+        match value {
+            Some(value) => write!(f, "use `{}`", value.escape_debug()),
+            None if *is_of_where => f.write_str("use `where`, which reaches actors of every group"),
+            None => write!(f, "leave out the {}", bound.trim_end_matches('s')),
+        }?;
+        let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+        write!(f, ": the {bound} of this caller are {}", allowed.join(", "))
+    }
 }
 
 impl<'a> JobOwnership<'a> {
@@ -31,6 +50,7 @@ impl<'a> JobOwnership<'a> {
             group: job.spec.group.as_ref().map(Group::as_str).or(default),
             caller: &job.spec.caller_id,
             context: &job.spec.context_id,
+            has_where: job.spec.r#where.is_some(),
         }
     }
 
@@ -42,6 +62,7 @@ impl<'a> JobOwnership<'a> {
             group: field("group").or(default),
             caller: field("caller_id").unwrap_or_default(),
             context: field("context_id").unwrap_or_default(),
+            has_where: field("where").is_some(),
         }
     }
 
@@ -62,7 +83,8 @@ impl<'a> JobOwnership<'a> {
         checks.into_iter().find_map(|(bound, allowed, value, is_free)| {
             let allowed = allowed.as_ref()?;
             let fits = is_free || value.is_some_and(|value| allowed.contains(value));
-            (!fits).then_some(Outside { bound, value, allowed })
+            let is_of_where = self.has_where && bound == "groups" && value.is_none();
+            (!fits).then_some(Outside { bound, value, is_of_where, allowed })
         })
     }
 
@@ -85,7 +107,8 @@ impl Caller {
         group: Option<&'a str>,
     ) -> Option<Outside<'a>> {
         let script_type = Some(script_type);
-        let belongs = JobOwnership { script_type, group, caller: &self.name, context: "" };
+        let belongs =
+            JobOwnership { script_type, group, caller: &self.name, context: "", has_where: false };
         belongs.outside(self).filter(|outside| outside.bound != "contexts")
     }
 

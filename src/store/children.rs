@@ -1,7 +1,7 @@
 //! The jobs that the script of a running job submits.
 
 use super::submission::{Submitted, refused, submission, unawaited};
-use super::{Store, StoreError};
+use super::{JobSummary, Store, StoreError};
 use crate::proto::job::{BootId, GENERATIONS_MAX, Job, JobId, Retention};
 
 /// The answer to the submission of a child.
@@ -26,6 +26,19 @@ pub enum ChildSubmitted {
 }
 
 impl Store {
+    /// Returns the jobs that the script of a job has submitted and that are still there; none if it is gone. A job that its
+    /// hash names, and that names another parent or none, is none of them: a program wrote it there.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
+        let Some(Ok(job)) = self.job(id).await? else { return Ok(Vec::new()) };
+        let named = self.summaries_with(job.children, &["parent"]).await?.into_iter().flatten();
+        let is_own =
+            |child: &JobSummary| child.fields.get("parent").is_some_and(|of| of == id.as_str());
+        Ok(named.filter(is_own).map(|child| child.id).collect())
+    }
+
     /// Submits a child of a job that runs, once however often it is called. The id of the child must follow from its
     /// parent.
     ///

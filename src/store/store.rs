@@ -258,6 +258,11 @@ impl Store {
         self.clone().acting_as(rights.into())
     }
 
+    /// Returns whether a job may get corrections that were checked for a caller: the checked job alone.
+    pub fn may_correct(&self, id: &JobId) -> bool {
+        self.rights.caller.is_none() || self.rights.pinned.contains_key(id)
+    }
+
     /// Adds jobs to a batch of this opening alone, and opens it so: a later batch with its id has another.
     #[must_use]
     pub fn adding_to(&self, opening: &str) -> Self {

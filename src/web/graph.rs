@@ -33,6 +33,11 @@ pub(super) use whole::{live as live_whole, show as show_whole};
 use draw::GraphZoom;
 use layout::GraphEdge;
 
+/// Returns how a method takes an id as nothing else, where another graph may have it as its name.
+fn id_alone(id: &str) -> String {
+    format!("id:{id}")
+}
+
 /// The maximum number of jobs of a drawing.
 const JOBS_MAX: usize = 200;
 

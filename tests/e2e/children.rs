@@ -225,6 +225,25 @@ fn stop_of_a_job_leaves_its_children_unless_it_names_them() {
 }
 
 #[test]
+fn stop_with_children_leaves_a_job_that_a_program_wrote_among_them() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    for id in ["forged", "victim", "other"] {
+        let job = json!({ "id": id, "script": "1", "script_type": "osis", "run_at": "2100-01-01T00:00:00Z" });
+        served.call("job.submit", &json!([job]));
+    }
+    redis.set_field(&keys::job("forged"), "children", "[\"victim\",\"other\"]");
+    redis.set_field(&keys::job("other"), "parent", "victim");
+    served.hero.run(&["job", "stop", "--children", "forged"]).code(0);
+    served.call("job.stop", &json!({ "id": "forged", "children": true }));
+    let state = |id: &str| field(&redis, id, "status");
+    assert_eq!(state("forged").as_deref(), Some("error"));
+    for id in ["victim", "other"] {
+        assert_eq!(state(id).as_deref(), Some("scheduled"), "{id}");
+    }
+}
+
+#[test]
 fn submitter_outside_of_jobs_cannot_take_the_id_of_a_child() {
     let redis = Redis::start();
     let hero = hero_on(&redis);

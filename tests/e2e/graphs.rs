@@ -362,7 +362,7 @@ fn graph_has_an_id_and_a_name_and_is_listed_shown_and_awaited() {
     assert_eq!(jobs["jobs"][0]["graph_id"], "g1");
     hero.run(&["graph", "show", "none"]).code(66).says("no such graph or batch: none");
     osis_graph(&redis, head, &[("c", "1", "")]);
-    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("the id g1 belongs to another graph");
+    hero.run(&["submit", "--graph", "g.toml"]).code(65).says("graph id g1 is taken");
     let named = ["submit", "--graph", "g.toml", "--id", "g2", "--name", "again"];
     hero.run(&named).code(0).says("graph g2: hero graph wait g2");
     osis_graph(&redis, "id = \"no/id\"\n", &[("a", "1", "")]);
@@ -396,7 +396,10 @@ fn submission_prints_the_one_id_of_a_graph_or_batch_which_its_name_stands_for_wh
         assert!(shown.contains(id.as_str()), "{shown}");
     }
     one_id(&["--batch", "b.jsonl", "--name", "b"]);
-    hero.run(&["graph", "show", "b"]).code(65).says("several graphs have the name b").says(&batch);
+    hero.run(&["graph", "show", "b"])
+        .code(65)
+        .says("several graphs have the name or the id b")
+        .says(&batch);
     hero.run(&["graph", "show", "no such name"]).code(65);
 }
 

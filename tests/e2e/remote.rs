@@ -88,6 +88,11 @@ fn jobs_are_run_shown_and_changed_without_redis() {
 
     let done = laptop.run(&["exec", "-t", "bash", "-e", "echo out; echo log >&2"]);
     assert_eq!((text(&done.stdout), text(&done.stderr)), ("out\n".into(), "log\n".into()));
+    let token = served.token(&["sender", "--scope", "submit"]);
+    let sender = Laptop::new(&[("HERO_API", &served.at("")), ("HERO_TOKEN", &token)]);
+    let (code, error) = sender.failed(&["exec", "-t", "bash", "--id", "never", "-e", "echo out"]);
+    assert!(code == 77 && error.contains("needs the scope read; hero submit"), "{code} {error}");
+    assert_eq!(laptop.failed(&["job", "show", "never"]).0, 66, "it was not submitted");
     let (code, error) = laptop.failed(&["exec", "-t", "bash", "-e", "exit 3"]);
     assert!(code == 3 && error.contains("failed: exit code 3"), "{code} {error}");
     fs::write(laptop.path().join("in.txt"), "given").expect("written");

@@ -210,7 +210,7 @@ fn unique_beginning_of_an_id_names_the_job_and_another_lists_the_candidates() {
 fn times_of_filters_are_those_that_people_say() {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.events", "true");
-    hero.run(&["submit", "-t", "osis", "--id", "7f9c2ba4-1", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "osis", "--id", "7f9c2ba4-x", "-e", "1"]).code(0);
     let listed = |args: &[&str]| {
         let done = hero.run(&[&["job", "list", "--json"], args].concat()).code(0);
         json(&done.stdout)["jobs"].as_array().expect("a list").len()
@@ -220,14 +220,14 @@ fn times_of_filters_are_those_that_people_say() {
         assert_eq!(listed(&["--until", since, "--timezone", "Europe/Brussels"]), 0, "{since}");
         let events = ["events", "--json", "--job", "7f9c", "--since", since];
         let events = json(&hero.run(&events).code(0).stdout);
-        assert_eq!(events["events"][0]["id"], "7f9c2ba4-1", "since {since}");
+        assert_eq!(events["events"][0]["id"], "7f9c2ba4-x", "since {since}");
         hero.run(&["job", "logs", "7f9c", "--since", since]).code(0);
     }
     hero.run(&["job", "list", "--until", "soon"])
         .code(65)
         .says("--until: `soon` is not a time: expected a duration ago such as 10m");
     let bulk = ["job", "stop", "--since", "yesterday", "--timezone", "UTC", "--dry-run"];
-    assert!(hero.run(&bulk).code(0).stdout.contains("7f9c2ba4-1"));
+    assert!(hero.run(&bulk).code(0).stdout.contains("7f9c2ba4-x"));
 }
 
 #[test]

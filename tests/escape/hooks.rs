@@ -1,6 +1,7 @@
 //! Jobs against the hooks of their type, which run around each attempt.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -163,6 +164,34 @@ fn variables_of_a_job_reach_no_compiler_and_no_check_of_its_script() {
         assert!(told.contains(&format!("# text {number}\n")), "{told}");
     }
     assert!(told.contains("PATH=") && !told.contains("forged"), "{told}");
+}
+
+/// An interpreter that writes its arguments and variables to a file.
+const PYTHON: &str = "#!/bin/bash\n{ echo \"$@\"; env; } >> 'TOLD'\nexec /usr/bin/python3 \"$@\"\n";
+
+#[test]
+fn variables_of_a_job_reach_no_installer_of_its_packages() {
+    let redis = Redis::start();
+    let (python, told) = (redis.folder().join("python3"), redis.folder().join("told"));
+    fs::write(&python, PYTHON.replace("TOLD", &told.display().to_string())).expect("written");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a program");
+    let (python, folder) = (python.display(), redis.folder().display());
+    let hero = Hero::on(&redis).add(&format!(
+        "[type.wrapped]\nengine = \"command\"\ncommand = [\"{python}\", \"{{script}}\"]\nsandbox.enabled = false\n\
+         dependencies = {{ index = \"none\", find_links = [\"{folder}\"], env = {{ PATH = \"/usr/bin:/bin\" }} }}\n"
+    ));
+    let _actor = hero.actor("wrapped-default-1").start();
+    let script = "# /// script\n# dependencies = [\"nothing\"]\n# ///\nprint(1)";
+    let variables = VARIABLES.iter().flat_map(|variable| ["--env", variable]);
+    let args: Vec<&str> = ["submit", "-t", "wrapped", "--id", "p", "-e", script]
+        .into_iter()
+        .chain(variables)
+        .collect();
+    hero.run(&args).code(0);
+    hero.run(&["job", "wait", "p"]).says("the script's packages cannot be installed: ");
+    let told = fs::read_to_string(told).expect("the installer ran");
+    assert!(told.contains("-m venv --clear") && told.contains("-m pip "), "{told}");
+    assert!(told.contains("PATH=/usr/bin:/bin\n") && !told.contains("forged"), "{told}");
 }
 
 #[test]

@@ -92,6 +92,26 @@ fn correction_leads_no_job_out_of_its_group() {
 }
 
 #[test]
+fn refusal_names_the_bound_that_a_job_leaves_and_by_what() {
+    let api = Api::start(&[]);
+    let bounds = Bounds { groups: words(&["io", "gpu"]), ..Bounds::default() };
+    let ann = Caller { bounds, ..caller("ann", &[Scope::Read, Scope::Submit]) };
+    for (settings, why) in [
+        (
+            json!({ "where": "group = io" }),
+            "ann may not use `where`, which reaches actors of every group: ",
+        ),
+        (json!({}), "ann may not leave out the group: "),
+        (json!({ "group": "other" }), "ann may not use `other`: "),
+        (json!({ "instance": 1 }), "ann may not use `default`: "),
+    ] {
+        let (of, error) = api.fails(&ann, "job.submit", job("refused", settings));
+        assert_eq!(of, code::NOT_PERMITTED, "{error}");
+        assert_eq!(error.message, format!("{why}the groups of this caller are gpu, io"));
+    }
+}
+
+#[test]
 fn correction_of_a_graph_leads_no_job_out_of_its_group() {
     let api =
         Api::with(&[], |hero| hero.add("[type.roam]\nengine = \"osis\"\nfallback = \"type\"\n"));

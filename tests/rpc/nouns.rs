@@ -262,7 +262,7 @@ fn job_is_cloned_with_changes_as_one_of_the_callers_own() {
 #[test]
 fn unique_beginning_of_an_id_names_graphs_dead_letters_and_jobs_of_older_programs() {
     let api = Api::start(&[]);
-    for id in ["7f9c2ba4-a", "7f9c2ba4-b", "1234abcd-x"] {
+    for id in ["7f9c2ba4-x", "7f9c2ba4-y", "1234abcd-x"] {
         let job = json!({ "script": "1", "script_type": "osis", "id": format!("job-{id}") });
         api.call("batch.submit", json!({ "jobs": [job], "id": id }));
     }

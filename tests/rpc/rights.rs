@@ -259,6 +259,31 @@ fn dependents_of_a_job_are_those_that_its_caller_may_see() {
 }
 
 #[test]
+fn page_of_dependents_counts_none_that_its_caller_may_not_see() {
+    let api = Api::start(&[]);
+    let bounds = Bounds { callers: words(&["sub"]), ..Bounds::default() };
+    let bound = Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit]) };
+    api.call_as(&bound, "job.submit", json!([osis("own", "1", json!({ "run_at": FAR }))]))
+        .expect("its own");
+    let after = json!({ "prerequisites": ["own"] });
+    for number in 0..6 {
+        let hidden = victim(&format!("hushed-{number}"), after.clone());
+        api.call("job.submit", json!([hidden]));
+        if number % 2 == 0 {
+            let mine = osis(&format!("mine-{number}"), "1", after.clone());
+            api.call_as(&bound, "job.submit", json!([mine])).expect("its own");
+        }
+    }
+    let page = |cursor: u32| {
+        let params = json!({ "id": "own", "limit": 2, "cursor": cursor });
+        let page = api.call_as(&bound, "job.dependents", params).expect("may see it");
+        (page["dependents"].clone(), page["next"].clone())
+    };
+    assert_eq!(page(0), (json!(["mine-0", "mine-2"]), json!(2)));
+    assert_eq!(page(2), (json!(["mine-4"]), Value::Null));
+}
+
+#[test]
 fn child_stays_within_the_bounds_of_the_token_that_submitted_its_parent() {
     let api = Api::with(&["bash-g-1", "bash-default-1", "osis-g-1"], |hero| {
         hero.set("type.bash.may_submit", "[\"bash\", \"osis\"]")

@@ -316,6 +316,29 @@ async fn end_of_a_job_is_noted_in_its_periodic_job() {
 }
 
 #[tokio::test]
+async fn end_of_a_job_that_a_program_gave_to_a_periodic_job_is_not_noted() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
+    world.store.cron_state([&name]).await.expect("looking");
+    let end = async |id: &str| {
+        world.accepts(&[job(id)]).await;
+        world.redis.set_field(&keys::job(id), "cron", "tick");
+        world.claim(&life, 1).await;
+        let done = Verdict::Finished { output: "".into(), exit_code: None };
+        world.finish(&life, &id.parse().expect("legal"), done).await;
+        world.store.cron_ends(&name).await.expect("looking").succeeded.map(|(_, id)| id.to_string())
+    };
+    for forged in ["ann-1", "cron-tick", "cron-tick-1", "cron-tick-a-20261122T041700Z"] {
+        assert_eq!(end(forged).await, None, "{forged}");
+    }
+    // Ids that only a supervisor and a backfill give.
+    for own in ["cron-tick-20261122T041700Z", "cron-tick-20261122T041700Z-fill"] {
+        assert_eq!(end(own).await.as_deref(), Some(own));
+    }
+    world.check();
+}
+
+#[tokio::test]
 async fn run_outside_of_the_schedule_is_recorded_though_it_ended_before_its_record() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let name: hero::proto::cron::CronName = "tick".parse().expect("legal");

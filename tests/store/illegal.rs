@@ -48,6 +48,37 @@ async fn assert_ended(world: &World, fields: &[(&str, &str)]) {
 }
 
 #[tokio::test]
+async fn job_that_a_program_pushed_takes_no_unique_key_within_the_scope_of_others() {
+    let world = World::new();
+    let work = keys::work("type:osis");
+    for (id, scope, is_own) in [
+        ("a", "bob/", false),
+        ("b", "ann/work", false),
+        ("c", "an/", false),
+        ("d", "ann/home", true),
+        ("e", "ann/", true),
+    ] {
+        let fields = format!(
+            "script 1 script_type osis status dispatched caller_id ann context_id home unique_key k \
+             unique_scope {scope}"
+        );
+        world.redis.set_job(id, &fields);
+        world.redis.ask::<i64>(&format!("RPUSH {work} {id}"));
+        world.adopt(&work).await;
+        let (status, error) = (world.status(id), world.field(id, "error"));
+        let why = "invalid job: unique_scope: is not of its caller and context".to_owned();
+        let wanted =
+            if is_own { (JobStatus::Dispatched, None) } else { (JobStatus::Error, Some(why)) };
+        assert_eq!((status, error), wanted, "{id} {scope}");
+    }
+    let mut job = JobBuilder::new("osis", "1").id("bobs").caller_id("bob").unique_key("k");
+    job = job.on_duplicate("reject");
+    let mut job = job.build().expect("legal");
+    job.unique_scope = Some("bob/".to_owned());
+    assert_eq!(world.accepts(&[job]).await, [JobStatus::Dispatched], "the key of bob is free");
+}
+
+#[tokio::test]
 async fn scheduled_job_with_an_illegal_field_ends_when_it_is_due() {
     let world = World::new();
     // Its index tells the type of a job that names no legal one.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hero::client::JobBuilder;
+use hero::client::{Client, Graph, GraphRetry, JobBuilder};
+use hero::config::JobConfig;
 use hero::proto::access::Bounds;
 use hero::proto::job::{Corrections, Job, JobId};
 use hero::proto::job_rights::{CallerRights, JobRights};
@@ -12,7 +13,7 @@ use hero::store::{
 };
 
 use crate::support::owners::{OWN, OWNERS, Owner, reaches};
-use crate::support::{RETENTION, World};
+use crate::support::{RETENTION, World, keys};
 
 /// The verbs that name a job, the state that they need, and whether they change it.
 const VERBS: [(&str, bool); 8] = [
@@ -127,6 +128,69 @@ async fn store_of_a_graph_changes_no_job_that_names_another() {
     for verb in ["stop", "retry", "edit", "start", "delete"] {
         assert!(!finds(&within, verb, "n").await, "{verb}");
         assert!(finds(&within, verb, "m").await, "{verb}");
+    }
+}
+
+#[tokio::test]
+async fn store_of_a_graph_changes_no_job_once_the_graph_is_of_another_caller() {
+    let world = World::new();
+    let free = Bounds::default();
+    let ann = |changes_all, bounds: &Bounds| CallerRights {
+        name: "ann".to_owned(),
+        sees_all: true,
+        changes_all,
+        bounds: bounds.clone(),
+    };
+    let bound = Bounds { callers: Some(set("ann")), ..Bounds::default() };
+    for (place, (caller, owner, may_change)) in [
+        (ann(false, &free), "ann", true),
+        (ann(false, &free), "bob", false),
+        (ann(true, &bound), "bob", false),
+        (ann(true, &free), "bob", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (graph, member) = (format!("g{place}"), format!("m{place}"));
+        let mut job = of(&member, OWN);
+        job.graph_id = Some(id(&graph));
+        world.store.submit(&[job], false, RETENTION).await.expect("stored");
+        let rights = JobRights { caller: Some(caller.clone()), ..JobRights::default() };
+        let store = world.store.clone().acting_as(rights.into()).within_graph(&id(&graph));
+        world.redis.set_field(&keys::keys().graph(&id(&graph)), "caller", owner);
+        assert_eq!(finds(&store, "stop", &member).await, may_change, "{caller:?} {owner}");
+    }
+}
+
+#[tokio::test]
+async fn correction_of_a_graph_reaches_no_step_but_the_one_that_was_checked() {
+    let world = World::new();
+    let client = Client::with(&world.redis.config("hero"), JobConfig::default()).expect("a client");
+    let bounds = Bounds { types: Some(set("osis")), ..Bounds::default() };
+    let ann = CallerRights { name: "ann".to_owned(), sees_all: true, changes_all: false, bounds };
+    let client = client.acting_as(JobRights { caller: Some(ann), ..JobRights::default() });
+    let step = |name: &str| JobBuilder::new("osis", "1").id(name).name("step").caller_id("ann");
+    let mut graph = Graph::new();
+    graph.set_id(id("g"));
+    graph.add("step", step("later").build().expect("legal"));
+    client.submit_graph(&mut graph).await.expect("a graph");
+    client.stop_graph(&id("g")).await.expect("its own");
+    let changes = serde_json::json!({ "script": "2" }).as_object().expect("an object").clone();
+    let how = GraphRetry { from: None, changes: [("step".to_owned(), changes)].into() };
+    let created = world
+        .store
+        .job(&id("later"))
+        .await
+        .expect("read")
+        .expect("there")
+        .expect("legal")
+        .created_at;
+    for (checked, is_corrected) in [("before", false), ("later", true)] {
+        let pinned = client.pinned([(id(checked), created)]);
+        let retried = pinned.retry_graph(&id("g"), &how).await;
+        assert_eq!(retried.is_ok(), is_corrected, "{checked}: {retried:?}");
+        let script = if is_corrected { "2" } else { "1" };
+        assert_eq!(world.field("later", "script").as_deref(), Some(script));
     }
 }
 

@@ -57,6 +57,37 @@ async fn a_job_reads_back_as_it_was_submitted() {
 }
 
 #[tokio::test]
+async fn replaced_job_names_the_new_one_to_those_alone_who_may_see_both() {
+    let world = World::new();
+    let replacing = |id: &str| {
+        let builder = JobBuilder::new("osis", "1").id(id).unique_key("k").caller_id("ann");
+        builder.on_duplicate("replace")
+    };
+    let submit = async |new: JobBuilder| {
+        let new = new.build().expect("a legal job");
+        world.store.submit(&[new], true, RETENTION).await.expect("redis answers");
+    };
+    let mut before = "a";
+    submit(replacing("a")).await;
+    for (id, new, is_named) in [
+        ("b", replacing("b"), true),
+        ("c", replacing("c").caller_id("bob"), false),
+        ("d", replacing("d"), false),
+        ("e", replacing("e").group("io"), false),
+        ("f", replacing("f"), false),
+        ("g", replacing("g").context_id("home"), false),
+        ("h", replacing("h").context_id("home"), true),
+    ] {
+        submit(new).await;
+        let named = format!("replaced by job {id}");
+        let wanted = if is_named { named.as_str() } else { "replaced by another job" };
+        assert_eq!(world.field(before, "error").as_deref(), Some(wanted), "{before}");
+        before = id;
+    }
+    assert_eq!(world.count("osis", "failed"), 0, "none of them failed");
+}
+
+#[tokio::test]
 async fn replacing_job_takes_the_place_of_one_that_waits_and_of_no_other() {
     let world = World::new();
     let replacing = |id: &str| {

@@ -72,6 +72,18 @@ impl ApiMethods {
         Ok((id, submitted.created, job))
     }
 
+    /// Refuses what ends with a read if the token lacks the scope for that: the rest would be done, and nobody get the result.
+    pub(in crate::cli) async fn needs_read(&self, doing: &str, hint: &str) -> Result<(), Error> {
+        let who = self.call("whoami", json!({})).await?;
+        let mut scopes = who["scopes"].as_array().into_iter().flatten();
+        if scopes.any(|scope| scope == "read") {
+            return Ok(());
+        }
+        let name = who["name"].as_str().unwrap_or_default();
+        let message = format!("{name} may not {doing}: that needs the scope read; {hint}");
+        Err(Error::new(Exit::NotPermitted, message))
+    }
+
     /// Waits for the end of a job. Its log goes to standard error meanwhile, if it is shown.
     pub(in crate::cli) async fn await_end(
         &self,

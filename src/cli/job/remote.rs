@@ -160,7 +160,7 @@ async fn show_job(api: &ApiMethods, id: &str, raw: bool, global: &Global) -> Res
         attempts => read("job.get", attempts)?,
     };
     let text = show::readable(&job, &[], &attempts, global.look());
-    output::text(&if raw { text } else { escape_lines(&text) })
+    if raw { output::unchanged(text.as_bytes()) } else { output::text(&escape_lines(&text)) }
 }
 
 async fn wait_for(api: &ApiMethods, wait: &Wait, global: &Global) -> Result<ExitCode, Error> {

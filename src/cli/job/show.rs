@@ -43,8 +43,11 @@ pub(in crate::cli) async fn run(
     // Escaped text has no colours: they come last.
     let job = without_secrets(job, &global.config()?.log.redact);
     let text = readable(&job, &trees, &attempts, look);
-    let text = if raw { text } else { escape_lines(&text) };
-    output::text(&coloured(&text, &job, look))?;
+    if raw {
+        output::unchanged(coloured(&text, &job, look).as_bytes())?;
+    } else {
+        output::text(&coloured(&escape_lines(&text), &job, look))?;
+    }
     if let Ok(Some(blocker)) = client.blocker(id).await {
         report_blocker(id, &blocker);
     }

@@ -30,14 +30,14 @@ impl PrintedEnd {
         }
         if self.is_terminal {
             let shown = if self.raw { text.to_owned() } else { escape(text) };
-            output::text(&format!("{BEGIN}{shown}{END}"))?;
+            output::unchanged(format!("{BEGIN}{shown}{END}").as_bytes())?;
         } else if text.is_empty() {
             // Its line is still to come.
             return Ok(());
         } else if let Some(more) = text.strip_prefix(self.text.as_str()) {
-            output::text(more)?;
+            output::unchanged(more.as_bytes())?;
         } else {
-            output::text(&format!("\r{text}"))?;
+            output::unchanged(format!("\r{text}").as_bytes())?;
         }
         text.clone_into(&mut self.text);
         Ok(())
@@ -50,11 +50,11 @@ impl PrintedEnd {
             return Ok("");
         }
         if self.is_terminal {
-            output::text("\r\u{1b}[K")?;
+            output::unchanged(b"\r\x1b[K")?;
         } else if line.starts_with(printed.as_str()) {
             return Ok(&line[..printed.len()]);
         } else {
-            output::text("\r")?;
+            output::unchanged(b"\r")?;
         }
         Ok("")
     }
@@ -63,6 +63,6 @@ impl PrintedEnd {
     pub(super) fn end(mut self) -> Result<(), Error> {
         let is_open = !self.text.is_empty() && !self.is_terminal;
         self.before("")?;
-        if is_open { output::text("\n") } else { Ok(()) }
+        if is_open { output::unchanged(b"\n") } else { Ok(()) }
     }
 }

@@ -216,7 +216,7 @@ struct Terminal;
 impl Log for Terminal {
     fn line(&self, stream: Stream, line: &str) {
         match stream {
-            Stream::Stdout => drop(output::line(line)),
+            Stream::Stdout => drop(output::unchanged(format!("{line}\n").as_bytes())),
             Stream::Stderr => output::note(line),
         }
     }

@@ -56,15 +56,80 @@ name!(
 );
 
 impl JobId {
+    /// The length of the ids that Hero makes.
+    pub const UUID_CHARS: usize = 36;
+    /// The characters of such an id that lists show, more if several ids have the same.
+    pub const SHORT_CHARS: usize = 8;
+
     /// Creates a random UUID.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }
+
+    /// Returns whether it is an id as Hero makes it, in full.
+    pub fn is_uuid(text: &str) -> bool {
+        text.len() == Self::UUID_CHARS && begins_uuid(text)
+    }
+
+    /// Returns whether it is an id as Hero makes it, also behind the name of a shard.
+    pub fn is_of_hero(&self) -> bool {
+        Self::is_uuid(behind_shard(self.as_str()))
+    }
+
+    /// Returns whether it reads as an id that Hero makes, shortened as lists show it, also behind the name of a shard.
+    pub fn is_like_short_uuid(&self) -> bool {
+        let text = behind_shard(self.as_str());
+        (Self::SHORT_CHARS..Self::UUID_CHARS).contains(&text.len()) && begins_uuid(text)
+    }
+}
+
+/// Returns an id without the name of its shard.
+fn behind_shard(id: &str) -> &str {
+    let behind = id.strip_prefix('s').and_then(|rest| rest.split_once('-'));
+    let behind = behind.filter(|(shard, _)| shard.bytes().all(|byte| byte.is_ascii_digit()));
+    behind.map_or(id, |(_, text)| text)
+}
+
+/// Returns whether a UUID may begin with a text.
+fn begins_uuid(text: &str) -> bool {
+    text.bytes().enumerate().all(|(place, byte)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    })
 }
 
 impl BootId {
     /// Creates a random UUID.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_form_of_a_uuid_is_told_from_other_ids() {
+        let is_like = |id: &str| id.parse::<JobId>().expect("legal").is_like_short_uuid();
+        let id = JobId::random();
+        for length in JobId::SHORT_CHARS..JobId::UUID_CHARS {
+            assert!(
+                is_like(&id.as_str()[..length])
+                    && is_like(&format!("s3-{}", &id.as_str()[..length]))
+            );
+        }
+        for other in [
+            id.as_str(),
+            "7f9c2ba",
+            "7f9c2ba4-1x",
+            "7f9c2bag",
+            "7F9C2BA4",
+            "20261122417",
+            "s3-order",
+            "sx-7f9c2ba4",
+        ] {
+            assert!(!is_like(other), "{other}");
+        }
     }
 }

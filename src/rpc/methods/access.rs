@@ -71,21 +71,19 @@ impl CallContext {
     /// bounds needs contexts too.
     pub(super) fn admits_context(&self, context: &str) -> Result<(), RpcError> {
         match &self.caller.bounds.contexts {
-            Some(allowed) if !allowed.contains(context) => {
-                Err(self.refusal(&Outside { bound: "contexts", value: Some(context), allowed }))
-            }
+            Some(allowed) if !allowed.contains(context) => Err(self.refusal(&Outside {
+                bound: "contexts",
+                value: Some(context),
+                is_of_where: false,
+                allowed,
+            })),
             Some(_) => Ok(()),
             None => self.needs_no_bounds("use objects without a bound of contexts"),
         }
     }
 
     fn refusal(&self, outside: &Outside<'_>) -> RpcError {
-        let Outside { bound, value, allowed } = outside;
-        let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
-        let value = value.map_or("none".to_owned(), |value| format!("`{}`", value.escape_debug()));
-        let allowed = allowed.join(", ");
-        self.may_not(format!("use {value}: the {bound} of this caller are {allowed}"))
-            .with("bound", *bound)
+        self.may_not(outside).with("bound", outside.bound)
     }
 
     /// Returns whether it may change any job, and so submit jobs of any other caller and share the unique keys of all. With
@@ -338,7 +336,7 @@ impl CallContext {
             self.operates() && JobOwnership::of_summary(job).is_within(&self.caller)
         };
         let sees = |job: &JobSummary| self.finds(job) || changes(job);
-        Ok(self.client.job_id_among(id, sees).await?)
+        Ok(self.client.job_id_among(id, Some(&self.caller.name), sees).await?)
     }
 
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its

@@ -217,7 +217,7 @@ async fn named(context: &CallContext, id: &str) -> Result<JobId, RpcError> {
         context.reads() || context.operates() || graph.caller == context.caller.name
     };
     let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
-    Ok(context.client.graph_id_among(id, sees).await?)
+    Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
 }
 
 /// Reads a graph that the caller may see.
@@ -247,7 +247,7 @@ async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId, RpcE
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GetGraph {
-    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    /// The id of the graph or batch, its beginning, or its name, if no other has it. `id:` before it takes it as an id alone.
     id: String,
     /// Only jobs with this outcome.
     outcome: Option<GraphJobOutcome>,
@@ -286,7 +286,7 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcErr
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AwaitGraph {
-    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    /// The id of the graph or batch, its beginning, or its name, if no other has it. `id:` before it takes it as an id alone.
     id: String,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The jobs go on after it.
     wait: Option<f64>,
@@ -307,7 +307,7 @@ async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NamedGraph {
-    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    /// The id of the graph or batch, its beginning, or its name, if no other has it. `id:` before it takes it as an id alone.
     id: String,
 }
 
@@ -315,7 +315,7 @@ struct NamedGraph {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ResumeGraph {
-    /// The id of the graph or batch, its beginning, or its name, if no other has it.
+    /// The id of the graph or batch, its beginning, or its name, if no other has it. `id:` before it takes it as an id alone.
     id: String,
     /// The name or id of a job that runs again with all jobs that depend on it, also if they finished. Without it the
     /// jobs that failed or were stopped run again.

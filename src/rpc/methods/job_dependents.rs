@@ -7,10 +7,12 @@ use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::job_types::found_of;
 use super::params::{Spelled, page_size};
-use crate::proto::job::JobId;
+use crate::proto::job::{Job, JobId};
 
 /// The most jobs of a page.
 const PAGE_MAX: usize = 1000;
+/// The most dependents that are looked at for a caller that may not see all jobs.
+const LOOKED_MAX: usize = 20_000;
 
 /// The job, and the page.
 #[derive(Deserialize, JsonSchema)]
@@ -20,7 +22,7 @@ pub(super) struct ListDependents {
     id: Spelled<JobId>,
     /// The maximum number of jobs, up to 1000; 50 without it.
     limit: Option<usize>,
-    /// The `next` of the page before.
+    /// The `next` of the page before: a number of jobs that the caller may see.
     cursor: Option<u32>,
 }
 
@@ -41,9 +43,28 @@ pub(super) async fn list(
     let skip = given.cursor.unwrap_or_default() as usize;
     let seen = context.seen(given.id).await?;
     let job = context.still(&seen, context.client.get_job(&seen.id).await).await?;
-    let (mut ids, next) = context.client.dependents(&job, skip, limit).await?;
-    if context.hides_jobs() {
-        ids = found_of(&context, ids).await?;
-    }
+    let (ids, next) = if context.hides_jobs() {
+        visible(&context, &job, skip, limit).await?
+    } else {
+        context.client.dependents(&job, skip, limit).await?
+    };
     Ok(DependentsPage { dependents: ids.iter().map(ToString::to_string).collect(), next })
+}
+
+/// Returns a page of the dependents that the caller may see, and the number of them up to its end if there are more: a place
+/// among all would count those of others.
+async fn visible(
+    context: &CallContext,
+    job: &Job,
+    skip: usize,
+    limit: usize,
+) -> Result<(Vec<JobId>, Option<usize>), RpcError> {
+    let (end, mut ids, mut place) = (skip + limit, Vec::new(), Some(0));
+    while let Some(at) = place.filter(|at| *at < LOOKED_MAX && ids.len() <= end) {
+        let page;
+        (page, place) = context.client.dependents(job, at, PAGE_MAX).await?;
+        ids.extend(found_of(context, page).await?);
+    }
+    let next = (ids.len() > end).then_some(end);
+    Ok((ids.into_iter().skip(skip).take(limit).collect(), next))
 }

@@ -90,7 +90,10 @@ local function place(id, f, queue)
   count(f.script_type, 'submitted')
   redis.call('HSETNX', JOB .. id, 'created_at', rfc3339(at))
   local key = legal_key(f.unique_key)
-  key = key and unique_name(key, f.unique_scope)
+  if key then
+    key = unique_name(id, key, f.unique_scope)
+    if not key then return end_adopted(id, f, 'invalid job: unique_scope: is not of its caller and context') end
+  end
   local holder = key and holder_of(key)
   if holder and holder ~= id then
     return end_adopted(id, f, 'job ' .. holder .. ' has its unique_key and has not ended')

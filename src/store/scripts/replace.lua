@@ -35,6 +35,17 @@ local function debounce(wait_s)
   end
 end
 
+-- Returns the error of the replaced job. It names the new one if all who may see the one may see the other: if they do not differ
+-- in what a token can be bound to.
+local function replaced_by(replaced)
+  local names = { 'caller_id', 'context_id', 'script_type', 'group', 'instance', 'where' }
+  local before, now = read(replaced, unpack(names)), read(id, unpack(names))
+  for place = 1, #names do
+    if (before[place] or '') ~= (now[place] or '') then return 'replaced by another job' end
+  end
+  return 'replaced by job ' .. id
+end
+
 local wait_s = seconds_of('debounce')
 if wait_s then debounce(wait_s) end
 local is_followed = wait_s and status == 'started' and caller_may('change', holder)
@@ -48,5 +59,5 @@ if refusals[result[1]] then
   return result
 end
 -- A bare id is a control message: stop this job. An old worker may have it already.
-if is_replaced then stop_job({ holder, ARGV[2], holder, '', 'replaced by job ' .. id }) end
+if is_replaced then stop_job({ holder, ARGV[2], holder, '', replaced_by(holder) }) end
 return result

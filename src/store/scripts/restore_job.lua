@@ -26,7 +26,7 @@ if f[1] == 'finished' or f[1] == 'error' then
     tonumber(ARGV[4]) or at + for_ms * 1000)
 else
   enter('created', script_type, id, at)
-  local key = present(f[4]) and unique_name(f[4], f[6])
+  local key = present(f[4]) and unique_name(id, f[4], f[6])
   if key and not holder_of(key) then redis.call('SET', UNIQUE .. key, id) end
 end
 return 'ok'

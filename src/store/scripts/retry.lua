@@ -58,7 +58,8 @@ local function retry(id)
   if is_lost then return 'lost_prerequisite', failed end
   if failed then return refusal_for(failed) end
   if present(f[6]) then
-    local key = unique_name(f[6], f[15])
+    local key = unique_name(id, f[6], f[15])
+    if not key then return 'illegal', '' end
     local holder = holder_of(key)
     if holder and holder ~= id then return 'duplicate', visible_id(RIGHTS, holder) end
     redis.call('SET', UNIQUE .. key, id)

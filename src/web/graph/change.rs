@@ -11,12 +11,13 @@ use super::super::layout::Nav;
 use super::super::parts::{Confirm, things};
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
+use super::id_alone;
 use crate::client::{GraphChange, GraphDocument};
 use crate::rpc::results::ShownGraph;
 
 /// Reads a graph without its jobs.
 pub(super) async fn named(visit: &Visit, id: &str) -> PageResult<GraphDocument> {
-    let asked = json!({ "id": id, "limit": 1 });
+    let asked = json!({ "id": id_alone(id), "limit": 1 });
     let ShownGraph { graph, .. } = visit.ask("graph.get", asked).await?;
     Ok(graph)
 }
@@ -52,7 +53,7 @@ pub(in crate::web) async fn change(
         return Err(PageError::wrong("The form asks for nothing that a graph can do."));
     };
     let graph = named(&visit, &id).await?;
-    let (method, params) = (format!("graph.{verb}"), json!({ "id": graph.id }));
+    let (method, params) = (format!("graph.{verb}"), json!({ "id": id_alone(&graph.id) }));
     let changed: GraphChange = visit.call_for(&method, params).await?;
     // A graph with jobs left is still there.
     let is_gone = verb == "delete" && changed.left == 0;
@@ -62,7 +63,7 @@ pub(in crate::web) async fn change(
 
 /// Runs the failed jobs of a graph again with these changes.
 pub(super) async fn retried(visit: &Visit, graph: &GraphDocument, changes: Value) -> PageResult {
-    let params = json!({ "id": graph.id, "changes": changes });
+    let params = json!({ "id": id_alone(&graph.id), "changes": changes });
     let retried = visit.call_for("graph.retry", params).await?;
     Ok(visit.done(&address(graph), &said("retry", &retried)))
 }

@@ -12,6 +12,7 @@ use super::super::layout::{Nav, WebPage};
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use super::change::{named, retried};
+use super::id_alone;
 use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::FailureCause;
 use crate::rpc::results::ShownGraph;
@@ -23,7 +24,7 @@ const SCRIPT: &str = "script-";
 
 /// Reads the jobs of a graph that failed by themselves, not because of others. The second value is true if these are all.
 async fn failed(visit: &Visit, graph: &GraphDocument) -> PageResult<(Vec<JobDoc>, bool)> {
-    let params = json!({ "id": graph.id, "outcome": "failed", "limit": 1000 });
+    let params = json!({ "id": id_alone(&graph.id), "outcome": "failed", "limit": 1000 });
     let ShownGraph { jobs: failed, next, .. } = visit.ask("graph.get", params).await?;
     let by_itself = |job: &&JobOfGraphDocument| {
         let error = job.error.as_deref();

@@ -24,7 +24,7 @@ use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
-use super::{JOBS_MAX, VisibleGraph, figure, of, zoom_links};
+use super::{JOBS_MAX, VisibleGraph, figure, id_alone, of, zoom_links};
 use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::GraphKind;
@@ -55,7 +55,7 @@ struct DrawnGraph {
 }
 
 async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGraph> {
-    let params = page_params(json!({ "id": id, "limit": JOBS_MAX }), &query.after);
+    let params = page_params(json!({ "id": id_alone(id), "limit": JOBS_MAX }), &query.after);
     let ShownGraph { graph, jobs: members, next } = visit.ask("graph.get", params).await?;
     let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
     let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::super::links::SiteLinks;
 use super::input::given;
 use super::number::things;
+use crate::proto::job::JobId;
 
 /// Returns a link to a job: 8 characters of a UUID, an id of one's own whole.
 pub(in crate::web) fn id_link(id: &str, links: &SiteLinks) -> Markup {
@@ -15,12 +16,7 @@ pub(in crate::web) fn id_link(id: &str, links: &SiteLinks) -> Markup {
 
 /// Returns 8 characters of a UUID, and an id of one's own whole.
 pub(in crate::web) fn short_id(id: &str) -> &str {
-    let is_uuid = id.len() == 36
-        && id.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        });
-    if is_uuid { &id[..8] } else { id }
+    if JobId::is_uuid(id) { &id[..JobId::SHORT_CHARS] } else { id }
 }
 
 /// Returns the heads of columns: for each its classes, as `num c-tk`, and its text; with the class `sr` nobody sees it.

@@ -31,9 +31,6 @@ local function narrow_bounds(id)
   redis.call('HSET', JOB .. id, 'bounds', cjson.encode(both))
 end
 
--- Tells if the caller may change the graph or batch that has an id now: its own, or any if it may change all jobs.
 local function caller_may_change_graph(graph)
-  local caller = rights_of(RIGHTS).caller
-  return not caller or redis.call('HGET', GRAPH .. graph, 'caller') == caller.name
-    or caller.changes_all and next(caller.bounds) == nil
+  return may_change_graph(rights_of(RIGHTS).caller, graph)
 end

@@ -1,6 +1,16 @@
 -- Notes how the jobs of a periodic job end, in a hash of its own, since actors may not change periodic jobs.
 -- needs: wrong_type time names job
 
+-- Tells if a job is one of the periodic job that its hash names, whoever wrote that: by its id, which only a supervisor and a
+-- backfill give, or as one that was run beside the schedule.
+local function is_of_cron(name, id)
+  local start = 'cron-' .. name .. '-'
+  if string.sub(id, 1, #start) == start and string.find(id, '^%d%d%d%d%d%d%d%dT%d%d%d%d%d%dZ', #start + 1) then return true end
+  local f = redis.pcall('HMGET', CRON .. name, 'ran_id', 'history')
+  -- An access list of an older version does not permit the key.
+  return f.err or f[1] == id or string.find(f[2] or '', '"id":"' .. id .. '"', 1, true)
+end
+
 -- Notes the end of a job of the periodic job `name`, as its hash has it. One that a person stopped, or that the next firing
 -- replaced, tells nothing. A success moves the time from which the periodic job is overdue: a supervisor has
 -- left in `twice_us` how long two of its firings take.
@@ -8,6 +18,7 @@ local function note_cron_end(name, id, status, text, at)
   local ttl_s, why_bytes_max, grace_us = 400 * 86400, 200, 60000000
   if #name > 32 or not string.match(name, '^[a-z0-9][a-z0-9_-]*$') then return end
   if status == 'error' and intended_end(text) then return end
+  if not is_of_cron(name, id) then return end
   local key = CRON_ENDED .. name
   local f = redis.pcall('HMGET', key, 'twice_us', 'took_us')
   -- An access list of an older version does not permit the key.

@@ -35,6 +35,7 @@ local function intended_end(text)
     or string.match(text or '', '^stopped after %d+ failures? of %a+ [A-Za-z0-9_-]+$') then
     return 'cancelled'
   end
+  if text == 'replaced by another job' then return 'replaced' end
   return string.match(text or '', '^replaced by job [A-Za-z0-9_-]+$') and 'replaced'
 end
 

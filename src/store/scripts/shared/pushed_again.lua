@@ -31,7 +31,8 @@ local function run_again(id, hash, queue, own_type, at, repeat_us)
   if since_us >= 0 and since_us < repeat_us then
     return 'its status is ' .. status .. ' since a moment ago: a push that was repeated'
   end
-  local key = present(f.unique_key) and unique_name(f.unique_key, f.unique_scope)
+  local key = present(f.unique_key) and unique_name(id, f.unique_key, f.unique_scope)
+  if present(f.unique_key) and not key then return 'it was pushed again, and its unique_scope is not of its caller and context' end
   local holder = key and holder_of(key)
   if holder and holder ~= id then return 'it was pushed again, and job ' .. holder .. ' has its unique_key' end
   local pending, failed, _, _, _, over =

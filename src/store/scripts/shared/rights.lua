@@ -1,7 +1,7 @@
 -- The one comparison of the rights of a caller with a job: the job that has the id at this time.
 -- needs: time names job
 
-local rights_of, rights_of_submitter, allows, visible_id
+local rights_of, rights_of_submitter, may_change_graph, allows, visible_id
 do
   local function is_among(allowed, value)
     if allowed == nil then return true end
@@ -28,13 +28,19 @@ do
     return { caller = { name = caller_id or '', bounds = names } }
   end
 
+  -- Tells if a caller may change the graph or batch that has an id now: its own, or any if it may change all jobs.
+  function may_change_graph(caller, graph)
+    return not caller or redis.call('HGET', GRAPH .. graph, 'caller') == caller.name
+      or caller.changes_all and next(caller.bounds) == nil
+  end
+
   -- Tells if rights, as `JobRights` writes them, allow to `see` or to `change` the job that has an id now. There is none
   -- that they allow if no job has the id, or a later one than the job that was checked before.
   function allows(rights, verb, id)
     if rights == '' then return true end
     local of = rights_of(rights)
     local f = read(id, 'caller_id', 'script_type', 'group', 'instance', 'context_id', 'graph_id', 'created_at')
-    if of.graph and f[6] ~= of.graph then return false end
+    if of.graph and (f[6] ~= of.graph or verb == 'change' and not may_change_graph(of.caller, of.graph)) then return false end
     local created = of.pinned and of.pinned.id == id and microseconds(f[7]) or 0
     -- Foreign programs may write other times, or none.
     if created ~= 0 and created ~= of.pinned.created then return false end

@@ -2,17 +2,21 @@
 -- context, that scope, a line feed and the key.
 -- needs: names job reserved
 
-local function unique_name(unique_key, scope)
-  return present(scope) and scope .. '\n' .. unique_key or unique_key
-end
-
 -- Tells if a job is of a scope, as Rust writes scopes: `CALLER/CONTEXT`.
-local function is_of_scope(id, scope)
+local function is_of_scope(id, scope, context)
   local function written(part)
     return (string.gsub(part or '', '[^%w_.@-]', function(c) return string.format('%%%02X', string.byte(c)) end))
   end
   local f = read(id, 'caller_id', 'context_id')
-  return written(f[1] or '') .. '/' .. written(f[2] or '') == scope
+  return written(f[1] or '') .. '/' .. written(context or f[2] or '') == scope
+end
+
+-- Returns the name of the key of a job; nil if another program wrote the scope of others into its hash. The key of a session is
+-- of its caller in every context.
+local function unique_name(id, unique_key, scope)
+  if not present(scope) then return unique_key end
+  local is_own = is_of_scope(id, scope) or string.sub(scope, -1) == '/' and is_of_scope(id, scope, '')
+  return is_own and scope .. '\n' .. unique_key or nil
 end
 
 -- Returns the job that holds a name: a job that has not ended, or that finished and holds it for a time
