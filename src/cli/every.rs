@@ -91,6 +91,8 @@ impl EveryOptions {
     ) -> Result<ExitCode, Error> {
         let (wait, folder, raw) = how;
         let params = Self::params(options, every, global.config()?)?;
+        let doing = "run a job on every machine and wait for its end";
+        methods.needs_read(doing, "hero submit sends it without a wait").await?;
         let (_, batch) = Self::submit(methods, params).await?;
         for of in &batch.refused {
             output::note(&format!("hero: {}", of.error));
