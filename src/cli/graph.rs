@@ -145,7 +145,8 @@ impl GraphCommand {
                 let params = json!({ "id": id, "at_a_time": at_a_time, "stop_after": stop_after });
                 let (document, graph) =
                     methods.typed::<GraphDocument>("graph.edit", params).await?;
-                let readable = || format!("{} {}: {}\n", graph.kind, graph.id, window_text(&graph));
+                let window = graph.window().unwrap_or_default();
+                let readable = || format!("{} {}: {window}\n", graph.kind, graph.id);
                 global.print(|| document, readable)?;
             }
             Self::Stop(OneGraph { id }) => {
@@ -244,9 +245,7 @@ fn head(graph: &GraphDocument) -> String {
     line("name", graph.name.as_deref().unwrap_or_default());
     line("state", graph.state.as_str());
     line("progress", &graph.counts().to_string());
-    if graph.at_a_time.is_some() || graph.stop_after.is_some() {
-        line("window", &window_text(graph));
-    }
+    line("window", &graph.window().map(|window| window.to_string()).unwrap_or_default());
     line("stopped", graph.stopped.as_deref().unwrap_or_default());
     line("caller", &graph.caller_id);
     let zone = local_zone();
@@ -257,13 +256,6 @@ fn head(graph: &GraphDocument) -> String {
         line(name, &with_state(name, id, graph));
     }
     text
-}
-
-/// Returns the bounds of a graph in words.
-fn window_text(graph: &GraphDocument) -> String {
-    let at_a_time = graph.at_a_time.map_or("all".to_owned(), |number| number.to_string());
-    let stop_after = graph.stop_after.map(|failures| format!(", stops after {failures} failed"));
-    format!("{at_a_time} at a time{}", stop_after.unwrap_or_default())
 }
 
 /// Returns the id of the job of a callback, with its state unless it has expired.

@@ -30,7 +30,7 @@ pub struct GraphDocument {
     pub state: GraphState,
     /// The number of its jobs.
     pub jobs: u64,
-    /// Jobs that finished.
+    /// Jobs that finished, or failed and may fail.
     pub finished: u64,
     /// Jobs that failed.
     pub failed: u64,
@@ -114,6 +114,12 @@ pub struct JobOfGraph {
 }
 
 impl GraphDocument {
+    /// Returns its window, if it has one.
+    pub fn window(&self) -> Option<GraphWindow> {
+        let window = GraphWindow { at_a_time: self.at_a_time, stop_after: self.stop_after };
+        (window != GraphWindow::default()).then_some(window)
+    }
+
     /// The number of its jobs, and of those that ended.
     pub fn counts(&self) -> GraphCounts {
         let Self { jobs, finished, failed, cancelled, .. } = *self;

@@ -1,6 +1,6 @@
 //! A batch that is about to be submitted, and the shard that a batch or graph goes to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::placement::{at_random, shard_of_all};
 use super::{Client, ClientError};
@@ -100,6 +100,20 @@ impl Client {
 
 /// Returns jobs as members of a graph or batch.
 pub(super) fn members(jobs: &[Job], graph: &JobId) -> Vec<Job> {
-    let member = |job: &Job| Job { graph_id: Some(graph.clone()), ..job.clone() };
-    jobs.iter().map(member).collect()
+    let mut members = jobs.to_vec();
+    await_ends(&mut members);
+    for job in &mut members {
+        job.graph_id = Some(graph.clone());
+    }
+    members
+}
+
+/// Makes jobs wait only for the end, and not for the success, of those among them that may fail.
+pub(super) fn await_ends(jobs: &mut [Job]) {
+    let may_fail: HashSet<JobId> =
+        jobs.iter().filter(|job| job.spec.may_fail).map(|job| job.id.clone()).collect();
+    for spec in jobs.iter_mut().map(|job| &mut job.spec) {
+        let ends = spec.prerequisites.extract_if(.., |id| may_fail.contains(id));
+        spec.after_any.extend(ends);
+    }
 }

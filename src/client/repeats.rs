@@ -1,6 +1,7 @@
 //! A submission that is repeated with the id and the content of the one before, as after a lost answer: its job is the one
 //! that is there.
 
+use super::new_batch::await_ends;
 use super::{AwaitedJob, Client, ClientError};
 use crate::proto::job::{INPUT_FILES, Job, JobFiles, JobId};
 
@@ -61,8 +62,9 @@ impl Client {
 
     /// Returns the jobs that have the ids if all were submitted before, as they are.
     pub async fn same_jobs(&self, given: &[Job]) -> Option<Vec<Job>> {
-        let mut known = Vec::with_capacity(given.len());
-        for job in given {
+        let (mut known, mut given) = (Vec::with_capacity(given.len()), given.to_vec());
+        await_ends(&mut given);
+        for job in &given {
             known.push(self.same_job(&job.id, job).await?);
         }
         Some(known)

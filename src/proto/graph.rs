@@ -26,7 +26,7 @@ words! {
     GraphJobOutcome, "outcome", "waiting, finished, failed or cancelled";
     /// It has not ended.
     Waiting = "waiting",
-    /// It finished.
+    /// It finished, or failed and may fail.
     Finished = "finished",
     /// It ended in an error.
     Failed = "failed",
@@ -77,7 +77,7 @@ words! {
 pub struct GraphCounts {
     /// All jobs.
     pub jobs: u64,
-    /// Jobs that finished.
+    /// Jobs that finished, or failed and may fail.
     pub finished: u64,
     /// Jobs that failed.
     pub failed: u64,

@@ -38,6 +38,17 @@ impl GraphWindow {
     }
 }
 
+/// `4 at a time, stops after 5% failed`.
+impl fmt::Display for GraphWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at_a_time {
+            Some(number) => write!(f, "{number} at a time")?,
+            None => f.write_str("all at a time")?,
+        }
+        self.stop_after.map_or(Ok(()), |failures| write!(f, ", stops after {failures} failed"))
+    }
+}
+
 /// The failures after which the other jobs of a graph or batch are stopped, written `2` or `5%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopAfter {

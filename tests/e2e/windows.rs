@@ -182,3 +182,40 @@ fn window_of_a_running_batch_is_changed_by_a_command() {
     hero.run(&["graph", "edit", "b"]).code(2).says("--at-a-time");
     hero.run(&["graph", "edit", "none", "--at-a-time", "1"]).code(66).says("none");
 }
+
+#[test]
+fn jobs_after_one_that_may_fail_run_and_their_graph_finishes() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let text = "stop_after = 1\n[defaults]\ntype = \"bash\"\n\
+                [job.check]\nscript = 'exit 3'\nmay_fail = true\n\
+                [job.next]\nscript = 'jq -c . \"$HERO_INPUTS\" || cat \"$HERO_INPUTS\"'\nafter = [\"check\"]\n\
+                [on_success]\nscript = 'echo \"$HERO_GRAPH_STATE $HERO_GRAPH_FINISHED\"'\n";
+    fs::write(redis.folder().join("g.toml"), text).expect("written");
+    let line = |id: &str, more: Value| {
+        let mut job = json!({ "script_type": "bash", "script": "exit 3", "id": id });
+        job.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
+        format!("{job}\n")
+    };
+    let lines = [
+        line("m1", json!({ "may_fail": true })),
+        line("m2", json!({ "script": "true", "prerequisites": ["m1"] })),
+    ];
+    fs::write(redis.folder().join("b.jsonl"), lines.concat()).expect("written");
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").start();
+    hero.run(&["submit", "--graph", "g.toml", "--id", "g"]).code(0);
+    hero.run(&["graph", "wait", "g", "--wait", "60s"]).code(0).stdout("2 of 2 done\n");
+    let shown = json_of(&hero, &["graph", "show", "g"]);
+    assert_eq!(shown["graph"]["state"], "finished", "{shown}");
+    let callback = shown["graph"]["callbacks"]["on_success"].as_str().expect("a callback");
+    hero.run(&["job", "wait", callback]).code(0).stdout("finished 2\n");
+    let check = shown["jobs"].as_array().expect("jobs");
+    let check = check.iter().find(|job| job["name"] == "check").expect("the job");
+    assert_eq!(check["status"], "error", "{shown}");
+    // Twice, as after a lost answer.
+    for _ in 0..2 {
+        hero.run(&["submit", "--batch", "b.jsonl", "--all-or-none"]).code(0);
+    }
+    hero.run(&["job", "wait", "m2"]).code(0);
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hero::client::JobBuilder;
-use hero::proto::graph::{GraphCallback, GraphKind};
+use hero::proto::graph::{GraphCallback, GraphKind, GraphState};
 use hero::proto::job::{Job, JobId, JobStatus};
 use hero::proto::window::{GraphWindow, StopAfter};
 use hero::store::{BatchOutcome, NewGraph, Verdict};
@@ -367,4 +367,26 @@ async fn job_that_only_names_a_graph_takes_none_of_its_slots_and_is_not_stopped_
     world.finish(&life, &id("stranger"), failed()).await;
     settle(&world).await;
     assert_eq!(progress(&world).await, "0 of 3 done, 3 waiting");
+}
+
+#[tokio::test]
+async fn failure_of_a_job_that_may_fail_counts_for_nothing() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let may_fail = |name: &str| {
+        let job = JobBuilder::new("osis", "1").id(name).may_fail(true).build();
+        Job { graph_id: Some(id("g")), ..job.expect("a legal job") }
+    };
+    graph(&world, &[may_fail("a"), may_fail("b"), member("c")], window(None, "1")).await;
+    assert_eq!(ids(&world.claim(&life, 2).await.attempts), ["a", "b"]);
+    world.finish(&life, &id("a"), failed()).await;
+    assert_eq!(progress(&world).await, "1 of 3 done, 2 waiting");
+    world.store.retry(&id("a")).await.expect("retrying");
+    assert_eq!(progress(&world).await, "0 of 3 done, 3 waiting");
+    assert_eq!(claimed(&world, &life).await, ["c", "a"]);
+    world.finish(&life, &id("a"), failed()).await;
+    world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
+    world.finish(&life, &id("c"), done()).await;
+    world.finish(&life, &id("b"), failed()).await;
+    let info = world.store.graph(&id("g")).await.expect("reading").expect("it exists");
+    assert_eq!((info.counts.state(), info.counts.finished), (GraphState::Finished, 3));
 }

@@ -429,6 +429,7 @@ impl World {
             for id in self.redis.members(&key) {
                 let score: u64 = self.redis.ask(&format!("ZSCORE {key} {id}"));
                 let (status, error) = (self.field(&id, "status"), self.field(&id, "error"));
+                let may_fail = self.field(&id, "may_fail").is_some();
                 let outcome = match (status.as_deref(), error.as_deref()) {
                     // Deleted, or expired.
                     (None, _) => continue,
@@ -436,6 +437,7 @@ impl World {
                     (Some("error"), Some(text)) if FailureCause::of(text).intended().is_some() => {
                         GraphJobOutcome::Cancelled
                     }
+                    (Some("error"), _) if may_fail => GraphJobOutcome::Finished,
                     (Some("error"), _) => GraphJobOutcome::Failed,
                     _ => GraphJobOutcome::Waiting,
                 };

@@ -53,9 +53,11 @@ fn page_of_a_graph_shows_what_became_of_a_deleted_job() {
     let job = |id: &str| json!({ "name": id, "job": { "id": id, "script": "1", "script_type": "osis", "run_at": "2999-01-01T00:00:00Z" } });
     site.call("graph.submit", &json!({ "id": "g", "jobs": [job("first"), job("second")] }));
     site.call("job.delete", &json!(["first"]));
+    site.call("graph.edit", &json!({ "id": "g", "at_a_time": 2, "stop_after": "5%" }));
     let page = send(&site, "GET", "/graphs/g", &signed_in(&site, READER), "");
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(page.body.contains(", deleted") && page.body.contains("second"), "{}", page.body);
+    assert!(page.body.contains("2 at a time, stops after 5% failed"), "{}", page.body);
 }
 
 #[test]

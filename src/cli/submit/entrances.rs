@@ -200,6 +200,7 @@ fn from_builder(setting: &Setting) -> Result<Job, String> {
         "traceparent" => new.traceparent(TRACEPARENT),
         "retention" => new.retention(std::time::Duration::from_secs(90)),
         "durable" => new.durable(true),
+        "may_fail" => new.may_fail(true),
         "reply" => new.reply(false),
         "output_overflow" => new.output_overflow("fail"),
         "reply_format" => new.reply_format("plain"),

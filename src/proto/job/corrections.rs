@@ -8,7 +8,7 @@ use super::signed_job::UNSIGNED;
 use super::spec::{SETTINGS, Setting};
 
 /// Settings that decide where a job is, who waits for it and whom it belongs to.
-const FIXED: [&str; 20] = [
+const FIXED: [&str; 21] = [
     "id",
     "caller_id",
     "context_id",
@@ -19,6 +19,7 @@ const FIXED: [&str; 20] = [
     "priority",
     "prerequisites",
     "after_any",
+    "may_fail",
     "prerequisite_names",
     "run_at",
     "expires",

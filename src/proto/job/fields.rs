@@ -183,6 +183,7 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("context_id", "Context", FieldGroup::Job).exported(),
     row("attempt", "Attempt", State).exported(),
     row("durable", "Durable", Settings),
+    row("may_fail", "May fail", Settings),
     row("retries", "Retries", Settings),
     row("backoff", "Backoff", Settings),
     row("retry_if", "Retried after exit codes", Settings),

@@ -199,6 +199,15 @@ macro_rules! job_settings {
                     (Entrance::PeriodicJob, STARTED_BY_TIME),
                 ],
             }
+            /// Counts its failure for nothing in its graph or atomic batch, whose jobs after it run then as well
+            may_fail as may_fail(may_fail: bool): bool = false => {
+                absent: &[
+                    (Entrance::CommandLine, "only a job of a graph or batch may fail"),
+                    (Entrance::GraphCallback, "a callback counts for nothing"),
+                    (Entrance::PeriodicJob, "it is of no graph"),
+                    (Entrance::Script, OF_ITS_JOBS),
+                ],
+            }
             /// The names of prerequisites in the script, beside their ids
             prerequisite_names as prerequisite_name(name: &str, id: &str):
                 BTreeMap<String, JobId> = BTreeMap::new() =>

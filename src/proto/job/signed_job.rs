@@ -18,7 +18,7 @@ use crate::proto::text::hexadecimal;
 const HEAD: &str = "hero-signed-job-1\n";
 /// Settings that no signature signs: they are in the target, or say only when a job runs, in which order, where it is
 /// kept and who is told.
-pub(super) const UNSIGNED: [&str; 23] = [
+pub(super) const UNSIGNED: [&str; 24] = [
     "id",
     "signature",
     "script_type",
@@ -40,6 +40,7 @@ pub(super) const UNSIGNED: [&str; 23] = [
     "expect_within",
     "slow_after",
     "durable",
+    "may_fail",
     "reply",
     "reply_format",
 ];

@@ -349,7 +349,7 @@ struct EditGraph {
     id: String,
     /// The number of its jobs that run at once; 0 for no bound.
     at_a_time: Option<u32>,
-    /// The failures that stop its jobs that have not started, those of before among them: a number, or a share of all
+    /// The failures that stop its jobs that have not started, earlier ones included: a number, or a share of all
     /// jobs such as `5%`; 0 for no bound.
     stop_after: Option<StopAfter>,
 }

@@ -2,7 +2,7 @@
 --
 -- ARGV: 1 id
 -- returns 1 if `settle` has its callbacks to start, or its other jobs to stop; else 0
--- needs: wrong_type time graph_end
+-- needs: wrong_type time graph_end windows
 
 local graph, step = ARGV[1], 1000000000
 if redis.call('HDEL', GRAPH .. graph, 'open') == 0 then return 0 end

@@ -20,11 +20,11 @@ if ARGV[2] ~= '' then
 end
 
 local function outcome_of(job, before)
-  local f = redis.call('HMGET', JOB .. job, 'status', 'error')
+  local f = redis.call('HMGET', JOB .. job, 'status', 'error', 'may_fail')
   if not f[1] then return before > 0 and before or 2 end
   if f[1] == 'finished' then return 1 end
   if f[1] ~= 'error' then return 0 end
-  return intended_end(f[2]) and 3 or 2
+  return intended_end(f[2]) and 3 or present(f[3]) and not says_no(f[3]) and 1 or 2
 end
 
 for number = 3, #ARGV, 2 do

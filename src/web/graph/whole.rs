@@ -160,6 +160,8 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
         p.meta #headline {
             span { (state(graph)) }
             span { (counts(graph)) }
+            @if let Some(window) = graph.window() { span { (window.to_string()) } }
+            @if let Some(stopped) = &graph.stopped { span { (stopped) } }
             @if let Some(job) = first_failure(&shown.jobs) {
                 span {
                     "first failure: "

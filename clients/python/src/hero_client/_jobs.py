@@ -116,6 +116,8 @@ class JobSpec:
     durable: Optional[bool] = None
     """Whether the submission and the end are confirmed by the disk of Redis or its replicas (`redis.ack`); only
     over the API: RedisClient raises NeedsApi."""
+    may_fail: Optional[bool] = None
+    """Whether its failure counts for nothing in its graph or batch, whose jobs after it run then as well."""
     reply: Optional[bool] = None
     reply_format: Optional[str] = None
     uses: Optional[str] = None

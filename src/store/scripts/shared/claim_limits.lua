@@ -19,7 +19,7 @@ do
     end
     if not window or not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then return nil end
     -- A job that came after the others were ended.
-    if window.is_stopped then end_stopped(graph) end
+    if window.is_stopped then end_unstarted(graph) end
     return window
   end
 end

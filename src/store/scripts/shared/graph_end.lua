@@ -1,7 +1,13 @@
 -- Graphs and batches as objects: what became of their jobs. All jobs of one stand in a sorted set. The
--- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished,
--- 2 failed, 3 cancelled or replaced. So the counts are lengths of ranges, and cannot drift from the jobs.
+-- score of a job is its outcome times 10^9, plus its place: outcome 0 has not ended, 1 finished or failed
+-- and may fail, 2 failed, 3 cancelled or replaced. So the counts are lengths of ranges, and cannot drift from the jobs.
 -- needs: wrong_type time names awaited notify windows
+
+-- Tells if the failure of a job counts for nothing.
+local function may_fail(id)
+  local flag = present(redis.call('HGET', JOB .. id, 'may_fail'))
+  return flag and not says_no(flag)
+end
 
 -- Notes the state of a job in its graph; `kept_ms` is how long the job is kept if it has ended. Ends
 -- the graph with its last job, unless it is a batch that gets more jobs, and opens it again with a job that runs again. Returns true if `settle`
@@ -12,7 +18,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   local score = tonumber(legal_id(graph) and redis.call('ZSCORE', jobs, id) or nil)
   if not score then return end
   local outcome = status == 'finished' and 1 or status ~= 'error' and 0
-    or intended_end(text) and 3 or 2
+    or intended_end(text) and 3 or may_fail(id) and 1 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
   local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify', 'created_at',
     'at_a_time', 'stop_after', 'stopped', 'stopping')

@@ -24,7 +24,7 @@ local function join_graph(graph, id, place, opening)
   local own = redis.call('HMGET', key, 'opening', 'stopped')
   -- A graph of an older version has none.
   if own[1] and own[1] ~= opening then return end
-  if own[2] then end_stopped(graph) end
+  if own[2] then end_unstarted(graph) end
   if not place then
     place = redis.call('ZCARD', jobs)
     redis.call('HINCRBY', key, 'jobs', 1)

@@ -21,5 +21,5 @@ local function stop_some(entry, retention)
   local asked = tonumber(redis.call('HGET', key, 'stopping') or '') or 0
   redis.call('HDEL', key, 'stopping')
   -- Jobs that came after it had passed their places.
-  if text and asked > 1 then end_stopped(graph) end
+  if text and asked > 1 then end_unstarted(graph) end
 end

@@ -17,7 +17,7 @@ end
 local function limit_of_graph(graph) return '@graph=' .. graph end
 
 -- Has `settle` end the jobs of a stopped graph that have not started.
-local function end_stopped(graph)
+local function end_unstarted(graph)
   if redis.call('HINCRBY', GRAPH .. graph, 'stopping', 1) == 1 then
     redis.call('RPUSH', SETTLING, cjson.encode({ stops = graph }))
   end
@@ -35,7 +35,7 @@ local function stop_at_failures(graph)
   if failures < math.max(most, 1) then return false end
   redis.call('HSET', GRAPH .. graph, 'stopped', 'stopped after ' .. integer(failures)
     .. (failures == 1 and ' failure of ' or ' failures of ') .. (f[6] == 'batch' and 'batch ' or 'graph ') .. graph)
-  end_stopped(graph)
+  end_unstarted(graph)
   return true
 end
 
