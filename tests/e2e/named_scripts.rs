@@ -134,10 +134,10 @@ fn waiting_job_keeps_its_text_and_a_deleted_name_never_repeats_a_version() {
     publish(&hero, "sum", "2");
     hero.run(&["script", "delete", "sum"]).code(0);
     assert!(redis.ttl(&keys::keys().script(&"sum".parse().expect("legal"))) > 0);
-    let gone = hero.run(&["submit", "--uses", "sum@1"]).code(65);
+    let gone = hero.run(&["submit", "--uses", "sum@1"]).code(66);
     assert!(gone.stderr.contains("`sum` is not a published script"), "{}", gone.stderr);
     publish(&hero, "sum", "3").stdout("sum@3\n");
-    let missing = hero.run(&["submit", "--uses", "sum@1"]).code(65);
+    let missing = hero.run(&["submit", "--uses", "sum@1"]).code(66);
     assert!(missing.stderr.contains("sum has the versions 3 to 3"), "{}", missing.stderr);
     // A copy of a job names the script only while the version is kept.
     let clone = |id: &str| hero.run(&["job", "clone", id]).code(0).stdout.trim().to_owned();
@@ -164,7 +164,7 @@ fn old_versions_are_evicted_by_number_and_by_bytes() {
         publish(&hero, "many", &number.to_string());
     }
     assert_eq!(versions(&hero, "many"), (3..=22).rev().collect::<Vec<_>>());
-    let evicted = hero.run(&["submit", "--uses", "many@2"]).code(65);
+    let evicted = hero.run(&["submit", "--uses", "many@2"]).code(66);
     assert!(evicted.stderr.contains("many has the versions 3 to 22"), "{}", evicted.stderr);
     for number in 1..=10 {
         let text = format!("// {number}{}\n1", "x".repeat(1_000_000));

@@ -68,6 +68,8 @@ fn screen_shows_jobs_that_keys_open_stop_and_retry() {
     terminal.press("r");
     terminal.shows("job talks is dispatched again");
     terminal.press("\u{1b}");
+    // Keys that come at once after Escape would be one sequence with it.
+    terminal.shows(" 50% half");
     until(&redis, "talks", "started");
     assert_eq!(field(&redis, "talks", "error"), None);
 
