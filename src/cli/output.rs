@@ -36,7 +36,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// Writes a text. A terminal gets no control characters but those of its style, whoever wrote the text: a job, or a server.
+/// Writes a text. A terminal gets the control characters of its style alone: a job or a server may have written the text.
 pub(super) fn text(text: &str) -> Result<(), Error> {
     unchanged(at_own_terminal(text).as_bytes())
 }

@@ -52,7 +52,7 @@ pub(super) async fn list(
 }
 
 /// Returns a page of the dependents that the caller may see, and the number of them up to its end if there are more: a place
-/// among all would count those of others.
+/// among all would count the jobs of others.
 async fn visible(
     context: &CallContext,
     job: &Job,

@@ -1,8 +1,8 @@
 -- Notes how the jobs of a periodic job end, in a hash of its own, since actors may not change periodic jobs.
 -- needs: wrong_type time names job
 
--- Tells if a job is one of the periodic job that its hash names, whoever wrote that: by its id, which only a supervisor and a
--- backfill give, or as one that was run beside the schedule.
+-- Tells if a job is one of the periodic job that its hash names, which any program may have written: by its id, which only a
+-- supervisor and a backfill give, or as one that was run beside the schedule.
 local function is_of_cron(name, id)
   local start = 'cron-' .. name .. '-'
   if string.sub(id, 1, #start) == start and string.find(id, '^%d%d%d%d%d%d%d%dT%d%d%d%d%d%dZ', #start + 1) then return true end
