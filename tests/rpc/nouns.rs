@@ -41,11 +41,12 @@ fn graph_is_listed_read_awaited_and_changed_by_its_caller_alone() {
     let api = Api::start(&["osis-default-1"]);
     let node = |name: &str, script: &str, after: &[&str]| json!({ "name": name, "job": osis(script), "after": after });
     let jobs = json!([node("a", "1", &[]), node("b", "throw 1", &["a"])]);
-    let given = json!({ "jobs": jobs, "name": "nightly", "id": "g" });
+    let given = json!({ "jobs": jobs, "name": "nightly", "id": "g", "stop_after": "100%" });
     assert_eq!(api.call("graph.submit", given.clone())["graph_id"], "g");
     assert_eq!(api.fails(&admin(), "graph.submit", given).0, code::CONFLICT);
     let ended = api.call("graph.wait", json!(["g"]));
     assert_eq!((&ended["state"], &ended["failed"]), (&json!("failed"), &json!(1)), "{ended}");
+    assert_eq!(ended["stop_after"], "100%");
     let shown = api.call("graph.get", json!({ "id": "g", "outcome": "failed" }));
     assert_eq!((&shown["jobs"][0]["name"], &shown["jobs"][1]), (&json!("b"), &Value::Null));
     let listed = api.call("graph.list", Value::Null);
@@ -71,9 +72,14 @@ fn graph_is_listed_read_awaited_and_changed_by_its_caller_alone() {
     assert_eq!(api.call("graph.stop", json!(["g"]))["done"], 0);
     assert_eq!(api.call("graph.delete", json!(["g"]))["done"], 2);
     assert_eq!(api.fails(&admin(), "graph.get", json!(["g"])).0, code::NOT_FOUND);
-    let batch = json!({ "jobs": [osis("1"), osis("2")], "id": "b", "all_or_none": true });
+    let batch = json!({ "jobs": [osis("1"), osis("2")], "id": "b", "all_or_none": true, "at_a_time": 1,
+        "stop_after": 2 });
     assert_eq!(api.call("batch.submit", batch)["batch_id"], "b");
-    assert_eq!(api.call("graph.wait", json!(["b"]))["finished"], 2);
+    let ended = api.call("graph.wait", json!(["b"]));
+    assert_eq!(
+        (&ended["finished"], &ended["at_a_time"], &ended["stop_after"]),
+        (&json!(2), &json!(1), &json!(2))
+    );
 }
 
 #[test]
