@@ -104,7 +104,10 @@ fn fill(served: &Served) {
     served.hero.run(&["queue", "pause", "type:osis"]).code(0);
 }
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 25] = [
+    &["exec", "-t", "bash", "-e", "echo out; echo line >&2"],
+    &["submit", "-t", "bash", "-e", "echo out"],
+    &["job", "retry", "b"],
     &["job", "show", "a"],
     &["job", "show", "--json", "a"],
     &["job", "list"],

@@ -328,6 +328,19 @@ async fn end_of_a_job_that_a_program_gave_to_a_periodic_job_is_not_noted() {
         world.finish(&life, &id.parse().expect("legal"), done).await;
         world.store.cron_ends(&name).await.expect("looking").succeeded.map(|(_, id)| id.to_string())
     };
+    // A firing that it kept from its key names it.
+    let mut holder = job("ann-0");
+    holder.spec.unique_key = Some("k".parse().expect("legal"));
+    world.accepts(std::slice::from_ref(&holder)).await;
+    let mut next = job("cron-tick-20260101T000000Z");
+    next.spec.unique_key.clone_from(&holder.spec.unique_key);
+    let fired = world.store.fire(&name, Timestamp::now(), ALLOW, &next, RETENTION.into());
+    assert_eq!(fired.await.expect("firing"), Fired::LeftOut(holder.id.clone()));
+    world.redis.set_field(&keys::job("ann-0"), "cron", "tick");
+    world.claim(&life, 1).await;
+    let done = Verdict::Finished { output: "".into(), exit_code: None };
+    world.finish(&life, &holder.id, done).await;
+    assert_eq!(world.store.cron_ends(&name).await.expect("looking").succeeded, None);
     for forged in ["ann-1", "cron-tick", "cron-tick-1", "cron-tick-a-20261122T041700Z"] {
         assert_eq!(end(forged).await, None, "{forged}");
     }

@@ -8,7 +8,13 @@ local function is_of_cron(name, id)
   if string.sub(id, 1, #start) == start and string.find(id, '^%d%d%d%d%d%d%d%dT%d%d%d%d%d%dZ', #start + 1) then return true end
   local f = redis.pcall('HMGET', CRON .. name, 'ran_id', 'history')
   -- An access list of an older version does not permit the key.
-  return f.err or f[1] == id or string.find(f[2] or '', '"id":"' .. id .. '"', 1, true)
+  if f.err or f[1] == id then return true end
+  local is_json, history = pcall(cjson.decode, f[2] or '')
+  -- A firing that was left out names the job in its place.
+  for _, firing in ipairs(is_json and type(history) == 'table' and history or {}) do
+    if firing.id == id and firing.did == 'fired' then return true end
+  end
+  return false
 end
 
 -- Notes the end of a job of the periodic job `name`, as its hash has it. One that a person stopped, or that the next firing
