@@ -66,6 +66,7 @@ fn graph(name: &str) -> Value {
         "list" => json!({ "limit": 20 }),
         "get" => json!({ "id": JOB, "outcome": "failed" }),
         "wait" => json!({ "id": JOB, "wait": 10 }),
+        "edit" => json!({ "id": JOB, "at_a_time": 4 }),
         _ => json!({ "id": JOB }),
     }
 }

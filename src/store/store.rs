@@ -6,6 +6,7 @@ use hero_config as config;
 use hero_proto as proto;
 
 mod ack;
+mod acting;
 mod adopt;
 mod amqp;
 mod amqp_presence;
@@ -163,11 +164,9 @@ pub use tokens::TokenAdded;
 pub use unindexed::FoundUnindexed;
 pub use write_trial::WriteTrial;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use jiff::Timestamp;
 use redis::{FromRedisValue, ScriptInvocation, ToRedisArgs};
 use tokio::sync::watch;
 
@@ -242,40 +241,6 @@ impl Store {
     pub fn awaited(mut self) -> Self {
         self.is_unawaited = false;
         self
-    }
-
-    /// Sees and changes the jobs that a call names with these rights: a job beyond them is none.
-    #[must_use]
-    pub fn acting_as(mut self, rights: Arc<JobRights>) -> Self {
-        self.rights = rights;
-        self
-    }
-
-    /// Changes these jobs only while they are those that were created at these times: their ids may be used again.
-    #[must_use]
-    pub fn pinned(&self, jobs: BTreeMap<JobId, Timestamp>) -> Self {
-        let rights = JobRights { pinned: jobs, ..JobRights::clone(&self.rights) };
-        self.clone().acting_as(rights.into())
-    }
-
-    /// Returns whether a job may get corrections that were checked for a caller: the checked job alone.
-    pub fn may_correct(&self, id: &JobId) -> bool {
-        self.rights.caller.is_none() || self.rights.pinned.contains_key(id)
-    }
-
-    /// Adds jobs to a batch of this opening alone, and opens it so: a later batch with its id has another.
-    #[must_use]
-    pub fn adding_to(&self, opening: &str) -> Self {
-        let opening = Some(opening.to_owned());
-        let rights = JobRights { opening, ..JobRights::clone(&self.rights) };
-        self.clone().acting_as(rights.into())
-    }
-
-    /// Changes no job but those whose hash names this graph or batch.
-    #[must_use]
-    pub fn within_graph(&self, graph: &JobId) -> Self {
-        let rights = JobRights { graph: Some(graph.to_string()), ..JobRights::clone(&self.rights) };
-        self.clone().acting_as(rights.into())
     }
 
     /// Turns the event log of job transitions on or off.

@@ -343,7 +343,7 @@ class _GraphDocumentRequired(TypedDict):
     jobs: int
     """The number of its jobs."""
     finished: int
-    """Jobs that finished."""
+    """Jobs that finished, or failed and may fail."""
     failed: int
     """Jobs that failed."""
     cancelled: int
@@ -517,6 +517,8 @@ class Job(_JobRequired, total=False):
     """A job that must finish before this one starts."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
+    may_fail: bool
+    """Counts its failure for nothing in its graph or atomic batch, whose jobs after it run then as well."""
     prerequisite_names: Dict[str, str]
     """The names of prerequisites in the script, beside their ids."""
     run_at: str
@@ -846,6 +848,8 @@ class JobSettings(TypedDict, total=False):
     """A job that must finish before this one starts."""
     after_any: List[str]
     """A job that must end, finished or failed, before this one starts."""
+    may_fail: bool
+    """Counts its failure for nothing in its graph or atomic batch, whose jobs after it run then as well."""
     prerequisite_names: Dict[str, str]
     """The names of prerequisites in the script, beside their ids."""
     run_at: str
@@ -1816,8 +1820,8 @@ FileSide = Literal['input', 'output', 'stdin']
 submitter gave it as standard input."""
 
 GraphJobOutcome = Literal['waiting', 'finished', 'failed', 'cancelled']
-"""The outcome of a job of a graph. waiting: It has not ended. finished: It finished. failed: It ended in an error.
-cancelled: It was stopped, or deleted before its end."""
+"""The outcome of a job of a graph. waiting: It has not ended. finished: It finished, or failed and may fail.
+failed: It ended in an error. cancelled: It was stopped, or deleted before its end."""
 
 GraphKind = Literal['graph', 'batch']
 """The kind of a joint submission. graph: As a graph: they wait for each other by name. batch: As a batch."""
