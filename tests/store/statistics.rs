@@ -24,6 +24,14 @@ async fn a_queue_that_is_empty_is_retired_and_comes_back_with_its_next_job() {
 }
 
 #[tokio::test]
+async fn type_is_counted_while_its_jobs_wait_for_a_first_actor() {
+    let world = World::new();
+    world.accepts(&[job("a")]).await;
+    world.store.sample(Duration::ZERO).await.expect("sampling");
+    assert_eq!(world.store.types().await.expect("types"), [script_type("osis")]);
+}
+
+#[tokio::test]
 async fn popped_job_without_a_claim_keeps_its_queue_listed() {
     let world = World::new();
     world.accepts(&[job("a")]).await;

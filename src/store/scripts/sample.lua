@@ -51,6 +51,16 @@ local function is_served(script_type)
   return served[script_type]
 end
 
+-- Tells if a type has a queue: its dispatched jobs are in no index of the type.
+local queued
+local function has_queue(script_type)
+  if not queued then
+    queued = {}
+    for _, queue in ipairs(redis.call('SMEMBERS', QUEUES)) do queued[type_of_queue(queue) or ''] = true end
+  end
+  return queued[script_type]
+end
+
 -- Removes a type without jobs and actors. Its counters stay for a while.
 local function give_up_if_unused(script_type)
   local keys = { DEAD .. script_type, CONTROL .. script_type, WHERE_USED .. script_type }
@@ -58,7 +68,7 @@ local function give_up_if_unused(script_type)
     'error' }) do
     keys[#keys + 1] = index_of(status, script_type)
   end
-  if redis.call('EXISTS', unpack(keys)) == 0 and not is_served(script_type) then
+  if redis.call('EXISTS', unpack(keys)) == 0 and not is_served(script_type) and not has_queue(script_type) then
     redis.call('SREM', TYPES, script_type)
     redis.call('EXPIRE', STATS .. script_type, STATS_TTL_S)
   end
@@ -83,7 +93,8 @@ local function remove_selectors(script_type)
   end
 end
 
-for _, script_type in ipairs(some_types()) do
+local types = some_types()
+for _, script_type in ipairs(types) do
   local now = redis.pcall('HMGET', STATS .. script_type, 'finished', 'failed', 'dead', 'cancelled', 'replaced')
   local done = 0
   for _, place in ipairs({ 1, 2, 4, 5 }) do done = done + (tonumber(now[place]) or 0) end
@@ -111,7 +122,6 @@ for _, script_type in ipairs(some_types()) do
     redis.call('LPOP', DEAD .. script_type)
   end
   remove_selectors(script_type)
-  give_up_if_unused(script_type)
 end
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
   local length = redis.pcall('LLEN', WORK .. queue)
@@ -126,4 +136,5 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, QUEUES_PER_STEP)) do
     if known == 0 and type(id) == 'string' then rarely().note_where(queue, id, at) end
   end
 end
+for _, script_type in ipairs(types) do give_up_if_unused(script_type) end
 return { sampled, (entries <= 0 or letters <= 0 or is_unsorted) and 1 or 0, busy, sorted }
