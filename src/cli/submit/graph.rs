@@ -340,8 +340,14 @@ mod tests {
                 "g.toml:2:13: defaults.time_zone: not a time zone",
             ),
             ("[job.a\n", "g.toml:1:7: "),
-            ("at_a_time = \"4\"", "g.toml:1:13: at_a_time: expected a number of jobs"),
-            ("stop_after = \"0%\"", "g.toml:1:14: stop_after: expected a number of failures, or"),
+            (
+                "at_a_time = \"4\"\n[job.a]\nscript = \"1\"\ntype = \"osis\"",
+                "g.toml:1:13: at_a_time: expected a number of jobs",
+            ),
+            (
+                "stop_after = \"0%\"\n[job.a]\nscript = \"1\"\ntype = \"osis\"",
+                "g.toml:1:14: stop_after: expected a number of failures, or",
+            ),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.message.starts_with(message), "{text:?}: {}", error.message);
