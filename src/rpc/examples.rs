@@ -65,6 +65,7 @@ fn graph(name: &str) -> Value {
         "submit" => json!({ "jobs": jobs, "name": "sums" }),
         "list" => json!({ "limit": 20 }),
         "get" => json!({ "id": JOB, "outcome": "failed" }),
+        "edit" => json!({ "id": JOB, "at_a_time": 8, "stop_after": "5%" }),
         "wait" => json!({ "id": JOB, "wait": 10 }),
         "edit" => json!({ "id": JOB, "at_a_time": 4 }),
         _ => json!({ "id": JOB }),
