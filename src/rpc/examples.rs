@@ -67,7 +67,6 @@ fn graph(name: &str) -> Value {
         "get" => json!({ "id": JOB, "outcome": "failed" }),
         "edit" => json!({ "id": JOB, "at_a_time": 8, "stop_after": "5%" }),
         "wait" => json!({ "id": JOB, "wait": 10 }),
-        "edit" => json!({ "id": JOB, "at_a_time": 4 }),
         _ => json!({ "id": JOB }),
     }
 }
