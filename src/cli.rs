@@ -122,7 +122,7 @@ struct Global {
     #[arg(skip)]
     loaded: OnceLock<Config>,
     /// Speak to the API of a daemon elsewhere in place of Redis: `https://HOST:PORT`, or `unix:PATH` of its socket; by
-    /// default `HERO_API`, else api in `[client]`. `HERO_TOKEN` has the token
+    /// default `HERO_API`, unless --config or `HERO_CONFIG` names a file, else api in `[client]`. `HERO_TOKEN` has the token
     #[arg(long, global = true, value_name = "URL", display_order = 903)]
     api: Option<String>,
     /// Print one JSON document instead of text

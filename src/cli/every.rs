@@ -1,5 +1,6 @@
 //! `--every-machine` and `--every-actor`: a batch with a copy of a job for each of them, and what they answered.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use super::time::age;
 use super::{Global, output};
 use crate::config::Config;
 use crate::error::{Error, Exit, reason};
+use crate::proto::error_kind::FailureCause;
 use crate::proto::job::Job;
 use crate::proto::text::{counted, escape_lines};
 use crate::proto::window::GraphWindow;
@@ -25,6 +27,9 @@ use crate::rpc::results::{FleetMemberDocument, SubmittedBatch};
 
 /// The names of machines with an equal answer that one line shows.
 const NAMES_MAX: usize = 8;
+
+/// Begins the answer of a machine whose job still waits or runs.
+const UNENDED: &str = "has not ended";
 
 /// The options of a job for every machine.
 #[derive(Debug, Args)]
@@ -79,6 +84,14 @@ impl EveryOptions {
     ) -> Result<(Value, SubmittedBatch), Error> {
         let (document, batch): (_, SubmittedBatch) = methods.typed("batch.submit", params).await?;
         note_absent(&batch.every);
+        let drains = batch.every.iter().filter(|of| of.drains && of.id.is_some()).map(title);
+        let drains: Vec<String> = drains.collect();
+        if !drains.is_empty() {
+            let names = listed(&drains, ", ");
+            output::note(&format!(
+                "hero: drained, so its job waits: {names}: hero machine resume HOST"
+            ));
+        }
         Ok((document, batch))
     }
 
@@ -97,11 +110,10 @@ impl EveryOptions {
         for of in &batch.refused {
             output::note(&format!("hero: {}", of.error));
         }
-        if let Some(id) = batch.id {
-            let waited = GraphWait::of(id, wait).awaited(methods, global).await?;
-            if let Err(interrupted) = waited {
-                return Ok(interrupted);
-            }
+        let mut interrupted = None;
+        if let Some(id) = &batch.id {
+            let waited = GraphWait::of(id.clone(), wait).awaited(methods, global).await?;
+            interrupted = waited.err();
         }
         let mut answers = Vec::new();
         for of in batch.every {
@@ -123,6 +135,12 @@ impl EveryOptions {
             print(&answers, raw)?;
         }
         let has_failed = |of: &FleetAnswer| of.of.id.is_some() && of.error().is_some();
+        if let Some(id) = batch.id.filter(|_| answers.iter().any(has_failed)) {
+            global.hint(&format!("run it again where it has not finished: hero graph retry {id}"));
+        }
+        if let Some(code) = interrupted {
+            return Ok(code);
+        }
         Ok(if !batch.refused.is_empty() || answers.iter().any(has_failed) {
             Exit::JobError.into()
         } else if answers.iter().any(|of| of.of.id.is_none()) {
@@ -171,7 +189,7 @@ impl FleetAnswer {
     fn error(&self) -> Option<String> {
         match &self.job {
             Some(job) if job.status.is_terminal() => job.error.clone(),
-            Some(job) => Some(format!("has not ended: {}", job.status)),
+            Some(job) => Some(format!("{UNENDED}: {}", job.status)),
             None if self.of.id.is_some() => Some("its job was deleted".to_owned()),
             None => Some("absent".to_owned()),
         }
@@ -210,7 +228,13 @@ fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
     for (error, text, names) in groups {
         let (number, names) = (names.len(), listed(&names, ", "));
         let number = if number > 1 { format!(" ({number})") } else { String::new() };
-        let why = error.map(|error| format!(" failed: {}", first_line(&error)));
+        let why = error.map(|error| {
+            // A job that a person or its window stopped has not failed.
+            let is_failure =
+                FailureCause::of(&error) != FailureCause::Stopped && !error.starts_with(UNENDED);
+            let word = if is_failure { " failed" } else { "" };
+            format!("{word}: {}", first_line(&error))
+        });
         let head = format!("== {names}{number}{}", why.unwrap_or_default());
         output::line(&escape_lines(&head))?;
         output::of_job(text, raw)?;
@@ -228,13 +252,19 @@ fn write_outputs(folder: &Path, answers: &[FleetAnswer]) -> Result<(), Error> {
         Error::new(Exit::Output, message)
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    let mut written = BTreeSet::new();
     for of in answers.iter().filter(|of| of.job.is_some()) {
         let FleetMemberDocument { machine, host, actor, .. } = &of.of;
         let is_shared =
             answers.iter().any(|other| other.of.host == *host && other.of.machine != *machine);
         let parts = [Some(host), Some(machine).filter(|_| is_shared), actor.as_ref()];
         let name = parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("-");
-        let path = folder.join(file_name(&name));
+        // Two hosts may have one name as a file.
+        let mut file = file_name(&name);
+        if !written.insert(file.clone()) {
+            file = format!("{file}-{}", written.len());
+        }
+        let path = folder.join(&file);
         fs::write(&path, of.output()).map_err(|error| failed(&path, &error))?;
     }
     Ok(())

@@ -26,7 +26,7 @@ use crate::rpc::results::{ForgottenMachine, MachineChange, MachineList};
                         hero machine resume web1")]
 pub(super) enum MachineCommand {
     List(MachineFilter),
-    /// Show a machine: its labels, its actors, and what they run
+    /// Show a machine: its labels and its actors
     #[command(after_help = "Example:\n  hero machine show web1")]
     Show(MachineName),
     Drain(MachineDrain),
@@ -59,7 +59,7 @@ pub(super) struct MachineName {
 /// Let the actors of a machine claim no more jobs, as before a reboot
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hero machine drain --wait 10m web1 && ssh web1 reboot\n\n\
-                        Exit code 75: jobs of it still run. Actors that start again, as after a reboot, claim jobs.")]
+                        Exit code 75: jobs of it still run, or an actor has not answered. Actors that start again, as after a reboot, claim jobs.")]
 pub(super) struct MachineDrain {
     #[command(flatten)]
     which: MachineName,
@@ -138,7 +138,8 @@ fn state(of: &MachineDocument) -> String {
     states.dedup();
     match states.as_slice() {
         [] => "absent".to_owned(),
-        [one] => (*one).to_owned(),
+        [one] if of.actors.iter().all(|of| of.live) => (*one).to_owned(),
+        [_] => "in part absent".to_owned(),
         _ => "in part draining".to_owned(),
     }
 }
@@ -189,19 +190,29 @@ impl MachineDrain {
             let params = json!({ "machine": machine, "wait": left.min(CALL_WAIT).as_secs_f64() });
             let (document, change): (_, MachineChange) =
                 methods.typed("machine.drain", params).await?;
-            if change.running == 0 || left.is_zero() {
+            if change.is_drained() || left.is_zero() {
                 break (document, change);
             }
         };
         note_not_told(&change);
         let (host, running) = (escape(&change.host), change.running as u64);
         let actors = counted(change.actors.len() as u64, "actor", "actors");
-        let rest = if running == 0 {
-            "no job of it runs".to_owned()
-        } else {
-            format!("{} of it still run", counted(running, "job", "jobs"))
+        let rest = match running {
+            0 => "no job of it runs".to_owned(),
+            running => counted(running, "job of it still runs", "jobs of it still run"),
         };
-        global.print(|| document, || format!("{host}: {actors} drained, {rest}\n"))?;
+        let done = if change.is_drained() { "drained" } else { "ordered to drain" };
+        global.print(|| document, || format!("{host}: {actors} {done}, {rest}\n"))?;
+        for actor in &change.unanswered {
+            output::note(&format!(
+                "hero: {actor} has not reported that it drains, and may claim jobs: hero actor list"
+            ));
+        }
+        for actor in &change.silent {
+            output::note(&format!(
+                "hero: {actor} has no heartbeat any more: a job of it may still run on {host}"
+            ));
+        }
         if !change.unserved.is_empty() {
             let types = change.unserved.join(", ");
             output::note(&format!(
@@ -209,16 +220,17 @@ impl MachineDrain {
             ));
         }
         global.hint(&format!("afterwards: hero machine resume {machine}"));
-        if running == 0 {
+        if change.is_drained() {
             return Ok(ExitCode::SUCCESS);
         }
-        let after = self.wait.map(format_duration);
-        output::note(&match after {
-            Some(after) => {
-                format!("hero: gave up waiting after {after}: hero job list --status started")
-            }
-            None => "hero: --wait 10m waits for their end".to_owned(),
-        });
+        if running > 0 {
+            output::note(&match self.wait.map(format_duration) {
+                Some(after) => format!(
+                    "hero: gave up waiting after {after}: hero job list --status started --host {host}"
+                ),
+                None => "hero: --wait 10m waits for their end".to_owned(),
+            });
+        }
         Ok(Exit::GaveUp.into())
     }
 }

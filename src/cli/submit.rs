@@ -227,6 +227,7 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
         Ok(Some(Blocker::NoActor(queue))) => output::note(&format!(
             "hero: job {id} waits: no live actor claims jobs of {queue}: hero actor list"
         )),
+        Ok(Some(blocker @ Blocker::Drained(_))) => job_notes::report_blocker(id, &blocker),
         Ok(Some(Blocker::NoMatch { selector, mismatch })) => output::note(&format!(
             "hero: job {id} waits: no live actor matches {selector}: {mismatch}: hero actor list --json"
         )),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Client, ClientError};
-use crate::proto::job::{InvalidJob, Job};
+use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::labels::{LabelValue, Labels, label};
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::selector::Selector;
@@ -267,5 +267,6 @@ fn copy_for(
     };
     let all = spec.name.as_ref().map_or(name.clone(), |all| format!("{all} on {name}"));
     spec.name = all.parse().ok().or(spec.name);
-    Ok(Some(Job { delay: job.delay, ..Job::from(spec) }))
+    // What else it has, such as the bounds of its token, stays.
+    Ok(Some(Job { id: JobId::random(), spec, ..job.clone() }))
 }

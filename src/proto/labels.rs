@@ -42,8 +42,7 @@ pub struct LabelValue(String);
 
 impl LabelValue {
     /// The legal form, for messages and help.
-    pub const FORM: &'static str =
-        "a number, or 1 to 64 characters without \" and control characters";
+    pub const FORM: &'static str = "a number, or 1 to 64 visible characters without \"";
     const CHARS_MAX: usize = 64;
     /// So many digits are exact in a number with decimals.
     const DIGITS_MAX: usize = 15;
@@ -98,6 +97,12 @@ impl LabelValue {
     }
 }
 
+/// Control characters, and those that a person does not see or that turn the direction of writing.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 fn order_of_versions(mut one: &str, mut other: &str) -> Ordering {
     loop {
         let digits =
@@ -129,7 +134,7 @@ impl FromStr for LabelValue {
     fn from_str(value: &str) -> Result<Self, IllegalName> {
         let is_legal = !value.is_empty()
             && value.chars().count() <= Self::CHARS_MAX
-            && !value.contains(|c: char| c.is_control() || c == '"');
+            && !value.contains(|c: char| is_invisible(c) || c == '"');
         if is_legal {
             Ok(Self(value.to_owned()))
         } else {
@@ -196,6 +201,14 @@ mod tests {
         ] {
             assert_eq!(value(one).order(&value(other)), order, "{one} {other}");
         }
+    }
+
+    #[test]
+    fn value_has_no_invisible_character() {
+        for bad in ["a\u{200b}", "\u{202e}a", "a\u{7}", "\u{feff}", "a\"b", ""] {
+            assert!(bad.parse::<LabelValue>().is_err(), "{bad:?}");
+        }
+        assert!("grün 東京".parse::<LabelValue>().is_ok());
     }
 
     #[test]

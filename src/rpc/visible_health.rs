@@ -17,7 +17,12 @@ pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot
     seen.actor_counts = counted(&seen.actors);
     let sees_types = sees_whole_types(caller);
     if !sees_types {
+        // An expression is a setting of the jobs of others.
+        seen.queues.retain(|(state, _)| state.queue.target.selector().is_none());
         seen.queues.iter_mut().for_each(|(state, _)| state.type_throughput_per_s = None);
+    }
+    if caller.bounds != Bounds::default() {
+        seen.queues.iter_mut().for_each(|(state, _)| hide_key(&mut state.held_by));
     }
     seen.types.retain(|of| sees_types && caller.admits(of.script_type.as_str(), None));
     seen.minutes = [].into();
@@ -43,6 +48,14 @@ pub(crate) fn sees_whole_types(caller: &Caller) -> bool {
     groups.is_none() && callers.is_none() && contexts.is_none()
 }
 
+/// Leaves of a limit that holds a job its name: the value that it counts apart, such as a graph or a key, is of the job.
+pub(super) fn hide_key(held_by: &mut Option<String>) {
+    if let Some(limit) = held_by {
+        let name = limit.split('=').next().unwrap_or_default().len();
+        limit.truncate(name);
+    }
+}
+
 fn admits_queue(caller: &Caller, queue: &Queue) -> bool {
     let target = &queue.target;
     caller.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
@@ -66,6 +79,7 @@ mod tests {
         whole.failing_notifications = vec![message.record(String::new(), "no route", true)];
         whole.queues[0].0.queue = "type:osis:group:io".parse().expect("legal");
         whole.queues[0].0.type_throughput_per_s = Some(2.5);
+        whole.queues[0].0.held_by = Some("@graph=secret".to_owned());
         whole.pauses = ["*", "type:sal:*"].map(|rule| rule.parse().expect("legal")).to_vec();
         visible_snapshot(&whole, &Caller { name: "ann".to_owned(), scopes, bounds })
     }
@@ -83,6 +97,7 @@ mod tests {
             assert!(seen.failing_notifications.is_empty());
             let rates = seen.queues.iter().map(|(state, _)| state.type_throughput_per_s);
             assert_eq!(rates.collect::<Vec<_>>(), [rate]);
+            assert_eq!(seen.queues[0].0.held_by.as_deref(), Some("@graph"));
         }
         let pauses = seen(Bounds { types: names("osis"), ..Bounds::default() }).pauses;
         assert_eq!(pauses, [PauseRule::default()], "a pause of another type is hidden");

@@ -11,7 +11,7 @@ use crate::proto::message::ActorState;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
-use crate::proto::target::{SelectorDigest, Target};
+use crate::proto::target::{ActorId, SelectorDigest, Target};
 
 /// The reason why a dispatched job does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Blocker {
         /// The number of actors that fail each part of it.
         mismatch: String,
     },
+    /// The actors that claim jobs of its queue drain; the first of them.
+    Drained(ActorId),
     /// The actors that claim jobs of its queue run as many jobs as they have tasks.
     Busy {
         /// The queue.
@@ -102,10 +104,14 @@ impl Store {
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
         let mut actors = self.actors(Some(queue.target.script_type())).await?;
-        actors.retain(|of| of.presence.state != ActorState::Draining);
         let selector = selector.as_deref().and_then(|text| text.parse::<Selector>().ok());
         let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
         actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
+        let drained = actors.first().map(|of| of.actor.clone());
+        actors.retain(|of| of.presence.state != ActorState::Draining);
+        if let Some(drained) = drained.filter(|_| actors.is_empty()) {
+            return Ok(Some(Blocker::Drained(drained)));
+        }
         if actors.is_empty() {
             return Ok(Some(match (selector, mismatch) {
                 (Some(selector), Some(mismatch)) => Blocker::NoMatch { selector, mismatch },

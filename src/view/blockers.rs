@@ -18,6 +18,12 @@ pub fn blocker_words(id: &JobId, blocker: &Blocker) -> String {
             let resume = resume.unwrap_or_else(|| format!("hero queue resume {queue}"));
             format!("its queue, which is paused: {resume}")
         }
+        Blocker::Drained(actor) => {
+            format!(
+                "an actor that is ready: {actor}, which claims its jobs, drains: hero actor resume {}",
+                actor.unit()
+            )
+        }
         Blocker::NoActor(queue) => {
             format!("an actor: no live one claims jobs of {queue}: hero actor list")
         }

@@ -205,7 +205,7 @@ fn batch_is_an_object_with_an_id_and_a_name() {
     hero.run(&["graph", "show", "none"]).code(66);
     let again = ["submit", "--batch", "-", "--id", "whole"];
     let refused = hero.run_with_input(&again, &lines("e", "f")).code(65).stdout("");
-    refused.says("the id whole belongs to another");
+    refused.says("graph id whole is taken");
 }
 
 #[test]

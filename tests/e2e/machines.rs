@@ -113,7 +113,7 @@ fn rolling_run_stops_after_its_first_failure() {
     let done = hero.run(&[&rolling[..], &["-t", "bash", "-e", "exit 3"]].concat()).code(1);
     let count = |text: &str| done.stdout.matches(text).count();
     assert_eq!(count("failed: exit code 3"), 1, "{}", done.stdout);
-    assert_eq!(count("failed: stopped after 1 failure of batch "), 1, "{}", done.stdout);
+    assert_eq!(count(": stopped after 1 failure of batch "), 1, "{}", done.stdout);
     hero.run(&["exec", "--at-a-time", "1", "-t", "bash", "-e", "1"]).code(2);
 }
 
@@ -164,7 +164,7 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     hero.run(&submit).code(0);
     until(&redis, "runs", "started");
     let busy = hero.run(&["machine", "drain", "--wait", "10ms", "web2"]).code(75);
-    busy.stdout("web2: 2 actors drained, 1 job of it still run\n");
+    busy.stdout("web2: 2 actors ordered to drain, 1 job of it still runs\n");
     let waits = ["submit", "-t", "bash", "--where", "host = web2", "--id", "waits", "-e", "true"];
     hero.run(&waits).code(0);
     hero.run(&["exec", "-t", "bash", "-e", "hostname"]).code(0).stdout("web1\n");
@@ -189,6 +189,33 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     assert!(hero.run(&["audit"]).code(0).stdout.contains("machine.forget"));
     let list = hero.run(&["machine", "list"]).code(0).stdout;
     assert!(list.contains("web1") && !list.contains("web2"), "{list}");
+}
+
+#[test]
+fn machine_whose_actor_does_not_answer_is_not_reported_as_drained() {
+    if !can_divide() {
+        return;
+    }
+    let redis = Redis::start();
+    let hero = on(&redis).set("actor.lease", "\"1s\"");
+    let _supervisor = hero.supervisor().start();
+    let mut actor = hero.actor("bash-default-1").on_machine("web1").start();
+    actor.signal(Signal::SIGSTOP);
+    let frozen = hero.run(&["machine", "drain", "web1"]).code(75);
+    frozen.says("bash:default:1 has not reported that it drains, and may claim jobs");
+    actor.signal(Signal::SIGCONT);
+    hero.run(&["machine", "drain", "--wait", "1m", "web1"]).code(0);
+    let waits = hero.run(&["submit", "-t", "bash", "--where", "host = web1", "-e", "true"]).code(0);
+    waits.says("bash:default:1, which claims its jobs, drains: hero actor resume bash-default-1");
+    let all = ["exec", "--every-machine", "--wait", "10ms", "-t", "bash", "-e", "true"];
+    hero.run(&all).code(75).says("drained, so its job waits: web1");
+
+    // The order to a process that has died is none to the one that takes its place.
+    hero.run(&["machine", "resume", "web1"]).code(0);
+    actor.kill();
+    hero.run(&["machine", "drain", "web1"]).code(75).says("bash:default:1 has ");
+    let _again = hero.actor("bash-default-1").on_machine("web1").start();
+    hero.run(&["exec", "-t", "bash", "-e", "hostname"]).code(0).stdout("web1\n");
 }
 
 #[test]

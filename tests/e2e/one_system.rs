@@ -113,8 +113,8 @@ fn commands_with_an_id_reach_its_shard() {
         assert_eq!(redis.field(&hash(&id), "status"), None);
     }
     // The beginning of an id tells its shard too.
-    let id = submit(&hero, &["--id", "s2-1b4e28ba-2fa1"]);
-    prints(&hero, &["job", "show", "s2-1b4e28"], &id);
+    let id = submit(&hero, &["--id", "s2-nightly-report"]);
+    prints(&hero, &["job", "show", "s2-nightly"], &id);
     for args in
         [&["job", "show", "s4-daily"][..], &["exec", "-t", "osis", "-e", "1", "--id", "s4-a"]]
     {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::rights::{FAR, osis};
 use super::{Api, admin, caller, words};
+use crate::support::keys;
 
 /// The id of a job of somebody, and the form in which lists show it.
 const UUID: &str = "7f9c2ba4-0bec-47b0-a898-d190f9ebdacc";
@@ -44,6 +45,31 @@ fn id_that_reads_as_the_short_form_of_another_is_refused() {
     for id in ["7f9c2ba", "order-20261122", UUID] {
         api.call_as(&who, "job.submit", json!([far(id)])).expect("an id of its own");
     }
+}
+
+#[test]
+fn window_of_a_graph_with_a_job_of_another_is_changed_by_neither() {
+    let api = Api::start(&[]);
+    let of = |id: &str, caller: &str| {
+        osis(id, "1", json!({ "run_at": FAR, "caller_id": caller, "group": "io" }))
+    };
+    let batch = json!({ "id": "both", "jobs": [of("first", "ann"), of("second", "bob")] });
+    api.call("batch.submit", batch);
+    let batch = json!({ "id": "own", "jobs": [of("third", "ann"), of("fourth", "ann")] });
+    api.call("batch.submit", batch);
+    let edit = |who: &Caller, id: &str| {
+        api.call_as(who, "graph.edit", json!({ "id": id, "stop_after": 1, "at_a_time": 1 }))
+    };
+    let bounds = Bounds { groups: words(&["far"]), ..Bounds::default() };
+    for who in [submitter("ann"), Caller { bounds, ..submitter("ann") }] {
+        assert!(edit(&who, "both").is_err());
+        assert_eq!(
+            api.redis.field(&keys::keys().graph(&"both".parse().expect("legal")), "stop_after"),
+            None
+        );
+    }
+    edit(&submitter("ann"), "own").expect("her own");
+    edit(&admin(), "both").expect("an operator may");
 }
 
 #[test]

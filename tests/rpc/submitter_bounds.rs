@@ -75,6 +75,24 @@ fn everything_that_a_bound_token_submits_or_corrects_has_its_bounds() {
 }
 
 #[test]
+fn copy_for_every_machine_or_actor_has_the_bounds_of_its_token() {
+    let api = Api::start(&["bash-g-1"]);
+    let bounds = Bounds { types: words(&["bash"]), ..Bounds::default() };
+    let who = Caller { bounds, ..caller("sub", &[Scope::Read, Scope::Submit, Scope::Operate]) };
+    for every in ["machine", "actor"] {
+        let job = json!({ "script": "echo 1", "script_type": "bash" });
+        let batch = json!({ "jobs": [job], "every": every });
+        let batch = api.call_as(&who, "batch.submit", batch).expect("submitted");
+        let id = batch["ids"][0].as_str().expect("an id");
+        assert_eq!(bounds_of(&api, id), json!({ "types": ["bash"] }), "{every}");
+    }
+    let who = caller("sub", &[Scope::Submit]);
+    let batch = json!({ "jobs": [{ "script": "1", "script_type": "bash" }], "every": "machine" });
+    let (refused, error) = api.fails(&who, "batch.submit", batch);
+    assert_eq!(refused, code::NOT_PERMITTED, "{error}");
+}
+
+#[test]
 fn corrected_job_has_what_the_bounds_of_both_tokens_allow() {
     let api = Api::start(&[]);
     let mut job = bash("j", "echo 1");

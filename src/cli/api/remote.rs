@@ -23,7 +23,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The longest token.
 const TOKEN_BYTES_MAX: u64 = 4096;
 /// The commands that `--api` has.
-const COMMANDS: &str = "exec, submit, run-script, job, graph, dead, queue, actor, limit, cron, stats, audit, notify list";
+const COMMANDS: &str = "exec, submit, run-script, job, graph, dead, queue, actor, machine, limit, cron, stats, audit, notify list";
 
 /// The API of a daemon elsewhere.
 pub(in crate::cli) struct RemoteApi {

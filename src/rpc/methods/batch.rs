@@ -12,8 +12,9 @@ use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
 use super::params::Spelled;
 use super::repeats::stored_or_same;
-use crate::client::{ClientError, Every, FleetMember, NewBatch};
+use crate::client::{ClientError, Every, FleetMember, MachineActorDocument, NewBatch};
 use crate::proto::job::{Job, JobId, JobName};
+use crate::proto::message::ActorState;
 use crate::proto::window::{GraphWindow, StopAfter};
 use crate::store::Store;
 
@@ -31,9 +32,6 @@ methods! {
 struct Batch {
     /// The jobs, up to 10 000.
     jobs: Vec<JobSettings>,
-    /// Submits the only job of the batch once for every machine, or every actor, of its type that matches its `where`,
-    /// with a name unless it has one. Needs the scope operate. Those that are absent get it if the job has `expires`.
-    every: Option<Every>,
     /// Submits all of them or none; they may wait for each other in any order.
     #[serde(default)]
     all_or_none: bool,
@@ -56,6 +54,9 @@ struct Batch {
     /// The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no bound
     /// without it.
     stop_after: Option<StopAfter>,
+    /// Submits the only job of the batch once for every machine, or every actor, of its type that matches its `where`,
+    /// each named after it. Needs the scope operate. Those that are absent get it if the job has `expires`.
+    every: Option<Every>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
@@ -89,6 +90,9 @@ pub(crate) struct FleetMemberDocument {
     pub(crate) seen_at: String,
     /// True if it is live.
     pub(crate) live: bool,
+    /// True if it is live and drains: its job waits until it is resumed.
+    #[serde(default)]
+    pub(crate) drains: bool,
 }
 
 /// A rejected job of a batch.
@@ -239,13 +243,14 @@ fn documents(
     let documents = members.into_iter().map(|FleetMember { machine, actor, job }| {
         line += usize::from(job.is_some());
         let is_stored = job.is_some() && refused.iter().all(|of| of.line != line);
+        let own = |of: &&MachineActorDocument| {
+            of.live && actor.as_ref().is_none_or(|actor| of.actor == actor.to_string())
+        };
+        let mut states = machine.actors.iter().filter(own).map(|of| of.state).peekable();
+        let live = states.peek().is_some();
         FleetMemberDocument {
-            live: match &actor {
-                Some(actor) => {
-                    machine.actors.iter().any(|of| of.live && of.actor == actor.to_string())
-                }
-                None => machine.live,
-            },
+            live,
+            drains: live && states.all(|state| state == Some(ActorState::Draining)),
             machine: machine.machine,
             host: machine.host,
             actor: actor.map(|actor| actor.to_string()),

@@ -362,9 +362,31 @@ async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument, R
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "at_a_time"));
     }
     let id = own(&context, &id, "change").await?;
+    may_change_all(&context, &id).await?;
     context.client.edit_graph(&id, window).await?;
     let graph = visible(&context, &id).await?;
     Ok(context.client.graph_document(&graph).await?)
+}
+
+/// Refuses to change the window of a graph with a job that the caller may not change: a window stops and holds all of them.
+async fn may_change_all(context: &CallContext, id: &JobId) -> Result<(), RpcError> {
+    let mut is_whole = context.changes_any_job();
+    let mut cursor = None;
+    while !is_whole {
+        let most = Store::GRAPHS_PER_PAGE_MAX;
+        let page = context.client.jobs_of_graph(id, None, cursor, most).await?;
+        for job in page.iter().filter_map(|of| of.job.as_ref()) {
+            let own = job.fields.get("caller_id") == Some(&context.caller.name);
+            let is_within = JobOwnership::of_summary(job).is_within(&context.caller);
+            if !is_within || !own && !context.operates() {
+                let why = "it has jobs that this caller may not change";
+                return Err(context.may_not(format!("change graph {id}: {why}")));
+            }
+        }
+        cursor = page.last().map(|of| of.member.score);
+        is_whole = page.len() < most;
+    }
+    Ok(())
 }
 
 async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {

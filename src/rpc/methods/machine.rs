@@ -15,9 +15,12 @@ use crate::proto::labels::Labels;
 use crate::proto::message::{ActorState, Control};
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
+use crate::store::PresenceOf;
 
-/// The time between two looks at the jobs that still run.
-const DRAIN_POLL: Duration = Duration::from_millis(300);
+/// The time between two checks of the jobs that still run.
+const DRAIN_POLL: Duration = Duration::from_millis(100);
+/// The time that actors have to report that they drain.
+const ANSWER: Duration = Duration::from_secs(5);
 
 methods! {
     /// Lists the machines that actors live on, or were seen on in the last days.
@@ -127,28 +130,65 @@ pub(crate) struct MachineChange {
     pub(crate) not_told: Vec<String>,
     /// The number of their jobs that still run.
     pub(crate) running: usize,
+    /// The actors that have not reported that they drain: they may claim jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unanswered: Vec<String>,
+    /// The actors without a heartbeat, though they have not shut down: their jobs may still run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) silent: Vec<String>,
     /// The script types that no other live actor serves: their jobs wait.
     pub(crate) unserved: Vec<String>,
 }
 
+impl MachineChange {
+    /// Returns whether no actor claims or runs a job, as far as all of them have reported.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.running == 0 && self.unanswered.is_empty() && self.silent.is_empty()
+    }
+
+    /// Notes how far its actors have drained; `boots` are those that got the order.
+    fn note(&mut self, live: &[PresenceOf], silent: &BTreeSet<ActorId>, boots: &[PresenceOf]) {
+        (self.running, self.unanswered, self.silent) = (0, Vec::new(), Vec::new());
+        for of in boots {
+            let name = of.actor.to_string();
+            match live.iter().find(|one| one.actor == of.actor) {
+                Some(now) => {
+                    self.running += now.presence.running;
+                    let is_same = now.presence.boot_id == of.presence.boot_id;
+                    if !is_same || now.presence.state != ActorState::Draining {
+                        self.unanswered.push(name);
+                    }
+                }
+                None if silent.contains(&of.actor) => self.silent.push(name),
+                // It has shut down.
+                None => {}
+            }
+        }
+        let is_own = |of: &&PresenceOf| boots.iter().any(|own| own.actor == of.actor);
+        let (own, others): (Vec<_>, Vec<_>) = live.iter().partition(is_own);
+        let is_ready = |of: &&&PresenceOf| of.presence.state == ActorState::Ready;
+        let served: BTreeSet<_> =
+            others.iter().filter(is_ready).map(|of| &of.actor.script_type).collect();
+        let unserved: BTreeSet<_> =
+            own.iter().map(|of| &of.actor.script_type).filter(|of| !served.contains(of)).collect();
+        self.unserved = unserved.into_iter().map(ToString::to_string).collect();
+    }
+}
+
 async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChange, RpcError> {
     let (began, wait) = (Instant::now(), patience(given.wait.or(Some(0.0)))?);
+    let mut boots = context.client.list_actors(None).await?;
     let named = OneMachine { machine: given.machine };
     let mut change = order(&context, &named, &Control::Drain).await?;
+    boots.retain(|of| change.actors.contains(&of.actor.to_string()));
     loop {
         let live = context.client.list_actors(None).await?;
-        let (own, others): (Vec<_>, Vec<_>) =
-            live.iter().partition(|of| change.actors.contains(&of.actor.to_string()));
-        change.running = own.iter().map(|of| of.presence.running).sum();
-        let served: BTreeSet<&ScriptType> = others
-            .iter()
-            .filter(|of| of.presence.state == ActorState::Ready)
-            .map(|of| &of.actor.script_type)
-            .collect();
-        let unserved: BTreeSet<&ScriptType> =
-            own.iter().map(|of| &of.actor.script_type).filter(|of| !served.contains(of)).collect();
-        change.unserved = unserved.into_iter().map(ToString::to_string).collect();
-        if change.running == 0 || began.elapsed() >= wait {
+        let silent = context.client.silent_actors(&live).await?;
+        let silent = silent.into_iter().map(|(actor, _)| actor).collect();
+        change.note(&live, &silent, &boots);
+        let is_over = began.elapsed() >= wait;
+        let may_answer = !change.unanswered.is_empty() && began.elapsed() < ANSWER;
+        if change.is_drained() || is_over && !may_answer {
             return Ok(change);
         }
         tokio::time::sleep(DRAIN_POLL).await;
@@ -184,6 +224,8 @@ async fn order(
         host: machine.host,
         not_told,
         running: machine.running,
+        unanswered: Vec::new(),
+        silent: Vec::new(),
         unserved: Vec::new(),
     })
 }

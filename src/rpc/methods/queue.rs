@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
-use super::super::visible_health::sees_whole_types;
+use super::super::visible_health::{hide_key, sees_whole_types};
 use super::params::{Nothing, OneOrMany};
 use crate::client::QueueDocument;
 use crate::proto::pauses::{PauseRule, Pauses};
@@ -53,9 +53,14 @@ async fn list(context: CallContext, _: Nothing) -> Result<QueueList, RpcError> {
         queue.is_ok_and(|queue| may_use(&context, &queue).is_ok())
     });
     if !sees_whole_types(&context.caller) {
+        // An expression is a setting of the jobs of others.
+        queues.retain(|queue| queue.selector.is_none());
         for queue in &mut queues {
             queue.type_throughput_per_s = None;
         }
+    }
+    if context.is_bound() {
+        queues.iter_mut().for_each(|queue| hide_key(&mut queue.held_by));
     }
     let pauses = context.client.pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());

@@ -12,6 +12,11 @@ if held and held ~= ARGV[6] then
   if not ok or type(presence) ~= 'table' or presence.boot_id ~= ARGV[1] then return held end
 end
 despite_full_memory()
+if not held or held == ARGV[6] then
+  -- Orders to the process before are none to this one, which would drain or end.
+  local script_type, group, instance = string.match(ARGV[2], '^([^:]+):([^:]+):([^:]+)$')
+  redis.call('DEL', CONTROL .. script_type .. ':group:' .. group .. ':inst:' .. instance)
+end
 local at = now_us()
 redis.call('ZADD', BOOTS, integer(at + tonumber(ARGV[5]) * 1000), ARGV[1])
 redis.call('SET', PRESENCE .. ARGV[2], ARGV[3], 'EX', ARGV[4])

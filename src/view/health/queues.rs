@@ -222,6 +222,10 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
                 .unwrap_or_default()
         ),
         match &state.held_by {
+            Some(limit) if limit.starts_with("@graph") => {
+                let graph = limit.split('=').nth(1).unwrap_or("ID");
+                format!("more actors do not help; if its window is too narrow: hero graph edit {graph} --at-a-time NUMBER")
+            }
             Some(limit) => format!(
                 "more actors do not help: raise [limit.{limit}] if it is too narrow; all limits: hero limit list"
             ),

@@ -298,6 +298,8 @@ class FleetMemberDocument(TypedDict):
     """When an actor of the machine was seen last: RFC 3339, UTC."""
     live: bool
     """True if it is live."""
+    drains: bool
+    """True if it is live and drains: its job waits until it is resumed."""
 
 
 class ForgottenMachine(TypedDict):
@@ -1212,6 +1214,10 @@ class MachineChange(_MachineChangeRequired, total=False):
     """An order to the actors of a machine."""
     not_told: List[str]
     """The shards that do not answer, each with the reason."""
+    unanswered: List[str]
+    """The actors that have not reported that they drain: they may claim jobs."""
+    silent: List[str]
+    """The actors without a heartbeat, though they have not shut down: their jobs may still run."""
 
 
 class MachineDocument(TypedDict):
@@ -1908,9 +1914,9 @@ class Methods:
         answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every}))
         return answer
 
     def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
@@ -2334,9 +2340,9 @@ class AsyncMethods:
         answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], every: Optional[Every] = None, all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "every": every, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every}))
         return answer
 
     async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
