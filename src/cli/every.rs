@@ -20,7 +20,7 @@ use super::{Global, output};
 use crate::config::Config;
 use crate::error::{Error, Exit, reason};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::Job;
+use crate::proto::job::{Job, JobOutput};
 use crate::proto::text::{counted, escape_lines};
 use crate::proto::window::GraphWindow;
 use crate::rpc::results::{FleetMemberDocument, SubmittedBatch};
@@ -197,7 +197,7 @@ impl FleetAnswer {
 
     fn output(&self) -> &[u8] {
         let output = self.job.as_ref().and_then(|job| job.output.as_ref());
-        output.map(|output| output.as_bytes()).unwrap_or_default()
+        output.map(JobOutput::as_bytes).unwrap_or_default()
     }
 
     fn document(&self) -> Value {

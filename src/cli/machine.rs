@@ -16,6 +16,7 @@ use super::{Global, output};
 use crate::client::{MachineActorDocument, MachineDocument};
 use crate::config::{format_duration, parse_duration};
 use crate::error::{Error, Exit};
+use crate::proto::message::ActorState;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, escape};
 use crate::rpc::results::{ForgottenMachine, MachineChange, MachineList};
@@ -33,7 +34,7 @@ pub(super) enum MachineCommand {
     /// Let the actors of a machine claim jobs again
     #[command(after_help = "Example:\n  hero machine resume web1")]
     Resume(MachineName),
-    /// Forget a machine without a live actor before supervisor.machines_kept has passed
+    /// Forget a machine without a live actor before the time of `supervisor.machines_kept`
     #[command(after_help = "Example:\n  hero machine forget web1")]
     Forget(MachineName),
 }
@@ -133,7 +134,7 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
 /// The state of the live actors of a machine, where they agree.
 fn state(of: &MachineDocument) -> String {
     let mut states: Vec<&str> =
-        of.actors.iter().filter_map(|of| of.state.map(|state| state.as_str())).collect();
+        of.actors.iter().filter_map(|of| of.state.map(ActorState::as_str)).collect();
     states.sort_unstable();
     states.dedup();
     match states.as_slice() {

@@ -114,7 +114,9 @@ pub(super) fn escape_foreign(text: &str) -> String {
     for part in parts {
         let code = part.strip_prefix('[').and_then(|rest| rest.split_once('m'));
         match code.filter(|(code, _)| CODES.contains(code)) {
-            Some((code, rest)) => shown += &format!("\u{1b}[{code}m{}", escape_lines(rest)),
+            Some((code, rest)) => {
+                shown.extend(["\u{1b}[", code, "m", &escape_lines(rest)]);
+            }
             None => shown += &escape_lines(&format!("\u{1b}{part}")),
         }
     }

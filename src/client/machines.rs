@@ -248,22 +248,17 @@ fn copy_for(
         return Ok(None);
     }
     let mut spec = job.spec.clone();
-    let name = match actor {
-        Some((actor, _)) => {
-            spec.r#where = None;
-            spec.group = Some(actor.group.clone());
-            spec.instance = Some(actor.instance);
-            format!("{actor} on {}", machine.host)
-        }
-        None => {
-            let own = format!("machine = \"{}\"", machine.machine);
-            let all = spec.r#where.as_ref().map_or(own.clone(), |of| format!("({of}) and {own}"));
-            let selector: Result<Selector, _> = all.parse();
-            let selector =
-                selector.map_err(|error| InvalidJob::new("where", format!("{error}")))?;
-            spec.r#where = Some(selector);
-            machine.host.clone()
-        }
+    let name = if let Some((actor, _)) = actor {
+        spec.r#where = None;
+        spec.group = Some(actor.group.clone());
+        spec.instance = Some(actor.instance);
+        format!("{actor} on {}", machine.host)
+    } else {
+        let own = format!("machine = \"{}\"", machine.machine);
+        let all = spec.r#where.as_ref().map_or(own.clone(), |of| format!("({of}) and {own}"));
+        let selector: Result<Selector, _> = all.parse();
+        spec.r#where = Some(selector.map_err(|error| InvalidJob::new("where", error.to_string()))?);
+        machine.host.clone()
     };
     let all = spec.name.as_ref().map_or(name.clone(), |all| format!("{all} on {name}"));
     spec.name = all.parse().ok().or(spec.name);

@@ -326,7 +326,7 @@ async fn end_of_a_job_that_a_program_gave_to_a_periodic_job_is_not_noted() {
         world.claim(&life, 1).await;
         let done = Verdict::Finished { output: "".into(), exit_code: None };
         world.finish(&life, &id.parse().expect("legal"), done).await;
-        world.store.cron_ends(&name).await.expect("looking").succeeded.map(|(_, id)| id.to_string())
+        world.store.cron_ends(&name).await.expect("looking").succeeded.map(|(_, id)| id.clone())
     };
     // A firing that it kept from its key names it.
     let mut holder = job("ann-0");

@@ -94,7 +94,7 @@ async fn jobs_that_have_not_started_are_cancelled_with_the_last_failure_that_is_
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let jobs = ["a", "b", "c", "d"].map(member);
     let waits = [after("e", "c"), after("f", "e")];
-    let later = JobBuilder::new("osis", "1").id("later").delay(Duration::from_secs(900));
+    let later = JobBuilder::new("osis", "1").id("later").delay(Duration::from_mins(15));
     let later = Job { graph_id: Some(id("g")), ..later.build().expect("a legal job") };
     graph(&world, &[&jobs[..], &waits, &[later]].concat(), window(None, "2")).await;
     assert_eq!(ids(&world.claim(&life, 3).await.attempts), ["a", "b", "c"]);

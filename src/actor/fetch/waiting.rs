@@ -84,7 +84,7 @@ impl QueueWait {
         if self.wait.is_active() {
             let lacks = work.iter().any(|list| !self.lists.contains(*list));
             let may_not_claim = is_shutting_down || slots.iter().any(Slots::is_overloaded);
-            if !lacks && !(self.is_for_work && may_not_claim) {
+            if !(lacks || self.is_for_work && may_not_claim) {
                 self.woken_at = None;
                 return None;
             }
@@ -236,21 +236,21 @@ mod tests {
         let store = Store::open(&RedisConfig::default()).expect("legal settings");
         let mut waiting = QueueWait::new(&store);
         let mut slots = [slots("osis-default-1")];
-        let began = Instant::now();
-        let begin = |waiting: &mut QueueWait, slots: &[Slots], later| {
-            let begun = waiting.begin(began + later, slots, false, false, false);
-            matches!(begun, Some(Action::DoFirst(BackgroundCall::Wake(_))))
+        let now = Instant::now();
+        let wakes = |waiting: &mut QueueWait, slots: &[Slots], later| {
+            let action = waiting.begin(now + later, slots, false, false, false);
+            matches!(action, Some(Action::DoFirst(BackgroundCall::Wake(_))))
         };
         slots[0].check_again();
-        assert!(!begin(&mut waiting, &slots, CONTROL_LATENCY), "it waits for control messages");
+        assert!(!wakes(&mut waiting, &slots, CONTROL_LATENCY), "it waits for control messages");
         slots[0].claimed(false);
-        assert!(begin(&mut waiting, &slots, CONTROL_LATENCY));
+        assert!(wakes(&mut waiting, &slots, CONTROL_LATENCY));
         // Redis may have got that before the wait.
-        assert!(!begin(&mut waiting, &slots, CONTROL_LATENCY), "not at once");
-        assert_eq!(waiting.wakes_again_at(), Some(began + 2 * CONTROL_LATENCY));
-        assert!(begin(&mut waiting, &slots, 2 * CONTROL_LATENCY));
+        assert!(!wakes(&mut waiting, &slots, CONTROL_LATENCY), "not at once");
+        assert_eq!(waiting.wakes_again_at(), Some(now + 2 * CONTROL_LATENCY));
+        assert!(wakes(&mut waiting, &slots, 2 * CONTROL_LATENCY));
         slots[0].drain(true);
-        assert!(!begin(&mut waiting, &slots, 3 * CONTROL_LATENCY));
+        assert!(!wakes(&mut waiting, &slots, 3 * CONTROL_LATENCY));
         assert_eq!(waiting.wakes_again_at(), None);
     }
 

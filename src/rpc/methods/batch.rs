@@ -247,10 +247,10 @@ fn documents(
             of.live && actor.as_ref().is_none_or(|actor| of.actor == actor.to_string())
         };
         let mut states = machine.actors.iter().filter(own).map(|of| of.state).peekable();
-        let live = states.peek().is_some();
+        let is_live = states.peek().is_some();
         FleetMemberDocument {
-            live,
-            drains: live && states.all(|state| state == Some(ActorState::Draining)),
+            live: is_live,
+            drains: is_live && states.all(|state| state == Some(ActorState::Draining)),
             machine: machine.machine,
             host: machine.host,
             actor: actor.map(|actor| actor.to_string()),

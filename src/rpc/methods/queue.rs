@@ -60,7 +60,9 @@ async fn list(context: CallContext, _: Nothing) -> Result<QueueList, RpcError> {
         }
     }
     if context.is_bound() {
-        queues.iter_mut().for_each(|queue| hide_key(&mut queue.held_by));
+        for queue in &mut queues {
+            hide_key(&mut queue.held_by);
+        }
     }
     let pauses = context.client.pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
