@@ -378,7 +378,10 @@ async fn may_change_all(context: &CallContext, id: &JobId) -> Result<(), RpcErro
         for job in page.iter().filter_map(|of| of.job.as_ref()) {
             let own = job.fields.get("caller_id") == Some(&context.caller.name);
             let is_within = JobOwnership::of_summary(job).is_within(&context.caller);
-            if !is_within || !own && !context.operates() {
+            if !is_within {
+                return Err(ClientError::NoSuchGraph(id.clone()).into());
+            }
+            if !own && !context.operates() {
                 let why = "it has jobs that this caller may not change";
                 return Err(context.may_not(format!("change graph {id}: {why}")));
             }

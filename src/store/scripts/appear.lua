@@ -13,9 +13,11 @@ if held and held ~= ARGV[6] then
 end
 despite_full_memory()
 if not held or held == ARGV[6] then
-  -- Orders to the process before are none to this one, which would drain or end.
+  -- Hero's orders to the process before are none to this one, which would drain or end. Stops of jobs hold.
   local script_type, group, instance = string.match(ARGV[2], '^([^:]+):([^:]+):([^:]+)$')
-  redis.call('DEL', CONTROL .. script_type .. ':group:' .. group .. ':inst:' .. instance)
+  local list = CONTROL .. script_type .. ':group:' .. group .. ':inst:' .. instance
+  redis.call('LREM', list, 0, '{"cmd":"drain"}')
+  redis.call('LREM', list, 0, '{"cmd":"shutdown"}')
 end
 local at = now_us()
 redis.call('ZADD', BOOTS, integer(at + tonumber(ARGV[5]) * 1000), ARGV[1])
