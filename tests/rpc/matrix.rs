@@ -330,6 +330,12 @@ enum Expected {
 fn expected(place: &Place, needs: Option<Scope>, token: &Caller, owner: Owner) -> Expected {
     let of = match place.kind {
         Kind::Taken => return Expected::Refused,
+        // A window holds and stops all jobs of a graph.
+        Kind::Graph { .. }
+            if place.method == "graph.edit" && matches!(access(token, owner), Access::None) =>
+        {
+            Access::None
+        }
         Kind::Graph { .. } => access_to_graph(token, owner),
         Kind::Script
             if token.bounds.types.as_ref().is_some_and(|types| !types.contains(owner[1])) =>

@@ -370,24 +370,20 @@ async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument, R
 
 /// Refuses to change the window of a graph with a job that the caller may not change: a window stops and holds all of them.
 async fn may_change_all(context: &CallContext, id: &JobId) -> Result<(), RpcError> {
-    let mut is_whole = context.changes_any_job();
-    let mut cursor = None;
+    let (mut is_whole, mut cursor) = (context.changes_any_job(), None);
     while !is_whole {
         let most = Store::GRAPHS_PER_PAGE_MAX;
         let page = context.client.jobs_of_graph(id, None, cursor, most).await?;
         for job in page.iter().filter_map(|of| of.job.as_ref()) {
-            let own = job.fields.get("caller_id") == Some(&context.caller.name);
-            let is_within = JobOwnership::of_summary(job).is_within(&context.caller);
-            if !is_within {
+            if !JobOwnership::of_summary(job).is_within(&context.caller) {
                 return Err(ClientError::NoSuchGraph(id.clone()).into());
             }
-            if !own && !context.operates() {
-                let why = "it has jobs that this caller may not change";
-                return Err(context.may_not(format!("change graph {id}: {why}")));
+            let is_own = job.fields.get("caller_id") == Some(&context.caller.name);
+            if !is_own && !context.operates() {
+                return Err(context.may_not(format!("change graph {id}: it has jobs of others")));
             }
         }
-        cursor = page.last().map(|of| of.member.score);
-        is_whole = page.len() < most;
+        (is_whole, cursor) = (page.len() < most, page.last().map(|of| of.member.score));
     }
     Ok(())
 }
