@@ -80,7 +80,7 @@ impl MachineCommand {
                 let params = json!({ "machine": machine });
                 let (document, change): (_, MachineChange) =
                     methods.typed("machine.resume", params).await?;
-                note_not_told(&change);
+                note_unreached_shards(&change);
                 let number = counted(change.actors.len() as u64, "actor", "actors");
                 global.print(
                     || document,
@@ -195,7 +195,7 @@ impl MachineDrain {
                 break (document, change);
             }
         };
-        note_not_told(&change);
+        note_unreached_shards(&change);
         let (host, running) = (escape(&change.host), change.running as u64);
         let actors = counted(change.actors.len() as u64, "actor", "actors");
         let rest = match running {
@@ -236,7 +236,7 @@ impl MachineDrain {
     }
 }
 
-fn note_not_told(change: &MachineChange) {
+fn note_unreached_shards(change: &MachineChange) {
     for shard in &change.not_told {
         output::note(&format!("hero: {shard}"));
     }

@@ -287,7 +287,7 @@ fn script_learns_no_holder_of_its_key_beyond_the_bounds_of_its_token() {
 }
 
 #[test]
-fn history_of_a_periodic_job_hides_the_holder_from_a_token_with_bounds() {
+fn history_of_a_periodic_job_names_no_key_holder_beyond_the_bounds() {
     let api = Api::start(&[]);
     let job = json!({ "script": "1", "script_type": "osis" });
     api.call("cron.add", json!({ "name": "c", "schedule": "@yearly", "job": job }));

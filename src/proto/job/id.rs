@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_form_of_a_uuid_is_told_from_other_ids() {
+    fn short_form_of_a_uuid_differs_from_other_ids() {
         let is_like = |id: &str| id.parse::<JobId>().expect("legal").is_like_short_uuid();
         let id = JobId::random();
         for length in JobId::SHORT_CHARS..JobId::UUID_CHARS {

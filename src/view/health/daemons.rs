@@ -156,7 +156,7 @@ pub(super) fn silent(snapshot: &Snapshot, found: &mut Found) {
     );
 }
 
-/// Tells how long an actor has had no heartbeat.
+/// Returns the words for the time since the last heartbeat of an actor.
 pub(super) fn silence(snapshot: &Snapshot, actor: &ActorId, at: Timestamp) -> String {
     let silent = Duration::try_from(snapshot.at.duration_since(at)).unwrap_or_default();
     format!("actor {actor} has had no heartbeat for {} and has not shut down", brief(silent))
