@@ -24,6 +24,7 @@ use crate::proto::text::shown;
 #[derive(Debug, Clone, Default)]
 pub struct JobSearch {
     pub(super) conditions: Vec<Condition>,
+    sees_all: bool,
 }
 
 /// A condition that a job meets or not.
@@ -70,9 +71,8 @@ static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
     JobField::listed_fields().filter(|field| field.is_searched).map(|field| field.name).collect()
 });
 
-/// The fields by which callers of a search decide which jobs they see, beside its state.
-const SEEN_BY: [&str; 8] =
-    ["script_type", "group", "instance", "where", "priority", "caller_id", "context_id", "actor"];
+/// The fields by which bounds of callers decide which jobs they see, beside its state.
+const SEEN_BY: [&str; 6] = ["script_type", "group", "instance", "where", "caller_id", "context_id"];
 
 /// The jobs that a search has found.
 #[derive(Debug, Clone, Default)]
@@ -159,7 +159,14 @@ impl JobSearch {
                 .map(|time| Condition::Since("finished_at", time))
                 .into_iter()
                 .collect(),
+            sees_all: false,
         }
+    }
+
+    /// Returns it for a caller that sees every job, if `sees_all`: no field is read to decide that.
+    #[must_use]
+    pub fn seeing_all(self, sees_all: bool) -> Self {
+        Self { sees_all, ..self }
     }
 
     /// Returns true if it says itself which ends it wants: by a reason, or by whether jobs were stopped.
@@ -174,12 +181,15 @@ impl JobSearch {
     }
 
     /// Returns the fields that decide whether a job is found; all of a list without a condition, as then all are found.
-    fn deciding_fields(&self) -> Vec<&'static str> {
+    fn deciding_fields(&self, query: &ListQuery) -> Vec<&'static str> {
         if self.conditions.is_empty() {
             return LISTED.clone();
         }
-        let of_conditions = self.conditions.iter().flat_map(Condition::fields);
-        let mut names: Vec<&str> = SEEN_BY.into_iter().chain(of_conditions).collect();
+        let mut names: Vec<&str> = self.conditions.iter().flat_map(Condition::fields).collect();
+        if !self.sees_all {
+            names.extend(SEEN_BY);
+        }
+        names.extend(query.script_type.as_ref().map(|_| "script_type"));
         names.sort_unstable();
         names.dedup();
         names
@@ -221,7 +231,7 @@ fn no_flag(value: &str) -> String {
 }
 
 impl Condition {
-    /// Returns the fields that it reads, beside the ones in [`SEEN_BY`].
+    /// Returns the fields that it reads.
     fn fields(&self) -> Vec<&'static str> {
         match self {
             Self::Is("hostname", _) => vec!["hostname", "actor"],
@@ -232,7 +242,7 @@ impl Condition {
             | Self::Until(name, _) => vec![name],
             Self::Anywhere(_) => SEARCHED.clone(),
             Self::Tag(_) => vec!["tags"],
-            Self::Queue(_) => Vec::new(),
+            Self::Queue(_) => vec!["script_type", "group", "instance", "where", "priority"],
             Self::Kind(_) | Self::Cause(_) | Self::Cancelled(_) => vec!["error"],
             Self::HeldInQueue(_) => vec!["held_by"],
         }
@@ -299,7 +309,7 @@ impl Shards {
             None => None,
         };
         // Few of many jobs may match: these alone are read as a whole.
-        let names = search.deciding_fields();
+        let names = search.deciding_fields(query);
         // Often the first jobs are those that are wanted.
         let mut page = ListQuery { limit: wanted, ..query.clone() };
         loop {

@@ -110,7 +110,7 @@ impl JobFilters {
         let option = |row: &FilterRow| format!("--{}", row.option());
         let (query, search) =
             found.map_err(|error| bad(format!("{}: {}", option(error.row), error.reason)))?;
-        Ok((ListQuery { limit, ..query }, search))
+        Ok((ListQuery { limit, ..query }, search.seeing_all(true)))
     }
 
     /// Returns the options as a command line has them.

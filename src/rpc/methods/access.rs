@@ -339,6 +339,11 @@ impl CallContext {
         Ok(self.client.job_id_among(id, Some(&self.caller.name), sees).await?)
     }
 
+    /// Returns whether the caller finds every job in lists.
+    pub(super) fn finds_all(&self) -> bool {
+        self.caller.bounds == Bounds::default() && self.reads()
+    }
+
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
     /// own.
     pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {

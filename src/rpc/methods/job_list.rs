@@ -43,16 +43,21 @@ pub(super) struct JobPage {
 }
 
 /// Returns the jobs that a filter finds, at most so many.
-pub(super) fn search_of(given: ListJobs, limit: usize) -> Result<(ListQuery, JobSearch), RpcError> {
+pub(super) fn search_of(
+    context: &CallContext,
+    given: ListJobs,
+    limit: usize,
+) -> Result<(ListQuery, JobSearch), RpcError> {
     let found = JobSearch::of(&given.filter, &TimeZone::UTC, Timestamp::now());
     let (query, search) = found.map_err(|error| RpcError::wrong(error.row.name, error.reason))?;
+    let search = search.seeing_all(context.finds_all());
     let cursor = given.rest.cursor.map(|Spelled(cursor)| cursor);
     Ok((ListQuery { limit, cursor, budget: Some(ListQuery::BUDGET), ..query }, search))
 }
 
 pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (query, search) = search_of(given, limit)?;
+    let (query, search) = search_of(&context, given, limit)?;
     let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
@@ -69,7 +74,7 @@ pub(super) async fn errors(
     given: ListJobs,
 ) -> Result<ErrorGroupsDocument, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (query, search) = search_of(given, limit)?;
+    let (query, search) = search_of(&context, given, limit)?;
     let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     Ok(context.client.error_groups(&query, &search, sees, limit).await?)
 }

@@ -194,7 +194,7 @@ async fn change_found(
     if most == 0 {
         return Err(RpcError::wrong("limit", "`limit` is from 1 on"));
     }
-    let (mut query, search) = job_list::search_of(filter, most)?;
+    let (mut query, search) = job_list::search_of(context, filter, most)?;
     let (mut changed, mut jobs, mut reached) = (ManyChanged::default(), None, 0);
     loop {
         query.limit = (most - reached).min(JOBS_MAX);

@@ -29,6 +29,7 @@ pub(super) async fn find(
     wanted: usize,
 ) -> PageResult<JobListPage> {
     let (mut query, search) = filter.search(now)?;
+    let search = search.seeing_all(!visit.is_bound());
     query.limit = wanted;
     let found = visit.site.client.find_many(&query, &search, |job| visit.sees(job)).await?;
     Ok(JobListPage {
