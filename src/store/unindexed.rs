@@ -10,9 +10,9 @@ use crate::proto::job::{JobId, Retention};
 /// may be about to push it, for this time.
 const GRACE: Duration = Duration::from_secs(10);
 /// The keys that one step of the walk looks at.
-const KEYS_PER_STEP: u32 = 200;
+const KEYS_PER_STEP: u32 = 50;
 /// Two steps of the walk are at least so far apart, by whichever supervisors.
-const STEP_PAUSE: Duration = Duration::from_millis(500);
+const STEP_PAUSE: Duration = Duration::from_millis(125);
 
 /// The result of one look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
