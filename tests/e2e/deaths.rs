@@ -57,7 +57,15 @@ fn all_finished_once(redis: Redis, number: usize) {
     let found: Vec<(usize, String)> = pipeline.query(&mut redis.link()).expect("reading jobs");
     let odd: Vec<_> =
         found.iter().enumerate().filter(|(_, f)| **f != (1, "finished".into())).collect();
-    assert!(odd.is_empty(), "{} of {number}, such as {:?}", odd.len(), odd.first());
+    let first = odd.first().map(|(n, _)| format!("j{n}")).unwrap_or_default();
+    let its = |command: String| format!("{:?}", redis.ask::<redis::Value>(&command));
+    assert!(
+        odd.is_empty(),
+        "{} of {number}: {odd:?}\n{first} has {}\nits log {}",
+        odd.len(),
+        its(format!("HGETALL {}", keys::job(&first))),
+        its(format!("XRANGE {} - +", keys::log(&first)))
+    );
     assert_eq!(ended(&redis), number, "some jobs ended twice");
     World::on(redis, "hero").check();
 }
