@@ -11,6 +11,18 @@ reset() {
     is 0 property "$1" NRestarts
 }
 
+doctor_says() { # TEXT
+    has "$(inside hero doctor 2>&1 || true)" "$1"
+}
+
+names_a_hang() {
+    local unit=hero@supervisor pid
+    pid=$(property $unit MainPID)
+    inside kill -STOP "$pid"
+    eventually 29 doctor_says "$unit has run with pid $pid for" || { inside kill -CONT "$pid"; return 1; }
+    inside kill -CONT "$pid"
+}
+
 survives_a_hang() {
     local unit=hero@python-default-1 before
     reset $unit
@@ -44,7 +56,10 @@ survives_a_kill() {
     # Nothing of the dead one is left: the folder of the live one is the only one, and is empty.
     eventually 5 is "" in_folder_of_jobs $unit find . -mindepth 2
     is 1 eval "in_folder_of_jobs $unit ls | wc -l"
+    # It was restarted once.
+    lacks "$(inside hero doctor 2>&1 || true)" "again and again"
 }
 
+claim "kill -STOP: hero doctor says that a unit hangs before the watchdog ends it" names_a_hang
 claim "kill -STOP: the watchdog restarts the unit, and its job ends once" survives_a_hang
 claim "kill -9: the unit is back under its name, and its job is done" survives_a_kill
