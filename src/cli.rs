@@ -53,6 +53,7 @@ mod script_doc;
 mod script_files;
 mod scripts;
 mod sections;
+mod sent_job;
 mod signing;
 mod stage;
 mod stats;

@@ -1,6 +1,7 @@
 //! The methods of the API as commands call them: in this process, or of a daemon elsewhere.
 
 mod jobs;
+mod live;
 mod remote;
 
 use std::sync::Arc;
@@ -9,11 +10,14 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(super) use self::jobs::{CALL_WAIT, RemoteEnd, RemoteLog, gave_up, job_of, settings};
+pub(super) use self::jobs::{job_of, settings};
+pub(super) use self::live::{CALL_WAIT, JobFileParts, JobLog, LOG_LINES};
 pub(super) use self::remote::RemoteApi;
 use super::Global;
 use super::author::user;
+use super::input::parsed;
 use crate::error::{Error, Exit};
+use crate::proto::job::JobId;
 use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
 
 /// The methods of the API.
@@ -35,7 +39,8 @@ impl Global {
         let caller = Caller { name, scopes: Scopes::all(), bounds: Bounds::default() };
         let (client, address) = (self.client()?, config.redis.redacted_url().into());
         let config = Arc::new(config.clone());
-        let context = Box::new(CallContext::new(client, address, config, Arc::new(caller)));
+        let context = CallContext::new(client, address, config, Arc::new(caller));
+        let context = Box::new(context.of_command_line());
         Ok(ApiMethods::Local { table: MethodTable::new(), context })
     }
 }
@@ -50,6 +55,17 @@ impl ApiMethods {
             }
             Self::Remote(remote) => remote.call(method, params).await,
         }
+    }
+
+    /// Calls a method for a job, which its id names, or the unique beginning of it; `further` are the other parameters.
+    pub(super) async fn of_job(
+        &self,
+        method: &str,
+        id: &str,
+        mut further: Value,
+    ) -> Result<Value, Error> {
+        further["id"] = parsed::<JobId>(id)?.as_str().into();
+        self.call(method, further).await
     }
 
     /// Calls a method as [`ApiMethods::call`] does, for a result of a type.

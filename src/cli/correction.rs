@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::input::read_bounded;
 use super::job_options::pair;
-use crate::client::{Client, ClientError, GraphRetry};
+use crate::client::GraphRetry;
 use crate::config::Config;
 use crate::error::Error;
-use crate::proto::job::{JobId, Setting};
+use crate::proto::job::Setting;
 
 /// New values of jobs.
 #[derive(Debug, Clone, Default, Args)]
@@ -91,20 +91,6 @@ impl GraphCorrection {
         }
         Ok(GraphRetry { from: self.from.clone(), changes })
     }
-}
-
-/// Checks changes of a job against the bounds of its type.
-pub(super) async fn check(
-    client: &Client,
-    id: &JobId,
-    changes: &Map<String, Value>,
-    config: &Config,
-) -> Result<(), Error> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let job = client.corrected_job(&client.get_job(id).await?, changes).await?;
-    Ok(config.check_asked(&job.spec).map_err(ClientError::from)?)
 }
 
 #[cfg(test)]

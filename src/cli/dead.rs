@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::{Arg, ArgGroup, Args, Subcommand};
+use serde_json::json;
 
 use super::Global;
-use super::job::{JobChoice, JobCommand, JobErrors, JobList, RetryJobs, Show, remote, show};
-use crate::client::JobChange;
+use super::job::{JobChoice, JobErrors, JobList, RetryJobs, Show, show};
 use crate::error::Error;
 
 /// List dead letters (jobs that used up their attempts), retry and delete them
@@ -68,28 +68,14 @@ fn without_preset(arg: Arg) -> Arg {
 
 impl DeadCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        if let Some(remote) = global.remote()? {
-            let command = match self {
-                Self::List(list) => JobCommand::List(list.of_dead()),
-                Self::Errors(errors) => JobCommand::Errors(errors.of_dead()),
-                Self::Show(show) => JobCommand::Show(show),
-                Self::Retry(OfDead { jobs, .. }) => JobCommand::Retry(jobs.of_dead()),
-                Self::Delete(OfDead { jobs, .. }) => JobCommand::Delete(jobs.of_dead()),
-            };
-            return Box::pin(remote::run(command, remote, global)).await;
-        }
-        let client = global.client()?;
+        let api = &global.methods()?;
         match self {
-            Self::List(list) => list.of_dead().run(&client, global).await?,
-            Self::Errors(errors) => errors.of_dead().run(&client, global).await?,
-            Self::Show(Show { id, raw }) => {
-                let id = client.job_id(&id).await?;
-                client.dead_letter(&id).await?;
-                show::run(&client, &id, global, raw).await?;
-            }
-            Self::Retry(OfDead { jobs, .. }) => return jobs.of_dead().run(&client, global).await,
+            Self::List(list) => list.of_dead().run(api, global).await?,
+            Self::Errors(errors) => errors.of_dead().run(api, global).await?,
+            Self::Show(show) => show::run(api, &show, true, global).await?,
+            Self::Retry(OfDead { jobs, .. }) => return jobs.of_dead().run(api, global).await,
             Self::Delete(OfDead { jobs, .. }) => {
-                return jobs.of_dead().each(&client, global, &JobChange::Delete).await;
+                return jobs.of_dead().change(api, "delete", json!({}), global).await;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -67,7 +67,10 @@ impl EventsCommand {
         as_json: bool,
         mut unknown: Option<ClientError>,
     ) -> Result<(), Error> {
-        let mut after = self.zone.place(self.since.as_ref(), client).await?;
+        let mut after = match &self.since {
+            Some(since) => Some(self.zone.place(since, client.now().await?)?),
+            None => None,
+        };
         let (mut document, zone): (Vec<Value>, _) = (Vec::new(), local_zone());
         let mut has_events = false;
         loop {

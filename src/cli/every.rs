@@ -112,7 +112,7 @@ impl EveryOptions {
         }
         let mut interrupted = None;
         if let Some(id) = &batch.id {
-            let waited = GraphWait::of(id.clone(), wait).awaited(methods, global).await?;
+            let waited = GraphWait::of(id.clone(), wait).awaited(methods).await?;
             interrupted = waited.err();
         }
         let mut answers = Vec::new();

@@ -6,17 +6,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, Args};
+use serde_json::Value;
 
-use super::api::{ApiMethods, RemoteEnd, gave_up};
+use super::api::ApiMethods;
 use super::every::EveryOptions;
-use super::job_options::{JobOptions, SCRIPT_HELP, of_option};
+use super::job_options::{JobOptions, SCRIPT_HELP};
 use super::progress::View;
 use super::sections::{LIMITS, MANY, WHEN};
+use super::sent_job::{JobSending, SentJob};
 use super::signing::Signing;
-use super::submit_span::SubmitSpan;
 use super::window_options::WindowOptions;
 use super::{Global, explain, job_notes, output};
-use crate::client::{AwaitedJob, Client, ClientError};
+use crate::client::AwaitedJob;
 use crate::config::{format_duration, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
@@ -97,51 +98,46 @@ impl Exec {
         if let Some(word) = self.how.every.word() {
             return self.run_everywhere(word, global).await;
         }
-        if let Some(remote) = global.remote()? {
-            return self.run_remote(&ApiMethods::Remote(remote), global).await;
-        }
-        let client = self.how.signing.client(global.client()?)?;
-        let mut job = self.options.resolved_job(&client, config).await?;
-        let span = SubmitSpan::begin(config, job.spec.traceparent);
-        job.spec.traceparent = span.place;
-        let files = self.options.files(&job, config)?;
-        if self.how.explain {
-            explain::print_allowed(config, &job)?;
-        }
-        client.place(&mut job).map_err(of_option)?;
-        let (spec, own) = (job.spec.clone(), job.id.clone());
-        job_notes::print(&spec, config);
-        let submitted = Box::pin(client.submit_awaited_or_same(job, &files)).await;
-        let (awaited, is_new) = submitted.map_err(of_option)?;
-        if !is_new {
-            output::note(&format!("hero: {}", job_notes::known(&spec, &own, &awaited.id)));
-        }
+        let api = global.methods()?;
+        let (signing, explains) = (&self.how.signing, self.how.explain);
+        let how = JobSending { signing, is_awaited: true, explains };
+        let sent = Box::pin(SentJob::send(&api, &self.options, how, config)).await?;
+        sent.note(config);
+        let SentJob { job: awaited, span, .. } = sent;
         // Beside the wait: the receiver delays nobody.
-        let told = awaited.id.to_string();
-        let span = tokio::spawn(async move { span.end("job", &told).await });
-        let view = View::of_lines(&client, &awaited.id);
-        let raw = self.how.raw;
-        let view = if global.json { view } else { view.printing(raw) };
-        let ended = wait(&client, &awaited, Some(view), self.how.wait, (global.json, raw)).await;
-        if self.how.explain {
+        let id = awaited.id.to_string();
+        let span = span.map(|span| tokio::spawn(async move { span.end("job", &id).await }));
+        let view = View::of_lines(&api, &awaited.id);
+        let (json, raw) = (global.json, self.how.raw);
+        let view = if json { view } else { view.printing(raw) };
+        let waited = wait(&api, &awaited, Some(view), self.how.wait).await;
+        if let Ok(Waited::Ended(ended)) = &waited {
+            ended.print(json, raw)?;
+        }
+        if let ApiMethods::Local { context, .. } = &api
+            && explains
+        {
             // The end of the job says more than a log that cannot be read.
-            let _ = explain::print_refused(&client, config, &awaited.id).await;
+            let _ = explain::print_refused(&context.client, config, &awaited.id).await;
         }
-        drop(span.await);
-        // A wait that was given up says nothing of the job.
-        let has_ended = ended.as_ref().err().is_none_or(|error| error.exit == Exit::JobError);
-        let job = if has_ended { client.get_job(&awaited.id).await.ok() } else { None };
-        if let Some(job) = job.as_ref().filter(|_| !global.json) {
-            name_files(job);
+        if let Some(span) = span {
+            drop(span.await);
         }
-        if let Some(file) = job.as_ref().and_then(|job| self.options.missing_neighbour(job)) {
+        let ended = match waited? {
+            Waited::Ended(ended) => ended,
+            Waited::Interrupted(code) => return Ok(code),
+        };
+        if !json {
+            name_files(&ended.job);
+        }
+        if let Some(file) = self.options.missing_neighbour(&ended.job) {
             let file = file.display();
             output::note(&format!(
                 "hero: {file} lies beside the script, and a job has the text of its script alone: --input {file} puts it \
                  into the folder $HERO_INPUT_DIR"
             ));
         }
-        ended.or_else(|error| failed(error, job.as_ref()))
+        Ok(ended.code())
     }
 }
 
@@ -157,50 +153,45 @@ impl Exec {
         Box::pin(EveryOptions::run((&methods, global), &self.options, (word, window.window()), how))
             .await
     }
-
-    /// Runs over the API of a daemon elsewhere.
-    async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
-        if self.how.explain || self.how.signing.is_given() {
-            let message = "--explain and --sign need the machine itself: leave out --api";
-            return Err(Error::new(Exit::Usage, message));
-        }
-        api.needs_read("run a job and wait for its end", "hero submit sends it without a wait")
-            .await?;
-        let (id, created, job) = api.submit(&self.options, global.config()?).await?;
-        if !created {
-            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &id)));
-        }
-        let id = id.as_str();
-        let waited = api.await_end(id, !global.json, self.how.wait).await.map_err(|error| {
-            let message = format!("{}; job {id} was accepted and goes on", error.message);
-            Error::new(error.exit, message)
-        });
-        match waited? {
-            RemoteEnd::Ended(document, job) => {
-                if global.json {
-                    output::json(&document)?;
-                } else {
-                    name_files(&job);
-                }
-                ended(&job, (global.json, self.how.raw))
-            }
-            RemoteEnd::GaveUp => Err(gave_up(id, self.how.wait)),
-            RemoteEnd::Interrupted(code) => Ok(code),
-        }
-    }
 }
 
-/// Prints the output of a job that has ended, unless JSON is asked for, or why it failed.
-pub(super) fn ended(job: &Job, (json, raw): (bool, bool)) -> Result<ExitCode, Error> {
-    if let Some(error) = &job.error {
+/// The end of a wait.
+pub(super) enum Waited {
+    /// The job has ended.
+    Ended(EndedJob),
+    /// A signal ended the wait.
+    Interrupted(ExitCode),
+}
+
+/// A job that has ended.
+pub(super) struct EndedJob {
+    /// Its document.
+    pub(super) document: Value,
+    pub(super) job: Box<Job>,
+    /// The part of its output that was not printed yet.
+    output: Option<JobOutput>,
+    /// The part of its error that a person has not seen.
+    error: Option<String>,
+}
+
+impl EndedJob {
+    /// Prints its output, raw or not, or its document.
+    pub(super) fn print(&self, json: bool, raw: bool) -> Result<(), Error> {
+        match &self.output {
+            _ if json => output::json(&self.document),
+            Some(result) if self.error.is_none() => output::result(result, raw),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints why it failed, if it did. Returns the exit code.
+    pub(super) fn code(&self) -> ExitCode {
+        let job = &self.job;
+        let Some(error) = &self.error else { return ExitCode::SUCCESS };
         let error = Error::new(Exit::JobError, format!("job {} failed: {error}", job.id));
-        return failed(error, Some(job));
+        output::print_error(&explained(error, job));
+        ExitCode::from(code_of(job))
     }
-    match &job.output {
-        Some(result) if !json => output::result(result, raw)?,
-        _ => {}
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Names the files that the script left.
@@ -212,9 +203,8 @@ fn name_files(job: &Job) {
     }
 }
 
-/// Prints why a job failed, and returns the exit code for it; returns any other error.
-pub(super) fn failed(mut error: Error, job: Option<&Job>) -> Result<ExitCode, Error> {
-    let Some(job) = job.filter(|_| error.exit == Exit::JobError) else { return Err(error) };
+/// Returns the error of a job that failed, with what else explains it.
+fn explained(mut error: Error, job: &Job) -> Error {
     let why = job.error.as_deref().unwrap_or_default();
     if FailureCause::of(why) == FailureCause::Stopped {
         let by = job.extra.get("stopped_by").map(|by| format!(" by {by}")).unwrap_or_default();
@@ -228,8 +218,7 @@ pub(super) fn failed(mut error: Error, job: Option<&Job>) -> Result<ExitCode, Er
         let failed = format!(" failed after {} attempts:", job.attempt);
         error.message = error.message.replacen(" failed:", &failed, 1);
     }
-    output::print_error(&error);
-    Ok(ExitCode::from(code_of(job)))
+    error
 }
 
 /// Returns the exit code for a failed job: the script's own, unless it means something of Hero's own.
@@ -247,86 +236,52 @@ fn code_of(job: &Job) -> u8 {
 }
 
 /// Reports why a job does not start: after a while, and when the reason changes.
-async fn report_blockers(client: &Client, id: &JobId) -> Infallible {
+async fn report_blockers(api: &ApiMethods, id: &JobId) -> Infallible {
     let mut reported = None;
     loop {
         tokio::time::sleep(HINDRANCE_CHECK).await;
         // The wait itself reports a lost connection.
-        let blocker = client.blocker(id).await.unwrap_or_default();
-        let Some(blocker) = blocker.filter(|found| reported.as_ref() != Some(found)) else {
-            continue;
-        };
-        job_notes::report_blocker(id, &blocker);
-        reported = Some(blocker);
+        let found = job_notes::blocker(api, id.as_str()).await;
+        if let Some(reason) = found.filter(|found| reported.as_ref() != Some(found)) {
+            job_notes::report_blocker(id.as_str(), &reason);
+            reported = Some(reason);
+        }
     }
-}
-
-/// Waits for the end of a job and prints it as JSON, or its output, raw or not; a view shows its log meanwhile.
-pub(super) async fn wait(
-    client: &Client,
-    job: &AwaitedJob,
-    view: Option<View>,
-    patience: Option<Duration>,
-    (json, raw): (bool, bool),
-) -> Result<ExitCode, Error> {
-    let id = &job.id;
-    let ended = match awaited(client, job, view, patience).await? {
-        Awaited::Ended(ended) => ended,
-        Awaited::Interrupted(code) => return Ok(code),
-    };
-    if json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
-        output::json(&client.get_job(id).await?.to_json())?;
-    } else if let Ok(result) = &ended {
-        output::result(result, raw)?;
-    }
-    ended.map(|_| ExitCode::SUCCESS).map_err(|error| explained(id, error))
-}
-
-/// The end of a wait.
-pub(super) enum Awaited {
-    /// The job has ended, or nobody waits any longer.
-    Ended(Result<JobOutput, ClientError>),
-    /// A signal ended the wait.
-    Interrupted(ExitCode),
 }
 
 /// Waits for the end of a job; a view shows its log meanwhile.
-pub(super) async fn awaited(
-    client: &Client,
+pub(super) async fn wait(
+    api: &ApiMethods,
     job: &AwaitedJob,
-    mut view: Option<View>,
+    mut view: Option<View<'_>>,
     patience: Option<Duration>,
-) -> Result<Awaited, Error> {
+) -> Result<Waited, Error> {
     let id = &job.id;
     let mut interrupts = Interrupts::listen()?;
     let ended = tokio::select! {
-        ended = end(client, job, view.as_mut(), patience) => ended,
-        never = report_blockers(client, id) => match never {},
+        ended = end(api, job, view.as_mut(), patience) => ended,
+        never = report_blockers(api, id) => match never {},
         signal = interrupts.next() => {
             drop(view);
             output::note(&format!(
                 "hero: stopped waiting; job {id} goes on: hero job wait {id}, hero job stop {id}"
             ));
-            return Ok(Awaited::Interrupted(ExitCode::from(output::SIGNALLED + signal)));
+            return Ok(Waited::Interrupted(ExitCode::from(output::SIGNALLED + signal)));
         }
     };
     // The bar is cleared before anything is printed.
     let (seen, printed) = view.map(View::into_seen).unwrap_or_default();
-    let ended = ended.map(|output| printed.rest_of(output));
-    // Who gives up early has not been told yet why the job does not start.
-    if matches!(ended, Err(ClientError::GaveUp { unknown: None, .. }))
+    // Who gives up early does not know yet why the job does not start.
+    if ended.as_ref().is_err_and(|error| error.message.contains("; it goes on"))
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
-        && let Ok(Some(blocker)) = client.blocker(id).await
+        && let Some(reason) = job_notes::blocker(api, id.as_str()).await
     {
-        job_notes::report_blocker(id, &blocker);
+        job_notes::report_blocker(id.as_str(), &reason);
     }
-    Ok(Awaited::Ended(ended.map_err(|error| match error {
-        ClientError::JobFailed { id, error } => {
-            let error = unseen(&error, &seen).to_owned();
-            ClientError::JobFailed { id, error }
-        }
-        error => error,
-    })))
+    let (document, job) = ended?;
+    let output = job.output.clone().map(|output| printed.rest_of(output));
+    let error = job.error.as_deref().map(|error| unseen(error, &seen).to_owned());
+    Ok(Waited::Ended(EndedJob { document, job, output, error }))
 }
 
 /// Returns the part of an error that a person has not seen: the end of standard error, which follows how the
@@ -341,15 +296,14 @@ fn unseen<'e>(error: &'e str, seen: &str) -> &'e str {
     if is_of_process && seen.contains(&format!("\n{tail}\n")) { how } else { error }
 }
 
-/// Returns the output of the job. Reply and log are read on separate connections, so that neither
-/// delays the other.
+/// Waits for the end of the job. Reply and log are read on separate connections, so that neither delays the other.
 async fn end(
-    client: &Client,
+    api: &ApiMethods,
     job: &AwaitedJob,
-    view: Option<&mut View>,
+    view: Option<&mut View<'_>>,
     patience: Option<Duration>,
-) -> Result<JobOutput, ClientError> {
-    let ended = client.await_end(job, patience);
+) -> Result<(Value, Box<Job>), Error> {
+    let ended = api.end(job, patience);
     let Some(view) = view else { return ended.await };
     tokio::pin!(ended);
     let ended = loop {
@@ -360,31 +314,14 @@ async fn end(
             more = view.show_some() => if !more { break ended.await; },
         }
     };
-    if !matches!(ended, Err(ClientError::GaveUp { .. } | ClientError::Store(_))) {
+    if let Ok((_, job)) = &ended {
         view.log.job_ended();
         while view.show_some().await {}
-        if ended.is_err() {
+        if job.error.is_some() {
             std::mem::take(&mut view.output).show();
         }
     }
     ended
-}
-
-/// Adds the id of the job to the error.
-pub(super) fn explained(id: &JobId, error: ClientError) -> Error {
-    match error {
-        ClientError::JobFailed { error, .. } => {
-            Error::new(Exit::JobError, format!("job {id} failed: {error}"))
-        }
-        ClientError::Store(_) => {
-            let message = format!("waiting for job {id}: {error}; look again: hero job wait {id}");
-            Error::new(error.exit(), message)
-        }
-        ClientError::GaveUp { .. } => {
-            Error::new(error.exit(), format!("{error}: hero job wait {id}"))
-        }
-        other => other.into(),
-    }
 }
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use super::api::{ApiMethods, CALL_WAIT};
 use super::correction::GraphCorrection;
-use super::input::{bad, parsed};
-use super::job_notes::report_blocker;
+use super::input::parsed;
+use super::job_notes::{blocker, report_blocker};
 use super::no_results::NoResults;
 use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};
 use super::time::{age, between, brief, local_text, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, output};
-use crate::client::{Client, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
+use crate::client::{GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
 use crate::config::{format_duration, parse_duration};
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
@@ -287,12 +287,12 @@ fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
 }
 
 /// Reports why the first job of a graph that has not ended does not start. Without an answer it reports nothing.
-async fn report_first_blocker(client: &Client, id: &JobId) {
-    const JOBS: usize = 20;
-    let waiting = Some(GraphJobOutcome::Waiting);
-    for of in client.jobs_of_graph(id, waiting, None, JOBS).await.unwrap_or_default() {
-        if let Ok(Some(blocker)) = client.blocker(&of.member.id).await {
-            return report_blocker(&of.member.id, &blocker);
+async fn report_first_blocker(methods: &ApiMethods, id: &str) {
+    let params = json!({ "id": id, "outcome": GraphJobOutcome::Waiting, "limit": 20 });
+    let shown = methods.typed::<ShownGraph>("graph.get", params).await;
+    for job in shown.map(|(_, shown)| shown.jobs).unwrap_or_default() {
+        if let Some(reason) = blocker(methods, &job.id).await {
+            return report_blocker(&job.id, &reason);
         }
     }
 }
@@ -307,11 +307,10 @@ impl GraphWait {
     pub(super) async fn awaited(
         &self,
         methods: &ApiMethods,
-        global: &Global,
     ) -> Result<Result<(Value, GraphDocument), ExitCode>, Error> {
         let mut interrupts = Interrupts::listen()?;
         tokio::select! {
-            ended = self.ended(methods, global) => ended.map(Ok),
+            ended = self.ended(methods) => ended.map(Ok),
             signal = interrupts.next() => {
                 let id = &self.id;
                 output::note(&format!(
@@ -324,7 +323,7 @@ impl GraphWait {
     }
 
     async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
-        let (document, graph) = match self.awaited(methods, global).await? {
+        let (document, graph) = match self.awaited(methods).await? {
             Ok(ended) => ended,
             Err(interrupted) => return Ok(interrupted),
         };
@@ -341,11 +340,7 @@ impl GraphWait {
     }
 
     /// Waits for the end, with its progress at a terminal.
-    async fn ended(
-        &self,
-        methods: &ApiMethods,
-        global: &Global,
-    ) -> Result<(Value, GraphDocument), Error> {
+    async fn ended(&self, methods: &ApiMethods) -> Result<(Value, GraphDocument), Error> {
         let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
         loop {
@@ -368,10 +363,8 @@ impl GraphWait {
             let counts = graph.counts();
             if is_over {
                 drop(bar);
-                let id = graph.id.parse().map_err(bad)?;
-                if matches!(methods, ApiMethods::Local { .. }) {
-                    report_first_blocker(&global.client()?, &id).await;
-                }
+                let id = &graph.id;
+                report_first_blocker(methods, id).await;
                 let after = self.wait.map(format_duration).unwrap_or_default();
                 let message = format!(
                     "gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}"

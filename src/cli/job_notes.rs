@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
+use super::api::ApiMethods;
 use super::output;
 use crate::client::Graph;
 use crate::config::{Config, Per};
-use crate::proto::job::{JobId, JobSpec};
+use crate::proto::job::{JobId, JobSpec, WAITS_FOR};
 use crate::proto::notification::NotifyName;
 use crate::proto::text::{did_you_mean, nearest};
-use crate::store::Blocker;
-use crate::view::blocker_words;
 
 /// Prints the notes about a job that was submitted.
 pub(super) fn print(job: &JobSpec, config: &Config) {
@@ -30,9 +31,14 @@ pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
 }
 
 /// Reports why a job does not start.
-pub(super) fn report_blocker(id: &JobId, blocker: &Blocker) {
-    let reason = blocker_words(id, blocker);
+pub(super) fn report_blocker(id: &str, reason: &str) {
     output::note(&format!("hero: job {id} waits for {reason}"));
+}
+
+/// Returns why a job does not start. Without an answer it returns nothing.
+pub(super) async fn blocker(api: &ApiMethods, id: &str) -> Option<String> {
+    let job = api.call("job.get", json!({ "id": id })).await.ok()?;
+    job[WAITS_FOR].as_str().map(str::to_owned)
 }
 
 /// Returns the note about a job that was not stored, since another holds its unique key: one that has not ended, or

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
 
+use serde_json::json;
+
+use super::api::{ApiMethods, JobLog};
 use super::output;
-use crate::client::{Client, ClientError, LogFollower};
+use crate::error::Error;
 use crate::proto::job::{JobId, JobOutput};
 use crate::proto::text::escape;
 use crate::store::LogLine;
@@ -17,9 +20,9 @@ pub(super) const BEGIN: &str = "\r\u{1b}[K\u{1b}[?7l";
 pub(super) const END: &str = "\u{1b}[?7h";
 
 /// The live view of a job while a person waits for its end.
-pub(super) struct View {
+pub(super) struct View<'a> {
     /// The job's log.
-    pub(super) log: LogFollower,
+    pub(super) log: JobLog<'a>,
     /// Shows log lines too, not only progress.
     lines: bool,
     /// The latest lines of the output, shown if the job fails: the output of a finished job is its result.
@@ -76,13 +79,13 @@ impl Printed {
     }
 }
 
-impl View {
+impl<'a> View<'a> {
     /// A view of all lines.
-    pub(super) fn of_lines(client: &Client, id: &JobId) -> Self {
-        Self::new(client.follow_job_logs(id), true, Bar::new())
+    pub(super) fn of_lines(api: &'a ApiMethods, id: &JobId) -> Self {
+        Self::new(api.log(id, None), true, Bar::new())
     }
 
-    fn new(log: LogFollower, lines: bool, bar: Bar) -> Self {
+    fn new(log: JobLog<'a>, lines: bool, bar: Bar) -> Self {
         let (output, seen) = (OutputLines::default(), OutputLines::default());
         Self { log, lines, output, seen, printed: None, bar }
     }
@@ -99,20 +102,19 @@ impl View {
 
     /// A view of the progress alone, from now on; `None` without a terminal.
     pub(super) async fn of_progress(
-        client: &Client,
+        api: &'a ApiMethods,
         id: &JobId,
-    ) -> Result<Option<Self>, ClientError> {
+    ) -> Result<Option<Self>, Error> {
         let mut bar = Bar::new();
         if !bar.is_seen {
             return Ok(None);
         }
-        let place = LogLine::place_before(client.now().await?);
-        let job = client.get_job(id).await?;
-        if let Some(fraction) = job.extra.get("progress").and_then(|text| text.parse().ok()) {
-            bar.show(fraction, job.extra.get("progress_text").map_or("", String::as_str));
-            bar.draw();
+        let place = LogLine::place_before(api.now().await?);
+        let job = api.call("job.get", json!({ "id": id })).await?;
+        if let Some(fraction) = job["progress"].as_f64() {
+            bar.tell(fraction, job["progress_text"].as_str().unwrap_or_default());
         }
-        Ok(Some(Self::new(client.follow_job_logs_after(id, place), false, bar)))
+        Ok(Some(Self::new(api.log(id, Some(place)), false, bar)))
     }
 
     /// Shows the next lines; `false` at the end of the log.

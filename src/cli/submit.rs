@@ -17,9 +17,10 @@ use serde_json::json;
 use super::api::ApiMethods;
 use super::every::EveryOptions;
 use super::input::bad;
-use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
+use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
+use super::sent_job::{JobSending, SentJob};
 use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::time::{local, local_zone};
@@ -30,8 +31,9 @@ use crate::config::Config;
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
-use crate::proto::text::{counted, escape_lines};
+use crate::proto::text::counted;
 use crate::store::Blocker;
+use crate::view::blocker_words;
 use batch::PrintedIds;
 use each::JobPerLine;
 
@@ -158,64 +160,71 @@ impl CallbackFiles {
 
 impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
-        let config = global.config()?;
+        let api = global.methods()?;
+        let is_of_many = self.graph.is_some() || self.batch.is_some() || self.each.is_some();
         if self.every.word().is_some() {
-            let methods = global.methods()?;
-            return Box::pin(self.run_remote(&methods, global)).await;
+            return Box::pin(self.submit_many(&api, global)).await;
         }
-        if let Some(remote) = global.remote()? {
-            return Box::pin(self.run_remote(&ApiMethods::Remote(remote), global)).await;
+        match &api {
+            _ if !is_of_many => Box::pin(self.submit_one(&api, global)).await,
+            ApiMethods::Remote(_) => Box::pin(self.submit_many(&api, global)).await,
+            ApiMethods::Local { context, .. } => {
+                let client = self.signing.client(context.client.clone())?;
+                match &self.graph {
+                    Some(file) => self.submit_graph(&client, file, global).await,
+                    None => self.submit_batch(&client, global).await,
+                }
+            }
         }
-        if let Some(file) = &self.graph {
-            self.submit_graph(file, global).await?;
-        } else if let Some(file) = self.batch.as_ref().or(self.each.as_ref()) {
-            let client = self.signing.client(global.client()?)?;
-            let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-            for note in job_notes::unknown_notifications(&notify, config) {
-                output::note(&format!("hero: {note}"));
-            }
-            let callbacks = self.callbacks.jobs(config)?;
-            let window = self.window.window();
-            let new = NewBatch { name, callbacks, notify, window, ..NewBatch::with_id(id) };
-            let printed = match (global.json, self.ids) {
-                (true, _) => PrintedIds::Json,
-                (false, true) => PrintedIds::Ids,
-                (false, false) => PrintedIds::Batch,
-            };
-            let span = SubmitSpan::begin(config, trace_of_environment());
-            let (id, all) = (new.id.clone(), self.all_or_none);
-            let each = self.each.as_ref().map(|_| JobPerLine::new(&self.options, config));
-            let each = each.transpose()?;
-            let lines = (file.as_path(), each.as_ref());
-            batch::run(&client, config, lines, new, all, (printed, span.place)).await?;
-            span.end("batch", id.as_str()).await;
-        } else {
-            let client = self.signing.client(global.client()?)?;
-            let mut job = self.options.resolved_job(&client, config).await?;
-            let span = SubmitSpan::begin(config, job.spec.traceparent);
-            job.spec.traceparent = span.place;
-            let files = self.options.files(&job, config)?;
-            client.place(&mut job).map_err(of_option)?;
-            let (spec, own) = (job.spec.clone(), job.id.clone());
-            let (id, is_new) =
-                Box::pin(client.submit_or_same(job, &files)).await.map_err(of_option)?;
-            let as_json = || json!({ "id": id, "created": is_new }).to_string();
-            let text = if global.json { as_json() } else { id.to_string() };
-            output::accepted(&format!("{text}\n"))?;
-            if !is_new {
-                output::note(&format!("hero: {}", job_notes::known(&spec, &own, &id)));
-            }
-            span.end("job", id.as_str()).await;
-            global.hint(&format!("wait for its end: hero job wait {id}; look: hero job show {id}"));
-            if let Some(start) = spec.run_at.filter(|_| !global.json) {
-                output::note_to_person(&format!("starts {}", local(start, &local_zone())));
-            }
-            job_notes::print(&spec, config);
+    }
+
+    async fn submit_one(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let config = global.config()?;
+        let how = JobSending { signing: &self.signing, is_awaited: false, explains: false };
+        let sent = SentJob::send(api, &self.options, how, config).await?;
+        let (id, is_new) = (&sent.job.id, sent.is_new);
+        let as_json = || json!({ "id": id, "created": is_new }).to_string();
+        let text = if global.json { as_json() } else { id.to_string() };
+        output::accepted(&format!("{text}\n"))?;
+        sent.note(config);
+        global.hint(&format!("wait for its end: hero job wait {id}; look: hero job show {id}"));
+        if let Some(start) = sent.spec.run_at.filter(|_| !global.json) {
+            output::note_to_person(&format!("starts {}", local(start, &local_zone())));
+        }
+        if let ApiMethods::Local { context, .. } = api
             // The presence of old workers is unknown.
-            if config.supervisor.served_legacy_queues().is_empty() {
-                warn_of_absent_actors(&client, &id).await;
-            }
+            && config.supervisor.served_legacy_queues().is_empty()
+        {
+            warn_of_absent_actors(&context.client, id).await;
         }
+        if let Some(span) = sent.span {
+            span.end("job", sent.job.id.as_str()).await;
+        }
+        Ok(())
+    }
+
+    async fn submit_batch(&self, client: &Client, global: &Global) -> Result<(), Error> {
+        let Some(file) = self.batch.as_ref().or(self.each.as_ref()) else { return Ok(()) };
+        let config = global.config()?;
+        let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
+        for note in job_notes::unknown_notifications(&notify, config) {
+            output::note(&format!("hero: {note}"));
+        }
+        let callbacks = self.callbacks.clone().jobs(config)?;
+        let window = self.window.window();
+        let new = NewBatch { name, callbacks, notify, window, ..NewBatch::with_id(id) };
+        let printed = match (global.json, self.ids) {
+            (true, _) => PrintedIds::Json,
+            (false, true) => PrintedIds::Ids,
+            (false, false) => PrintedIds::Batch,
+        };
+        let span = SubmitSpan::begin(config, trace_of_environment());
+        let (id, all) = (new.id.clone(), self.all_or_none);
+        let each =
+            self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
+        let lines = (file.as_path(), each.as_ref());
+        batch::run(client, config, lines, new, all, (printed, span.place)).await?;
+        span.end("batch", id.as_str()).await;
         Ok(())
     }
 }
@@ -227,7 +236,9 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
         Ok(Some(Blocker::NoActor(queue))) => output::note(&format!(
             "hero: job {id} waits: no live actor claims jobs of {queue}: hero actor list"
         )),
-        Ok(Some(blocker @ Blocker::Drained(_))) => job_notes::report_blocker(id, &blocker),
+        Ok(Some(blocker @ Blocker::Drained(_))) => {
+            job_notes::report_blocker(id.as_str(), &blocker_words(id, &blocker));
+        }
         Ok(Some(Blocker::NoMatch { selector, mismatch })) => output::note(&format!(
             "hero: job {id} waits: no live actor matches {selector}: {mismatch}: hero actor list --json"
         )),
@@ -236,9 +247,14 @@ async fn warn_of_absent_actors(client: &Client, id: &JobId) {
 }
 
 impl Submit {
-    async fn submit_graph(&self, file: &Path, global: &Global) -> Result<(), Error> {
+    async fn submit_graph(
+        &self,
+        client: &Client,
+        file: &Path,
+        global: &Global,
+    ) -> Result<(), Error> {
         let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-        let (client, config) = (self.signing.client(global.client()?)?, global.config()?);
+        let config = global.config()?;
         let text = graph::read_file(file)?;
         let source = graph::parse(file, &text)?;
         let (places, mut graph) = graph::GraphFile::read(&source, file, config)?;
@@ -251,7 +267,7 @@ impl Submit {
         graph.notify(notify);
         graph.set_window(self.window.window());
         if self.options.is_check() {
-            return check_graph(&client, &places, &graph, global);
+            return check_graph(client, &places, &graph, global);
         }
         let span = SubmitSpan::begin(config, trace_of_environment());
         graph.join_trace(span.place);
@@ -260,20 +276,9 @@ impl Submit {
             config.check_asked(&job.spec).map_err(bad)?;
         }
         let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
-        let text = if global.json {
-            format!("{}\n", json!({ "graph_id": graph.id(), "jobs": ids }))
-        } else if self.ids {
-            let lines = ids.iter().map(|(name, id)| format!("{}  {id}\n", escape_lines(name)));
-            lines.collect()
-        } else {
-            format!("{}\n", graph.id())
-        };
-        output::accepted(&text)?;
+        self.print_graph(&json!({ "graph_id": graph.id(), "jobs": ids }), global)?;
         job_notes::print_of_graph(&graph, config);
         span.end("graph", graph.id().as_str()).await;
-        if !global.json {
-            output::note(&format!("graph {}: hero graph wait {0}", graph.id()));
-        }
         Ok(())
     }
 }

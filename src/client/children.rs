@@ -7,7 +7,7 @@ use super::{Client, ClientError};
 use crate::proto::job::JobId;
 
 /// The most jobs below one job that are stopped with it.
-pub const DESCENDANTS_MAX: usize = 20_000;
+const DESCENDANTS_MAX: usize = 20_000;
 
 impl Client {
     /// Stops a job, and the jobs below it that have not ended. A job that was told to stop submits no more jobs.

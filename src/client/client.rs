@@ -89,14 +89,13 @@ pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use batch_document::{job_of_line, job_of_members};
 pub use builder::JobBuilder;
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
-pub use children::DESCENDANTS_MAX;
 pub use client_error::ClientError;
 pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
     SpreadDocument,
 };
 pub use delays::set_delay;
-pub use dependents::{Branch, TreeDirection};
+pub use dependents::{Branch, JobTrees};
 pub use documents::{
     ActorDocument, LimitDocument, QueueDocument, StatsDocument, TimesDocument, TypeStatsDocument,
 };

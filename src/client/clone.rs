@@ -35,13 +35,4 @@ impl Client {
         }
         Ok(job.copy_with(changes, &without)?)
     }
-
-    /// Submits a copy of a job, with the files of the job. Returns its id.
-    ///
-    /// # Errors
-    /// As [`Client::submit_with_files`].
-    pub async fn submit_copy(&self, of: &JobId, copy: Job) -> Result<JobId, ClientError> {
-        let files = self.input_files(of).await?;
-        self.submit_with_files(copy, &files).await
-    }
 }

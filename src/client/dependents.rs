@@ -1,11 +1,13 @@
 //! Prerequisites and dependents of a job, as trees.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Client, ClientError};
 use crate::proto::job::{Job, JobId, JobStatus};
 use crate::store::JobDependents;
 
 /// One job of a tree, with its branches.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
     /// The job.
     pub id: JobId,
@@ -19,12 +21,33 @@ pub struct Branch {
     pub more: u64,
 }
 
+/// The jobs before and after a job, each as a tree with the job as its root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobTrees {
+    /// Its prerequisites.
+    pub prerequisites: Branch,
+    /// Its dependents.
+    pub dependents: Branch,
+}
+
+impl JobTrees {
+    /// Returns whether the job has neither prerequisites nor dependents.
+    pub fn is_empty(&self) -> bool {
+        [&self.prerequisites, &self.dependents].iter().all(|of| of.is_leaf())
+    }
+}
+
+impl Branch {
+    /// Returns whether no job is below it.
+    pub fn is_leaf(&self) -> bool {
+        self.branches.is_empty() && self.more == 0
+    }
+}
+
 /// The direction of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TreeDirection {
-    /// Towards prerequisites.
+enum TreeDirection {
     Prerequisites,
-    /// Towards dependents.
     Dependents,
 }
 
@@ -42,12 +65,17 @@ struct Leaf {
 }
 
 impl Client {
-    /// Reads the tree of a job in one direction, with the job as its root. It is bounded in depth,
-    /// width and size, and takes one round trip per level.
+    /// Reads the trees of a job. They are bounded in depth, width and size, and take one round trip per level.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch, ClientError> {
+    pub async fn trees(&self, job: &Job) -> Result<JobTrees, ClientError> {
+        let prerequisites = self.tree(job, TreeDirection::Prerequisites).await?;
+        let dependents = self.tree(job, TreeDirection::Dependents).await?;
+        Ok(JobTrees { prerequisites, dependents })
+    }
+
+    async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch, ClientError> {
         let kin = JobDependents {
             status: Some(job.status),
             name: job.spec.name.as_ref().map(ToString::to_string),

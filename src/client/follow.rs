@@ -50,6 +50,19 @@ impl Client {
         JobFollower { store, connection, id, after, status, unfinished, wait, created_at }
     }
 
+    /// Reads the state of a job, and the text after the last line of its log that has no line end yet; `None` if it is
+    /// gone.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn state_and_unfinished(
+        &self,
+        id: &JobId,
+    ) -> Result<Option<(JobStatus, String)>, ClientError> {
+        let found = self.of(id)?.state_and_unfinished(id).await?;
+        Ok(found.map(|(status, unfinished, _)| (status, unfinished)))
+    }
+
     /// Refuses a later job that has the id of the one that was created at this time.
     ///
     /// # Errors

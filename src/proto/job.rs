@@ -58,7 +58,9 @@ pub use content_hash::ContentHash;
 pub use corrections::Corrections;
 pub use end::JobEnd;
 pub use exit_codes::ExitCodes;
-pub use fields::{AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField, QUEUE_PLACE};
+pub use fields::{
+    AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField, QUEUE_PLACE, TREES, WAITS_FOR,
+};
 pub use files::{
     Artifact, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
     STDIN, file_names,

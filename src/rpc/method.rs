@@ -32,6 +32,9 @@ pub struct CallContext {
     pub(super) begun: Option<Arc<watch::Sender<Option<JobId>>>>,
     /// Files that came beside the parameters and are kept already, for the job that is submitted.
     pub(super) files: Arc<JobFiles>,
+    /// True for a user of Redis itself, who may use any script type: the configuration of the actors decides, which may
+    /// be another one.
+    pub(super) is_of_command_line: bool,
 }
 
 pub(super) type Answer =
@@ -212,7 +215,14 @@ impl CallContext {
         caller: Arc<Caller>,
     ) -> Self {
         let client = client.acting_as(caller.job_rights());
-        Self { client, address, config, caller, begun: None, files: Arc::default() }
+        let (begun, files, is_of_command_line) = (None, Arc::default(), false);
+        Self { client, address, config, caller, begun, files, is_of_command_line }
+    }
+
+    /// Returns the means of a user of Redis itself.
+    #[must_use]
+    pub fn of_command_line(self) -> Self {
+        Self { is_of_command_line: true, ..self }
     }
 
     /// Submits the next job with files that are kept already.

@@ -51,7 +51,7 @@ use super::method::Method;
 use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
-pub(super) use job_files::found_file;
+pub(crate) use job_files::found_file;
 
 /// The results that the page reads.
 pub(crate) mod results {

@@ -16,7 +16,7 @@ use crate::rpc::results::JobDocument;
 use crate::store::JobSummary;
 
 /// The fields that the page adds to a job: the jobs that it waits for, their number, and the job whose failure ended it.
-pub(super) const AWAITED: &str = "waits_for";
+pub(super) const AWAITED: &str = "awaited_jobs";
 pub(super) const AWAITED_NUMBER: &str = "waits_for_number";
 pub(super) const FAILED: &str = "failed_prerequisite";
 /// The outcome of a job of a graph, which a deleted job has instead of a state.

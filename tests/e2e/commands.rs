@@ -62,7 +62,7 @@ fn errors_say_what_failed_and_what_to_do() {
             vec!["submit", "-t", "python", "--memory", "128M", "-e", "1"],
             "with its unit such as 512MiB",
         ),
-        (vec!["job", "tell", "bad", "a", "--data", "yes"], "invalid job: data is not JSON"),
+        (vec!["job", "tell", "bad", "a", "--data", "yes"], "--data is no JSON"),
         (vec!["job", "list", "--status", "done"], "unknown state `done`: expected waiting"),
         (vec!["queue", "pause", "bash"], "did you mean `type:bash`?"),
         (vec!["events", "-f", "--job", "nobody"], "no such job: nobody"),

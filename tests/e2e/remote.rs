@@ -10,7 +10,8 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::{Authority, Hero, Redis, Served};
+use super::until;
+use crate::support::{Authority, Hero, Redis, Served, keys, until_exists, wait_until};
 
 /// The user of the commands, who cannot reach Redis.
 const NOBODY: u32 = 65_534;
@@ -291,9 +292,75 @@ fn exit_codes_over_the_api_are_those_of_this_machine() {
         let there = served.hero.run(&[&["--api", &api], words].concat()).code(code).says(told);
         assert_eq!(there.stdout, here.stdout, "{words:?}");
     }
-    assert!(
-        ["a", "b"].iter().all(|id| redis.field(&crate::support::keys::job(id), "status").is_some())
-    );
+    assert!(["a", "b"].iter().all(|id| redis.field(&keys::job(id), "status").is_some()));
+}
+
+#[test]
+fn jobs_are_shown_over_the_api_as_on_this_machine() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let (hero, api) = (&served.hero, format!("unix:{}", served.socket.display()));
+    let _actor = hero.actor("bash-default-1").start();
+    for (id, script) in [("fails", "exit 3"), ("ends", "echo out; echo kept > $HERO_OUTPUT_DIR/f")]
+    {
+        hero.run(&["submit", "-t", "bash", "--id", id, "-e", script]).code(0);
+        until(&redis, id, if id == "ends" { "finished" } else { "error" });
+    }
+    hero.run(&["submit", "-t", "bash", "-g", "no", "--id", "first", "-e", "1"]).code(0);
+    hero.run(&["submit", "-t", "bash", "--after", "first", "--id", "then", "-e", "1"]).code(0);
+    let tree = hero.run(&["job", "show", "then"]).code(0).stdout;
+    assert!(tree.contains("prerequisites:\n  first  dispatched\n"), "{tree}");
+    let (waits, event) = ("job first waits for an actor: no live one claims jobs of", "no-event");
+    let nothing = "has no output yet; wait for it: hero job wait";
+    let cases: [(&[&str], i32, &str); 18] = [
+        (&["job", "show", "first"], 0, waits),
+        (&["job", "show", "then"], 0, ""),
+        (&["job", "show", "--json", "then"], 0, ""),
+        (&["job", "wait", "--wait", "100ms", "first"], 75, waits),
+        (&["job", "wait", "fails"], 3, "its log: hero job logs fails"),
+        (&["job", "wait", "ends", "fails", "--json"], 3, "job fails failed: exit code 3"),
+        (&["job", "list", "--json"], 0, ""),
+        (&["job", "list", "--status", "failed", "--json"], 0, ""),
+        (&["job", "list", "--parent", "firs"], 0, "no job with the parent firs"),
+        (&["job", "list", "--failed-because", "luck"], 65, "--failed-because: "),
+        (&["job", "errors", "--json"], 0, ""),
+        (&["job", "output", "ends"], 0, ""),
+        (&["job", "output", "first"], 65, nothing),
+        (&["job", "fetch", "ends", "f", "-o", "-"], 0, ""),
+        (&["job", "fetch", "ends", "../f", "-o", "-"], 66, "has no file `../f`: hero job files"),
+        (&["job", "tell", "first", event], 0, ""),
+        (&["dead", "show", "fails"], 65, "is no dead letter"),
+        (&["job", "logs", "first"], 0, "job first has not started: it is dispatched"),
+    ];
+    for (words, code, said) in cases {
+        let here = hero.run(words).code(code).says(said);
+        let there = hero.run(&[&["--api", &api], words].concat()).code(code).says(said);
+        assert_eq!(there.stdout, here.stdout, "{words:?}");
+    }
+    let copy = hero.run(&["--api", &api, "job", "clone", "first", "--dry-run"]).code(0).stdout;
+    let copy: Value = serde_json::from_str(&copy).expect("JSON");
+    assert_eq!((&copy["group"], copy["id"] == "first"), (&json!("no"), false), "{copy}");
+    assert_eq!(redis.ask::<usize>(&format!("EXISTS {}", job_key(&copy))), 0);
+}
+
+fn job_key(job: &Value) -> String {
+    keys::job(job["id"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn log_is_followed_over_the_api_with_its_unfinished_line() {
+    let redis = Redis::start();
+    let served = Served::on(&redis);
+    let (hero, api) = (&served.hero, format!("unix:{}", served.socket.display()));
+    let _bash = hero.actor("bash-default-1").start();
+    let gate = redis.folder().join("gate");
+    let script = format!("printf 'Continue? [y/N] '; {}; echo yes", until_exists(&gate));
+    hero.run(&["submit", "-t", "bash", "--id", "a", "-e", &script]).code(0);
+    let logs = hero.begin(&["--api", &api, "job", "logs", "-f", "a"]);
+    wait_until("the question is shown", || logs.out() == "Continue? [y/N] ");
+    fs::write(&gate, "").expect("opening the gate");
+    logs.ends().code(0).stdout("Continue? [y/N] yes\n");
+    hero.run(&["--api", &api, "job", "logs", "a"]).code(0).stdout("Continue? [y/N] yes\n");
 }
 
 #[test]

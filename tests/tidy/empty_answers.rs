@@ -22,7 +22,7 @@ const EXEMPT: [(&str, &str, &str); 33] = [
     ("src/cli/cron_past.rs", "run", "all kept firings of one periodic job are read"),
     ("src/cli/events.rs", "list", "the stream of recorded events is read to its end"),
     ("src/cli/graph.rs", "run", "a page without one is the last, and a further one says so"),
-    ("src/cli/job/files.rs", "print", "all files of one job are listed"),
+    ("src/cli/job/files.rs", "run", "all files of one job are listed"),
     ("src/cli/job/filter.rs", "no_results", "its callers add how far they searched"),
     ("src/cli/limit.rs", "run", "all limits are listed"),
     ("src/cli/machine.rs", "run", "all machines are listed"),

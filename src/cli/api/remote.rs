@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -120,9 +121,10 @@ impl RemoteApi {
         }
     }
 
-    /// Gets what stands below the address of the API, such as a file of a job.
-    pub(in crate::cli) async fn get(&self, path: &str) -> Result<HttpAnswer, Error> {
-        let path = format!("{}{path}", self.path);
+    /// Gets a file of a job.
+    pub(super) async fn file(&self, id: &str, name: &str) -> Result<HttpAnswer, Error> {
+        let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
+        let path = format!("{}/jobs/{id}/files/{name}", self.path);
         let answer = self.exchange(Method::GET, &path, None).await?;
         let status = answer.status;
         if status.is_success() {

@@ -5,22 +5,17 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::each::apply;
 use super::filter::JobFilters;
 use super::list::table;
-use crate::cli::correction::check;
-use crate::cli::no_results::NoResults;
+use crate::cli::api::{ApiMethods, read};
+use crate::cli::input::parsed;
 use crate::cli::{Global, output};
-use crate::client::{Client, ClientError, JobChange, ManyChanged};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobId;
-use crate::proto::text::counted;
-use crate::store::{Cursor, FoundJobs, JobSearch, ListQuery};
-
-/// The number of jobs that are found and changed in one step.
-const STEP: usize = ListQuery::LIMIT_MAX;
+use crate::proto::text::{counted, escape_lines};
+use crate::store::{FoundJobs, JobSummary};
 
 fn parse_limit(text: &str) -> Result<usize, String> {
     text.parse()
@@ -75,172 +70,225 @@ impl JobChoice {
         self.filter.zone.zone()
     }
 
-    /// Applies an operation to each job, also after failures. The exit code comes from the first
-    /// failure.
-    pub(in crate::cli) async fn each(
+    /// Makes a change of jobs, also after failures: `further` are the parameters of the change of one job. The exit code
+    /// comes from the first failure.
+    pub(in crate::cli) async fn change(
         &self,
-        client: &Client,
+        api: &ApiMethods,
+        verb: &str,
+        further: Value,
         global: &Global,
-        change: &JobChange,
     ) -> Result<ExitCode, Error> {
         match (self.ids.is_empty(), self.filter.is_given()) {
-            (false, false) => {
-                let config = global.config()?;
-                for id in &self.ids {
-                    check(client, &client.job_id(id).await?, change.changes(), config).await?;
-                }
-                let act = async |id: &JobId| {
-                    if self.only_dead {
-                        client.dead_letter(id).await?;
-                    }
-                    let told = client.change_job(id, change).await?;
-                    // A job that runs again is told by what was done, not by its new state.
-                    let by_word = matches!(change, JobChange::Retry { with_dependents: false, .. });
-                    let word = |of: Result<String, ClientError>| match of {
-                        Ok(_) if by_word => Ok(change.done().to_owned()),
-                        other => other,
-                    };
-                    Ok(told.into_iter().map(|(id, of)| (id, word(of))).collect())
-                };
-                apply(client, &self.ids, global, act).await
-            }
-            (true, true) => self.all(client, global, change).await,
+            (false, false) => self.change_named(api, verb, &further, global).await,
+            (true, true) => self.change_found(api, verb, further, global).await,
             (is_empty, _) => {
-                let word = change.word();
                 let what = if is_empty {
                     "neither ids nor filters are given"
                 } else {
                     "both ids and filters are given"
                 };
                 let message = format!(
-                    "cannot {word} jobs: {what}; hero job {word} ID, or \
-                     hero job {word} with filters such as --type and --since"
+                    "cannot {verb} jobs: {what}; hero job {verb} ID, or \
+                     hero job {verb} with filters such as --type and --since"
                 );
                 Err(Error::new(Exit::Usage, message))
             }
         }
     }
 
-    async fn all(
+    async fn change_named(
         &self,
-        client: &Client,
+        api: &ApiMethods,
+        verb: &str,
+        further: &Value,
         global: &Global,
-        change: &JobChange,
     ) -> Result<ExitCode, Error> {
-        let (query, search) = self.filter.search(self.limit, client).await?;
-        let asked = (&query, &search);
-        if self.dry_run {
-            let found = client.to_change(&query, &search, change, |_| true).await?;
-            let jobs = self.filter.counted(found.items.len());
-            Self::say_if_more(&found, &jobs);
-            self.none(change).among(&found).report(global, found.items.is_empty());
-            let text = || table(&found.items, Timestamp::now(), query.dead).show(global.look());
-            let document = || json!({ "jobs": found.items, "more": found.next.is_some() });
-            global.print(document, text)?;
-            output::note(&format!("hero: {jobs} would be {}", change.done()));
-            return Ok(ExitCode::SUCCESS);
+        self.ids.iter().try_for_each(|id| parsed::<JobId>(id).map(drop))?;
+        // A job that runs again is reported by the change, not by its new state.
+        let by_word = verb == "retry" && further["with_dependents"] == false;
+        let (mut documents, mut exit) = (Vec::new(), Exit::Ok);
+        let mut failed = |id: &str, error: Error, documents: &mut Vec<Value>| {
+            output::print_error(&error);
+            documents.push(json!({ "id": id, "problem": error.message }));
+            exit = if exit == Exit::Ok { error.exit } else { exit };
+        };
+        for id in &self.ids {
+            let result = match self.change_one(api, verb, id, further.clone()).await {
+                Ok(result) => result,
+                Err(error) => {
+                    failed(id, error, &mut documents);
+                    continue;
+                }
+            };
+            // Other jobs may have changed with it.
+            let all = result["jobs"].as_array();
+            for of in all.map_or(std::slice::from_ref(&result), Vec::as_slice) {
+                let id = of["id"].as_str().unwrap_or_default();
+                let word =
+                    of["result"].as_str().map(|word| if by_word { done(verb) } else { word });
+                match word {
+                    Some(word) if global.json => {
+                        documents.push(json!({ "id": id, "result": word }));
+                    }
+                    Some(word) => output::line(&escape_lines(&format!("{id} {word}")))?,
+                    None => {
+                        let why = of["problem"].as_str().unwrap_or_default();
+                        failed(id, Error::new(Exit::Data, why), &mut documents);
+                    }
+                }
+            }
         }
-        let first = step(client, asked, change, self.limit.min(STEP), None).await?;
-        if change.destroys() && !self.yes && !first.items.is_empty() {
-            let more = if first.next.is_some() { "at least " } else { "" };
-            let jobs = self.filter.counted(first.items.len());
+        if global.json {
+            output::json(&json!({ "jobs": documents }))?;
+        }
+        Ok(exit.into())
+    }
+
+    async fn change_one(
+        &self,
+        api: &ApiMethods,
+        verb: &str,
+        id: &str,
+        further: Value,
+    ) -> Result<Value, Error> {
+        if self.only_dead {
+            api.of_job("job.get", id, json!({ "dead": true })).await?;
+        }
+        api.of_job(&format!("job.{verb}"), id, further).await
+    }
+
+    /// Changes all jobs that match the filters, in calls of some seconds each.
+    async fn change_found(
+        &self,
+        api: &ApiMethods,
+        verb: &str,
+        further: Value,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
+        let mut filter = self.filter.params(api).await?;
+        let asks = ["stop", "delete"].contains(&verb) && !self.yes && !self.dry_run;
+        let dry_run = self.dry_run || asks;
+        let mut params = json!({ "change": verb, "yes": self.yes, "uncounted": true });
+        params["dry_run"] = dry_run.into();
+        match further {
+            edit if verb == "edit" => params["edit"] = edit,
+            Value::Object(members) => {
+                members.into_iter().for_each(|(name, value)| params[name] = value);
+            }
+            _ => {}
+        }
+        let mut all = ManyJobs::default();
+        loop {
+            filter.insert("limit".to_owned(), (self.limit - all.found).into());
+            params["filter"] = json!(filter);
+            let result = api.call("job.change_many", params.clone()).await;
+            let next = all.add(&result.map_err(|error| all.interrupted(error))?)?;
+            if asks || next.is_none() || all.found >= self.limit {
+                break;
+            }
+            output::passing_note(&format!("hero: {} {}", all.done, done(verb)));
+            filter.extend(next.map(|next| ("cursor".to_owned(), next.into())));
+        }
+        output::passing_note("");
+        let jobs = self.filter.counted(all.found);
+        if asks && all.found > 0 {
+            let least = if all.more { "at least " } else { "" };
             let message = format!(
-                "cannot {} {more}{jobs} without confirmation; add --yes, or --dry-run to list them",
-                change.word()
+                "cannot {verb} {least}{jobs} without confirmation; add --yes, or --dry-run to list them"
             );
             return Err(Error::new(Exit::Usage, message));
         }
-        self.none(change).among(&first).report(global, first.items.is_empty());
-        let changed = self.change_all(client, global, change, (asked, first)).await?;
-        let document = || {
-            let ManyChanged { done, told, left, .. } = &changed;
-            let mut document = json!({ change.done(): done.len() });
-            if matches!(change, JobChange::Stop | JobChange::StopTree) {
-                document["told"] = (*told).into();
-            }
-            document["left"] = (*left).into();
-            document["reason"] = changed.reason().into();
-            document
-        };
-        let done = self.filter.counted(changed.done.len() - changed.told);
-        global.print(document, || sentence(&done, &changed, change))?;
-        Ok(if changed.left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
-    }
-
-    /// Changes the jobs of the first step, and of all further ones. A changed job stands in front of those that are left.
-    async fn change_all(
-        &self,
-        client: &Client,
-        global: &Global,
-        change: &JobChange,
-        (asked, first): (Asked<'_>, FoundJobs),
-    ) -> Result<ManyChanged, Error> {
-        let (mut found, mut changed, mut seen) = (first, ManyChanged::default(), 0);
-        let config = global.config()?;
-        loop {
-            for job in &found.items {
-                check(client, &job.id, change.changes(), config).await?;
-            }
-            seen += found.items.len();
-            let ids = found.items.iter().map(|job| &job.id);
-            client.change_many(ids, change, &mut changed).await.map_err(|error| {
-                let error = Error::from(error);
-                let before =
-                    counted(changed.done.len() as u64, "job was changed", "jobs were changed");
-                Error::new(error.exit, format!("{}; {before} before it", error.message))
-            })?;
-            if found.next.is_none() || seen >= self.limit {
-                let jobs = self.filter.counted(seen);
-                output::passing_note("");
-                Self::say_if_more(&found, &jobs);
-                return Ok(changed);
-            }
-            output::passing_note(&format!("hero: {} {}", changed.done.len(), change.done()));
-            let most = (self.limit - seen).min(STEP);
-            found = step(client, asked, change, most, found.next).await?;
-        }
-    }
-
-    /// Returns the sentence for no job: others may match that cannot be changed so.
-    fn none(&self, change: &JobChange) -> NoResults {
-        self.filter.no_results().by("that can be", Some(change.done()))
-    }
-
-    fn say_if_more(found: &FoundJobs, jobs: &str) {
-        if found.next.is_some() {
+        let searched = FoundJobs { complete: all.complete || all.more, ..FoundJobs::default() };
+        let none = self.filter.no_results().by("that can be", Some(done(verb)));
+        none.among(&searched).report(global, all.found == 0);
+        if all.more {
             output::note(&format!("hero: more may match; these are the latest {jobs} (--limit)"));
         }
+        if self.dry_run {
+            let is_of_dead = self.filter.filter.is_of_dead();
+            let text = || table(&all.jobs, Timestamp::now(), is_of_dead).show(global.look());
+            global.print(|| json!({ "jobs": all.jobs, "more": all.more }), text)?;
+            output::note(&format!("hero: {jobs} would be {}", done(verb)));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let changed = self.filter.counted(all.done - all.told);
+        global.print(|| all.document(verb), || all.sentence(&changed, done(verb)))?;
+        Ok(if all.left == 0 { ExitCode::SUCCESS } else { Exit::Data.into() })
     }
 }
 
-/// The jobs that are asked for.
-type Asked<'a> = (&'a ListQuery, &'a JobSearch);
-
-/// Finds the next jobs to change, at most so many.
-async fn step(
-    client: &Client,
-    (query, search): Asked<'_>,
-    change: &JobChange,
-    limit: usize,
-    cursor: Option<Cursor>,
-) -> Result<FoundJobs, Error> {
-    let query = ListQuery { limit, cursor, ..query.clone() };
-    Ok(client.to_change(&query, search, change, |_| true).await?)
+/// Returns the word for a change that was made.
+fn done(verb: &str) -> &'static str {
+    match verb {
+        "retry" => "retried",
+        "stop" => "stopped",
+        "delete" => "deleted",
+        _ => "edited",
+    }
 }
 
-/// Counts the changed jobs, and says why the rest stays.
-fn sentence(done: &str, changed: &ManyChanged, change: &JobChange) -> String {
-    let told = match changed.told {
-        0 => String::new(),
-        told => format!(", {told} told to stop"),
-    };
-    let done = format!("{done} {}{told}", change.done());
-    match changed.reason() {
-        Some(reason) => {
-            let left = counted(changed.left, "job stays as it is", "jobs stay as they are");
-            format!("{done}; {left}: {reason}\n")
+/// The results of all calls for a change of many jobs.
+#[derive(Default)]
+struct ManyJobs {
+    found: usize,
+    done: usize,
+    told: usize,
+    left: u64,
+    reason: Option<String>,
+    jobs: Vec<JobSummary>,
+    more: bool,
+    complete: bool,
+}
+
+impl ManyJobs {
+    /// Adds the result of a call. Returns the place where the next one goes on.
+    fn add(&mut self, result: &Value) -> Result<Option<String>, Error> {
+        let number = |name: &str| read::<usize>("job.change_many", &result[name]);
+        self.found += number("found")?;
+        self.done += number("done")?;
+        self.told += number("told")?;
+        self.left += number("left")? as u64;
+        self.reason = self.reason.take().or_else(|| result["reason"].as_str().map(str::to_owned));
+        if !result["jobs"].is_null() {
+            self.jobs.extend(read::<Vec<JobSummary>>("job.change_many", &result["jobs"])?);
         }
-        None => format!("{done}\n"),
+        (self.more, self.complete) = (result["more"] == true, result["remaining_complete"] == true);
+        Ok(result["next"].as_str().map(str::to_owned))
+    }
+
+    /// Adds to the error of a call what was done before it.
+    fn interrupted(&self, error: Error) -> Error {
+        if self.done == 0 {
+            return error;
+        }
+        let before = counted(self.done as u64, "job was changed", "jobs were changed");
+        Error::new(error.exit, format!("{}; {before} by the calls before it", error.message))
+    }
+
+    fn document(&self, verb: &str) -> Value {
+        let mut document = json!({ done(verb): self.done });
+        if verb == "stop" {
+            document["told"] = self.told.into();
+        }
+        document["left"] = self.left.into();
+        document["reason"] = self.reason.clone().into();
+        document
+    }
+
+    /// Counts the changed jobs, and says why the rest stays.
+    fn sentence(&self, changed: &str, done: &str) -> String {
+        let told = match self.told {
+            0 => String::new(),
+            told => format!(", {told} told to stop"),
+        };
+        match &self.reason {
+            Some(reason) => {
+                let left = counted(self.left, "job stays as it is", "jobs stay as they are");
+                escape_lines(&format!("{changed} {done}{told}; {left}: {reason}")) + "\n"
+            }
+            None => format!("{changed} {done}{told}\n"),
+        }
     }
 }
 
@@ -250,21 +298,16 @@ mod tests {
 
     #[test]
     fn sentence_counts_what_was_done_and_says_why_the_rest_stays() {
-        let id = |name: &str| name.parse().expect("legal");
-        let done = [id("a"), id("b")].into();
-        let mut changed = ManyChanged { done, ..ManyChanged::default() };
-        let retry = JobChange::Retry { with_dependents: false, changes: serde_json::Map::new() };
-        assert_eq!(sentence("2 jobs", &changed, &retry), "2 jobs retried\n");
-        changed.told = 1;
-        assert_eq!(
-            sentence("1 job", &changed, &JobChange::Stop),
-            "1 job stopped, 1 told to stop\n"
-        );
-        changed.told = 0;
-        changed.leave(&id("c"), "it runs".to_owned());
-        assert_eq!(
-            sentence("2 jobs", &changed, &JobChange::Delete),
-            "2 jobs deleted; 1 job stays as it is: it runs\n"
-        );
+        let mut all = ManyJobs { done: 2, ..ManyJobs::default() };
+        assert_eq!(all.sentence("2 jobs", "retried"), "2 jobs retried\n");
+        all.told = 1;
+        assert_eq!(all.sentence("1 job", "stopped"), "1 job stopped, 1 told to stop\n");
+        let call = json!({ "found": 1, "done": 0, "told": 0, "left": 1, "reason": "it runs",
+            "more": false, "remaining_complete": true });
+        all.told = 0;
+        assert_eq!(all.add(&call).expect("read"), None);
+        let said = "2 jobs deleted; 1 job stays as it is: it runs\n";
+        assert_eq!(all.sentence("2 jobs", "deleted"), said);
+        assert_eq!(all.found, 1);
     }
 }

@@ -1,6 +1,7 @@
 //! `hero job clone`: submits a copy of a job.
 
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::api::{ApiMethods, job_of};
@@ -8,10 +9,9 @@ use super::super::correction::of_hash;
 use super::super::job_options::{DelayOption, SettingOptions, of_option, pair, spoken_time};
 use super::super::script_arguments::ScriptArguments;
 use super::super::{Global, output};
-use crate::client::{Client, ClientError};
 use crate::error::Error;
 use crate::proto::job::{FieldKind, InvalidJob, Job};
-use crate::rpc::results::Id;
+use crate::proto::text::escape_lines;
 
 /// Submit a copy of a job, and print its id
 ///
@@ -41,36 +41,23 @@ pub(in crate::cli) struct CloneJob {
 }
 
 impl CloneJob {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
-        let of = client.job_id(&self.job).await?;
-        let mut changes = self.options.changes(&client.get_job(&of).await?)?;
-        changes.extend(self.set.into_iter().map(|(name, text)| of_hash(&name, text)));
-        let mut copy = client.clone_of(&of, &changes).await?;
-        self.delay.apply(&mut copy)?;
-        let config = global.config()?;
-        config.check_asked(&copy.spec).map_err(ClientError::from)?;
-        if self.dry_run {
-            return output::json(&copy.to_json());
-        }
-        let id = client.submit_copy(&of, copy).await?;
-        global.print(|| json!({ "id": id }), || format!("{id}\n"))
-    }
-}
-
-impl CloneJob {
-    /// Submits a copy over the API.
-    pub(super) async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
-        if self.dry_run {
-            return global.needs_no_remote();
-        }
-        let job = job_of(&api.call("job.get", json!({ "id": self.job })).await?)?;
+    pub(super) async fn run(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let job = job_of(&api.of_job("job.get", &self.job, json!({})).await?)?;
         let mut changes = self.options.changes(&job)?;
         changes.extend(self.set.into_iter().map(|(name, text)| of_hash(&name, text)));
         let mut delayed = Job::new(job.id.clone(), "");
         self.delay.apply(&mut delayed)?;
-        changes.extend(delayed.spec.run_at.map(|at| ("run_at".to_owned(), at.to_string().into())));
-        let params = json!({ "id": job.id, "changes": changes });
-        let (document, Id { id }) = api.typed("job.clone", params).await?;
+        if let Some(delay) = delayed.delay {
+            // By Redis's clock.
+            let start = api.now().await?.checked_add(delay).unwrap_or(Timestamp::MAX);
+            changes.insert("run_at".to_owned(), start.to_string().into());
+        }
+        let params = json!({ "id": job.id, "changes": changes, "dry_run": self.dry_run });
+        let document = api.call("job.clone", params).await?;
+        if self.dry_run {
+            return output::json(&document["job"]);
+        }
+        let id = escape_lines(document["id"].as_str().unwrap_or_default());
         global.print(|| document, || format!("{id}\n"))
     }
 }

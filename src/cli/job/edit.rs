@@ -5,22 +5,19 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::bulk::JobChoice;
-use super::remote;
 use crate::cli::Global;
 use crate::cli::api::ApiMethods;
-use crate::cli::correction::{Correction, check};
+use crate::cli::correction::Correction;
 use crate::cli::input::{bad, parsed};
 use crate::cli::job_options::{TIME_HELP, spoken_time};
-use crate::cli::time::{local, local_zone};
-use crate::client::{Client, JobChange, JobValues};
+use crate::cli::time::{local_text, local_zone};
 use crate::config::parse_duration;
 use crate::error::{Error, Exit};
-use crate::proto::job::JobStatus;
 use crate::proto::target::Priority;
-use crate::store::JobEdit;
+use crate::proto::text::escape_lines;
 
 /// Change jobs that have not started: priority, group, earliest time, script and other settings
 ///
@@ -51,63 +48,46 @@ pub(in crate::cli) struct EditJob {
 }
 
 impl EditJob {
-    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        let mut place = self.place()?;
-        if let Some(delay) = self.delay {
-            let now = client.now().await?;
-            place.run_at = Some(now.checked_add(delay).unwrap_or(Timestamp::MAX));
+    pub(super) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
+        let values = self.values(api, global).await?;
+        let Some(id) = self.jobs.only_id() else {
+            return self.jobs.change(api, "edit", values, global).await;
+        };
+        let document = api.of_job("job.edit", id, values).await?;
+        let word = |name: &str| document[name].as_str().unwrap_or_default();
+        let start = document["run_at"].as_str();
+        let starts = start.map(|time| format!(", starts {}", local_text(time, &local_zone())));
+        let text = format!("{} {}{}", word("id"), word("result"), starts.unwrap_or_default());
+        global.print(|| document.clone(), || escape_lines(&text) + "\n")?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns the new values as the API takes them.
+    async fn values(&self, api: &ApiMethods, global: &Global) -> Result<Value, Error> {
+        let mut values = Map::new();
+        if let Some(text) = &self.priority {
+            let priority: Priority = parsed(Priority::of_word(text))?;
+            let number: u8 = priority.as_str().parse().unwrap_or_default();
+            values.insert("priority".to_owned(), number.into());
         }
+        if let Some(group) = &self.group {
+            values.insert("group".to_owned(), json!(group));
+        }
+        let at = self.at.as_ref().map(|text| spoken_time(text, self.jobs.zone())).transpose();
+        let mut run_at = at.map_err(|error| bad(format!("--at: {error}")))?;
+        if let Some(delay) = self.delay {
+            run_at = Some(api.now().await?.checked_add(delay).unwrap_or(Timestamp::MAX));
+        }
+        values.extend(run_at.map(|time| ("run_at".to_owned(), time.to_string().into())));
         let changes = self.correction.changes(global.config()?)?;
-        let values = JobValues { place, changes };
-        if values == JobValues::default() {
+        if !changes.is_empty() {
+            values.insert("changes".to_owned(), changes.into());
+        }
+        if values.is_empty() {
             let message =
                 "nothing to change: give --priority, --group, --at, --delay, --file or --set";
             return Err(Error::new(Exit::Usage, message));
         }
-        let Some(id) = self.jobs.only_id() else {
-            return self.jobs.each(client, global, &JobChange::Edit(values)).await;
-        };
-        let id = client.job_id(id).await?;
-        check(client, &id, &values.changes, global.config()?).await?;
-        let state = client.edit_job(&id, &values).await?;
-        let is_scheduled = state == JobStatus::Scheduled;
-        let start = if is_scheduled { client.get_job(&id).await?.spec.run_at } else { None };
-        let document = || match start {
-            Some(time) => json!({ "id": id, "result": state, "run_at": format!("{time:.3}") }),
-            None => json!({ "id": id, "result": state }),
-        };
-        let starts = start.map(|time| format!(", starts {}", local(time, &local_zone())));
-        global.print(document, || format!("{id} {state}{}\n", starts.unwrap_or_default()))?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// Changes named jobs over the API.
-    pub(super) async fn run_remote(
-        &self,
-        api: &ApiMethods,
-        global: &Global,
-    ) -> Result<ExitCode, Error> {
-        let place = self.place()?;
-        let delayed = self.delay.map(|delay| Timestamp::now().checked_add(delay));
-        let run_at = place.run_at.or(delayed.map(|time| time.unwrap_or(Timestamp::MAX)));
-        let further = json!({
-            "priority": place.priority.map(|of| of.as_str().parse::<u8>().unwrap_or_default()),
-            "group": place.group.map(|group| group.map_or(String::new(), |of| of.to_string())),
-            "run_at": run_at.map(|time| time.to_string()),
-            "changes": self.correction.changes(global.config()?)?,
-        });
-        remote::change(api, &self.jobs, ("edit", "edited"), further, global).await
-    }
-
-    fn place(&self) -> Result<JobEdit, Error> {
-        let (group, priority) = (self.group.as_deref(), self.priority.as_deref());
-        let at = self.at.as_ref().map(|text| spoken_time(text, self.jobs.zone()));
-        let group = group.map(|name| (!name.is_empty()).then(|| parsed(name)).transpose());
-        Ok(JobEdit {
-            priority: priority.map(|text| parsed(Priority::of_word(text))).transpose()?,
-            group: group.transpose()?,
-            run_at: at.transpose().map_err(|error| bad(format!("--at: {error}")))?,
-            ..JobEdit::default()
-        })
+        Ok(values.into())
     }
 }

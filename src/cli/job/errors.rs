@@ -2,16 +2,16 @@
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::filter::JobFilters;
+use crate::cli::api::ApiMethods;
 use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::time::age;
 use crate::cli::{Global, output};
-use crate::client::{Client, ErrorGroupDocument};
+use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 use crate::error::Error;
-use crate::store::FoundJobs;
+use crate::proto::text::counted;
 
 /// Group the failed jobs by their error, without its numbers, ids, paths and quoted texts
 #[derive(Debug, Args)]
@@ -34,28 +34,36 @@ impl JobErrors {
         Self { filter: self.filter.of_dead(), ..self }
     }
 
-    pub(in crate::cli) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let (query, search) = self.filter.search(0, client).await?;
-        let found = client.error_groups(&query, &search, |_| true, self.limit.into()).await?;
-        let noun = if query.dead { "dead letter" } else { "failed job" };
-        let searched = FoundJobs {
-            searched: found.searched,
-            complete: found.complete,
-            ..FoundJobs::default()
-        };
-        let none = NoResults::new(&self.filter.filter.sentence(noun)).among(&searched);
-        global.list(|| json!(found), || table(&found.groups, Timestamp::now()), none)?;
-        if found.kinds > found.groups.len() && !global.json {
+    pub(in crate::cli) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let mut params = self.filter.params(api).await?;
+        params.insert("limit".to_owned(), self.limit.into());
+        let (document, found) =
+            api.typed::<ErrorGroupsDocument>("job.errors", params.into()).await?;
+        let filter = &self.filter.filter;
+        let noun = if filter.is_of_dead() { "dead letter" } else { "failed job" };
+        let (searched, complete) = (found.searched, found.complete);
+        let none = NoResults::new(&filter.sentence(noun)).searched(searched, "", complete);
+        global.list(|| document, || table(&found.groups, Timestamp::now()), none)?;
+        if global.json {
+            return Ok(());
+        }
+        if found.kinds > found.groups.len() {
             let (kinds, limit) = (found.kinds, self.limit);
             output::note(&format!(
                 "hero: the {limit} most frequent of {kinds} kinds; --limit prints more"
+            ));
+        }
+        if !(found.complete || found.groups.is_empty()) {
+            output::note(&format!(
+                "hero: among the latest {}; filters such as --ended-since and --ended-until choose others",
+                counted(found.searched as u64, noun, &format!("{noun}s"))
             ));
         }
         Ok(())
     }
 }
 
-pub(super) fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
+fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
     let since = |at: &Option<String>| at.as_ref().and_then(|at| at.parse().ok());
     TextTable::of(groups)
         .column(">JOBS", &|of| of.jobs.to_string())

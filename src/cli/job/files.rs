@@ -1,19 +1,20 @@
 //! `hero job files` and `hero job fetch`: the files of a job.
 
-use std::fmt::Display;
 use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::artifacts::{ArtifactError, Contents};
+use crate::cli::api::{ApiMethods, JobFileParts, read};
 use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
 use crate::cli::{Global, output};
-use crate::client::{Client, ClientError, JobFile};
+use crate::client::JobFile;
 use crate::error::{Error, Exit, reason};
-use crate::proto::job::{FILES_NOT_KEPT, FileBody, FileName, STDIN};
+use crate::proto::job::{FileName, STDIN};
+use crate::rpc::results::ListedFiles;
 use crate::store::FileSide;
 
 /// List the files of a job: those that its script left, and those that it was given
@@ -40,34 +41,16 @@ pub(in crate::cli) struct FetchFile {
 }
 
 impl ListFiles {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
-        let id = client.job_id(&self.id).await?;
-        let files = client.job_files(&id).await?;
-        let not_kept = client.get_job(&id).await?.extra.remove(FILES_NOT_KEPT);
-        let document = || {
-            let mut document = json!({ "id": id, "files": files });
-            if let Some(why) = &not_kept {
-                document[FILES_NOT_KEPT] = json!(why);
-            }
-            document
-        };
-        print(&id, &files, document, global)?;
-        if let Some(why) = not_kept.as_ref().filter(|_| !global.json) {
+    pub(super) async fn run(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let document = api.of_job("job.files", &self.id, json!({})).await?;
+        let ListedFiles { id, files, files_not_kept } = read("job.files", &document)?;
+        let none = NoResults::new("file").by("of job", Some(&id));
+        global.list(|| document, || table(&files), none)?;
+        if let Some(why) = files_not_kept.filter(|_| !global.json) {
             output::note(&format!("hero: {why}"));
         }
         Ok(())
     }
-}
-
-/// Prints the files of a job.
-pub(super) fn print(
-    id: &impl Display,
-    files: &[JobFile],
-    document: impl FnOnce() -> Value,
-    global: &Global,
-) -> Result<(), Error> {
-    let none = NoResults::new("file").by("of job", Some(id));
-    global.list(document, || table(files), none)
 }
 
 fn table(files: &[JobFile]) -> TextTable {
@@ -84,33 +67,31 @@ fn table(files: &[JobFile]) -> TextTable {
 }
 
 impl FetchFile {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
-        let id = client.job_id(&self.id).await?;
+    pub(super) async fn run(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let job = api.of_job("job.get", &self.id, json!({})).await?;
+        let id = job["id"].as_str().unwrap_or_default();
         let missing = || {
             let message = format!("job {id} has no file `{}`: hero job files {id}", self.name);
             Error::new(Exit::NotFound, message)
         };
-        let content = if self.name == STDIN {
-            client.job_stdin(&id).await?
-        } else {
-            let name: FileName = self.name.parse().map_err(|_| missing())?;
-            client.job_file(&id, &name).await?
-        };
-        let content = content.ok_or_else(missing)?;
-        let contents = Contents::of(&global.config()?.job);
-        if self.output.as_deref() == Some(Path::new("-")) {
-            let mut out = std::io::stdout().lock();
-            return match contents.give(&content, &mut out) {
-                Ok(()) => Ok(()),
-                Err(ArtifactError::Target(error)) => Err(output::lost(&error)),
-                Err(error) => Err(ClientError::from(error).into()),
-            };
+        // A name that no file of a job has could lead out of the folder.
+        if self.name != STDIN && self.name.parse::<FileName>().is_err() {
+            return Err(missing());
         }
-        let path = self.output.clone().unwrap_or_else(|| {
-            let name = if self.name == STDIN { "stdin" } else { &self.name };
-            name.into()
-        });
-        let size = write(&path, (&contents, &content), self.output.is_some())?;
+        let is_missing = |error: &Error| error.message.contains("has no file");
+        let mut parts = api
+            .file(id, &self.name)
+            .await
+            .map_err(|error| if is_missing(&error) { missing() } else { error })?;
+        if self.output.as_deref() == Some(Path::new("-")) {
+            while let Some(part) = parts.next().await? {
+                output::unchanged(&part)?;
+            }
+            return Ok(());
+        }
+        let own = if self.name == STDIN { "stdin" } else { &self.name };
+        let path = self.output.clone().unwrap_or_else(|| own.into());
+        let size = write(&path, &mut parts, self.output.is_some()).await?;
         if global.json {
             output::json(&json!({ "id": id, "name": self.name, "size": size, "file": path }))?;
         }
@@ -119,32 +100,27 @@ impl FetchFile {
 }
 
 /// Writes a content to a file. Returns its size. A new file is removed if that fails.
-fn write(
-    path: &Path,
-    (contents, content): (&Contents, &FileBody),
-    may_replace: bool,
-) -> Result<u64, Error> {
+async fn write(path: &Path, parts: &mut JobFileParts, may_replace: bool) -> Result<u64, Error> {
     let unwritable = |error: &std::io::Error| {
         let why = reason(error);
         let message = format!("cannot write {}: {why}; --output names another", path.display());
         Error::new(Exit::Output, message)
     };
     let mut options = OpenOptions::new();
-    options.write(true);
-    if may_replace {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
+    options.write(true).create(may_replace).truncate(may_replace).create_new(!may_replace);
     let mut file = options.open(path).map_err(|error| unwritable(&error))?;
-    let given = contents.give(content, &mut file);
-    if given.is_err() && !may_replace {
+    let written = async {
+        let mut size = 0;
+        while let Some(part) = parts.next().await? {
+            file.write_all(&part).map_err(|error| unwritable(&error))?;
+            size += part.len() as u64;
+        }
+        Ok(size)
+    };
+    let written = written.await;
+    if written.is_err() && !may_replace {
         // The error counts, not this one.
         let _ = std::fs::remove_file(path);
     }
-    match given {
-        Ok(()) => Ok(file.metadata().map_or(0, |data| data.len())),
-        Err(ArtifactError::Target(error)) => Err(unwritable(&error)),
-        Err(error) => Err(ClientError::from(error).into()),
-    }
+    written
 }

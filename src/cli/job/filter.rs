@@ -4,18 +4,16 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use jiff::Timestamp;
+use serde_json::{Map, Value, json};
 
 use super::past_time::PastZone;
+use crate::cli::api::ApiMethods;
 use crate::cli::input::bad;
 use crate::cli::no_results::{NoResults, quoted};
-use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job_filter::{FilterRow, FilterTest, JOB_FILTERS, JobFilter};
 use crate::proto::text::counted;
-use crate::store::{JobSearch, ListQuery};
-
-/// The filter whose value is the id of a job.
-const PARENT: &str = "parent";
+use crate::store::JobSearch;
 
 /// A choice of jobs.
 #[derive(Debug, Clone, Default)]
@@ -87,30 +85,36 @@ impl JobFilters {
         NoResults::new(&self.filter.sentence(self.filter.noun()))
     }
 
-    /// Returns the query and the search of the filters. A parent may be the beginning of an id.
-    pub(super) async fn search(
-        &self,
-        limit: usize,
-        client: &Client,
-    ) -> Result<(ListQuery, JobSearch), Error> {
-        let now = client.now().await?;
-        let Some(parent) = self.filter.value(PARENT) else { return self.query(limit, now) };
-        let parent = client.job_id(parent).await?;
-        let values = self.filter.values().map(|(row, value)| match row.name {
-            PARENT => (PARENT, parent.as_str()),
-            name => (name, value),
-        });
-        let (filter, zone) = (JobFilter::of(values), self.zone.clone());
-        Self { filter, zone }.query(limit, now)
+    /// Returns them as parameters of the API. Times are read here, in the zone of the user.
+    pub(super) async fn params(&self, api: &ApiMethods) -> Result<Map<String, Value>, Error> {
+        let now = api.now().await?;
+        self.check(now)?;
+        let mut params = Map::new();
+        for (row, value) in self.filter.values() {
+            let value = match row.test {
+                FilterTest::Since(_) | FilterTest::Until(_) => {
+                    let option = format!("--{}", row.option());
+                    self.zone.read(&option, value, now)?.to_string().into()
+                }
+                _ if row.is_flag() => Value::Bool(value == "true"),
+                _ => Value::from(value),
+            };
+            if !row.is_list() {
+                params.insert(row.name.to_owned(), value);
+            } else if let Some(list) =
+                params.entry(row.name).or_insert_with(|| json!([])).as_array_mut()
+            {
+                list.push(value);
+            }
+        }
+        Ok(params)
     }
 
-    /// Returns the same, with ids as they are. `now` is the time of Redis.
-    fn query(&self, limit: usize, now: Timestamp) -> Result<(ListQuery, JobSearch), Error> {
+    /// Refuses a value that is not legal, by its option.
+    fn check(&self, now: Timestamp) -> Result<(), Error> {
         let found = JobSearch::of(&self.filter, &self.zone.zone_or_local(), now);
-        let option = |row: &FilterRow| format!("--{}", row.option());
-        let (query, search) =
-            found.map_err(|error| bad(format!("{}: {}", option(error.row), error.reason)))?;
-        Ok((ListQuery { limit, ..query }, search.seeing_all(true)))
+        let wrong = |row: &FilterRow, why: &str| bad(format!("--{}: {why}", row.option()));
+        found.map(drop).map_err(|error| wrong(error.row, &error.reason))
     }
 
     /// Returns the options as a command line has them.
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn illegal_value_is_refused_with_its_option() {
         let now = Timestamp::UNIX_EPOCH;
-        let wrong = of(&[("failed_because", "luck")]).query(1, now).expect_err("no cause").message;
+        let wrong = of(&[("failed_because", "luck")]).check(now).expect_err("no cause").message;
         assert!(wrong.starts_with("--failed-because: ") && wrong.contains("timeout"), "{wrong}");
     }
 }

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::filter::JobFilters;
-use super::search_progress::SearchProgress;
+use crate::cli::api::{ApiMethods, read};
 use crate::cli::input::parsed;
 use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief, local_second, local_zone};
 use crate::cli::{Global, output};
-use crate::client::Client;
 use crate::error::Error;
 use crate::proto::job::JobStatus;
-use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
+use crate::proto::text::counted;
+use crate::store::{FoundJobs, JobSummary, ListQuery};
 
 /// List jobs, the latest change first: those that ended by when they ended, those that run by their start
 #[derive(Debug, Args)]
@@ -47,41 +47,41 @@ impl JobList {
         self
     }
 
-    pub(in crate::cli) async fn run(&self, client: &Client, global: &Global) -> Result<(), Error> {
+    pub(in crate::cli) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
-            return self.print_latest(client, global).await;
+            return self.print_latest(api, global).await;
         }
-        let (mut query, search) = self.filter.search(self.limit.into(), client).await?;
-        query.cursor = self.cursor.as_deref().map(parsed).transpose()?;
-        let found = find(client, &query, &search).await?;
+        let mut params = self.filter.params(api).await?;
+        params.extend(self.cursor.as_ref().map(|cursor| ("cursor".to_owned(), json!(cursor))));
+        let (page, found) = find(api, params, self.limit.into()).await?;
         let next = found.next.as_ref().map(ToString::to_string);
-        let table = || table(&found.items, Timestamp::now(), query.dead);
-        let document = || {
-            let (jobs, searched, complete) = (&found.items, found.searched, found.complete);
-            json!({ "jobs": jobs, "next": next, "searched": searched, "complete": complete })
-        };
+        let is_of_dead = self.filter.filter.is_of_dead();
+        let table = || table(&found.items, Timestamp::now(), is_of_dead);
         let none = self.filter.no_results().after(self.cursor.as_ref()).among(&found);
-        global.list(document, table, none)?;
+        global.list(|| page, table, none)?;
         global.more(next.map(|next| self.command_for(&next)));
         Ok(())
     }
 
     /// Prints the latest jobs of all states together, the newest first.
-    async fn print_latest(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let mut jobs = Vec::new();
+    async fn print_latest(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let limit = usize::from(self.limit);
+        let (mut jobs, mut has_more) = (Vec::new(), false);
         for status in JobStatus::ALL {
-            let (statuses, limit) = (vec![status], usize::from(self.limit) + 1);
-            let query = ListQuery { statuses, limit, ..ListQuery::default() };
-            jobs.extend(client.list_jobs(&query).await?.items);
+            // One more tells whether there is one more.
+            let most = (limit + 1).min(ListQuery::LIMIT_MAX);
+            let params = json!({ "status": status, "limit": most });
+            let page = found_of(&api.call("job.list", params).await?)?;
+            has_more |= limit == most && page.next.is_some();
+            jobs.extend(page.items);
         }
         jobs.sort_by_key(|job| std::cmp::Reverse(job.time("created_at")));
-        let has_more = jobs.len() > usize::from(self.limit);
-        jobs.truncate(self.limit.into());
+        has_more |= jobs.len() > limit;
+        jobs.truncate(limit);
         output::text(&table(&jobs, Timestamp::now(), false).show(global.look()))?;
         if jobs.is_empty() {
             // While an upgrade sorts the ended jobs, no list has all of them.
-            let one = ListQuery { limit: 1, ..ListQuery::default() };
-            let found = find(client, &one, &JobSearch::default()).await?;
+            let (_, found) = find(api, Map::new(), 1).await?;
             self.filter.no_results().among(&found).report(global, found.items.is_empty());
         }
         if has_more {
@@ -96,28 +96,38 @@ impl JobList {
     }
 }
 
-/// Searches for a page of jobs. At a terminal it shows how far it is.
-pub(super) async fn find(
-    client: &Client,
-    query: &ListQuery,
-    search: &JobSearch,
-) -> Result<FoundJobs, Error> {
-    let mut progress = SearchProgress::default();
-    let mut page = ListQuery { budget: Some(SearchProgress::PERIOD), ..query.clone() };
-    let mut all = FoundJobs::default();
+/// Searches for a page of jobs, in calls of some seconds each. At a terminal it shows how far it is.
+async fn find(
+    api: &ApiMethods,
+    mut params: Map<String, Value>,
+    limit: usize,
+) -> Result<(Value, FoundJobs), Error> {
+    let (mut jobs, mut searched) = (Vec::new(), 0);
     loop {
-        page.limit = query.limit - all.items.len();
-        let found = client.find_many(&page, search, |_| true).await?;
-        all.searched += found.searched;
-        all.items.extend(found.items);
-        (all.next, all.complete) = (found.next, found.complete);
-        if all.next.is_none() || all.items.len() >= query.limit {
-            progress.clear();
-            return Ok(all);
+        params.insert("limit".to_owned(), (limit - jobs.len()).into());
+        let mut page = api.call("job.list", params.clone().into()).await?;
+        jobs.extend(page["jobs"].as_array_mut().into_iter().flat_map(std::mem::take));
+        searched += page["searched"].as_u64().unwrap_or_default();
+        if !page["next"].is_null() && jobs.len() < limit {
+            output::passing_note(&format!("hero: searched {}", counted(searched, "job", "jobs")));
+            params.insert("cursor".to_owned(), page["next"].take());
+            continue;
         }
-        progress.show(client, all.searched).await?;
-        page.cursor.clone_from(&all.next);
+        output::passing_note("");
+        (page["jobs"], page["searched"]) = (jobs.into(), searched.into());
+        let found = found_of(&page)?;
+        return Ok((page, found));
     }
+}
+
+/// Returns the jobs of a page of `job.list`.
+fn found_of(page: &Value) -> Result<FoundJobs, Error> {
+    Ok(FoundJobs {
+        items: read("job.list", &page["jobs"])?,
+        next: page["next"].as_str().map(parsed).transpose()?,
+        searched: read("job.list", &page["searched"])?,
+        complete: page["complete"] == true,
+    })
 }
 
 /// The table of jobs. Dead letters are all in one state: it has the age of their ends instead.

@@ -6,7 +6,6 @@ use jiff::tz::TimeZone;
 
 use crate::cli::input::bad;
 use crate::cli::time::local_zone;
-use crate::client::Client;
 use crate::config::time_zone;
 use crate::error::Error;
 use crate::proto::spoken_time::parse_past_time;
@@ -42,17 +41,9 @@ impl PastZone {
         text.map(|text| self.read(option, text, now)).transpose()
     }
 
-    /// Returns the place in a log before the time of `--since`, if it is given.
-    pub(in crate::cli) async fn place(
-        &self,
-        since: Option<&String>,
-        client: &Client,
-    ) -> Result<Option<String>, Error> {
-        if since.is_none() {
-            return Ok(None);
-        }
-        let since = self.read_given("--since", since, client.now().await?)?;
-        Ok(since.map(LogLine::place_before))
+    /// Returns the place in a log before the time of `--since`.
+    pub(in crate::cli) fn place(&self, since: &str, now: Timestamp) -> Result<String, Error> {
+        Ok(LogLine::place_before(self.read("--since", since, now)?))
     }
 
     /// Returns the zone that is given, else the one of this machine.

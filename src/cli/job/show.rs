@@ -4,54 +4,59 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
+use super::Show;
 use super::list::attempt as took;
+use crate::cli::api::{ApiMethods, job_of, read};
 use crate::cli::job_notes::report_blocker;
 use crate::cli::table::{TextTable, first_line, grouped};
 use crate::cli::terminal_style::TerminalStyle;
 use crate::cli::time::{between, brief, local_text, local_zone};
 use crate::cli::{Global, output};
-use crate::client::{Branch, Client, TreeDirection};
+use crate::client::{Branch, JobTrees};
 use crate::error::Error;
 use crate::proto::error_kind::{FailureCause, failed_prerequisite};
 use crate::proto::job::{
-    AskedWait, FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobSignature,
-    JobStatus,
+    AskedWait, FieldGroup, FieldUnit, JOB_FIELDS, Job, JobAttempt, JobField, JobSignature,
+    JobStatus, TREES, WAITS_FOR,
 };
 use crate::proto::pattern::matches_name;
 use crate::proto::text::escape_lines;
 use crate::proto::units::readable_size;
 
+/// Shows a job, or only a dead letter.
 pub(in crate::cli) async fn run(
-    client: &Client,
-    id: &JobId,
+    api: &ApiMethods,
+    of: &Show,
+    dead: bool,
     global: &Global,
-    raw: bool,
 ) -> Result<(), Error> {
+    let document = api.of_job("job.get", &of.id, json!({ "trees": true, "dead": dead })).await?;
     if global.json {
-        return output::json(&client.job_document(id).await?);
+        return output::json(&document);
     }
-    let mut job = client.get_job(id).await?;
-    client.add_queue_place(&mut job).await?;
-    let attempts = client.attempts(&job).await?;
-    let mut trees = Vec::new();
-    for (title, way) in WAYS {
-        trees.push((title, client.tree(&job, way).await?));
-    }
+    let attempts: Vec<JobAttempt> = part(&document, "attempts")?.unwrap_or_default();
+    let trees: Option<JobTrees> = part(&document, TREES)?;
     let look = global.look();
     // Escaped text has no colours: they come last.
-    let job = without_secrets(job, &global.config()?.log.redact);
-    let text = readable(&job, &trees, &attempts, look);
-    if raw {
+    let job = without_secrets(job_of(&document)?, &global.config()?.log.redact);
+    let text = readable(&job, trees.as_ref(), &attempts, look);
+    if of.raw {
         output::unchanged(coloured(&text, &job, look).as_bytes())?;
     } else {
         output::text(&coloured(&escape_lines(&text), &job, look))?;
     }
-    if let Ok(Some(blocker)) = client.blocker(id).await {
-        report_blocker(id, &blocker);
+    if let Some(reason) = document[WAITS_FOR].as_str() {
+        report_blocker(job.id.as_str(), reason);
     }
     Ok(())
+}
+
+/// Reads a member of a job document, if it has it.
+fn part<T: DeserializeOwned>(document: &Value, name: &str) -> Result<Option<T>, Error> {
+    document.get(name).map(|value| read("job.get", value)).transpose()
 }
 
 /// Returns the job as a person sees it, without the values of variables with certain names.
@@ -64,9 +69,6 @@ pub(in crate::cli) fn without_secrets(mut job: Job, patterns: &[String]) -> Job 
     job
 }
 
-/// The trees, under the names of the fields that they replace.
-const WAYS: [(&str, TreeDirection); 2] =
-    [("prerequisites", TreeDirection::Prerequisites), ("dependents", TreeDirection::Dependents)];
 /// Fields that the trees replace.
 const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
@@ -74,7 +76,7 @@ const IN_TREES: [&str; 5] =
 /// Returns a job as lines: its fields, its attempts, its prerequisites and dependents, and its texts.
 pub(in crate::cli) fn readable(
     job: &Job,
-    trees: &[(&str, Branch)],
+    trees: Option<&JobTrees>,
     attempts: &[JobAttempt],
     look: TerminalStyle,
 ) -> String {
@@ -82,7 +84,7 @@ pub(in crate::cli) fn readable(
     let state = with_stopper(job, &mut fields);
     fields.insert("status".to_owned(), state.into());
     fields.remove("attempts");
-    if !trees.is_empty() {
+    if trees.is_some() {
         fields.retain(|name, _| !IN_TREES.contains(&name.as_str()));
     }
     let known = JOB_FIELDS.iter().filter(|field| field.group != FieldGroup::Texts);
@@ -99,11 +101,11 @@ pub(in crate::cli) fn readable(
     if attempts.len() > 1 {
         let _ = write!(text, "\nattempts:\n{}", table(attempts, look));
     }
-    for (title, root) in trees {
-        if root.more > 0 || !root.branches.is_empty() {
-            let _ = writeln!(text, "\n{title}:");
-            write_branches(&mut text, root, 1);
-        }
+    let roots =
+        trees.map(|of| [("prerequisites", &of.prerequisites), ("dependents", &of.dependents)]);
+    for (title, root) in roots.into_iter().flatten().filter(|(_, root)| !root.is_leaf()) {
+        let _ = writeln!(text, "\n{title}:");
+        write_branches(&mut text, root, 1);
     }
     for JobField { name, .. } in JOB_FIELDS.iter().filter(|of| of.group == FieldGroup::Texts) {
         if let Some(value) = fields.get(*name) {
@@ -118,9 +120,9 @@ pub(in crate::cli) fn readable(
 }
 
 /// Returns an error with the name of the job that it tells of, if a tree has it.
-fn with_prerequisite(error: &str, trees: &[(&str, Branch)]) -> String {
+fn with_prerequisite(error: &str, trees: Option<&JobTrees>) -> String {
     let Some(id) = failed_prerequisite(error) else { return error.to_owned() };
-    let mut others = trees.iter().flat_map(|(_, root)| &root.branches);
+    let mut others = trees.iter().flat_map(|of| &of.prerequisites.branches);
     match others.find(|other| other.id == id).and_then(|other| other.name.as_deref()) {
         Some(name) => format!("{error} ({name})"),
         None => error.to_owned(),
@@ -235,7 +237,6 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn seconds_and_bytes_have_their_units() {
@@ -257,16 +258,16 @@ mod tests {
     fn job_that_was_stopped_is_cancelled_as_in_lists() {
         let mut job = Job::new("j1".parse().expect("legal"), "1");
         (job.status, job.error) = (JobStatus::Error, Some("stopped".to_owned()));
-        let text = readable(&job, &[], &[], TerminalStyle::PLAIN);
+        let text = readable(&job, None, &[], TerminalStyle::PLAIN);
         assert!(text.contains("status    cancelled\n"), "{text}");
         job.extra.insert("stopped_by".to_owned(), "ann (uid 1000) from web-1".to_owned());
-        let text = readable(&job, &[], &[], TerminalStyle::PLAIN);
+        let text = readable(&job, None, &[], TerminalStyle::PLAIN);
         let said = "status    cancelled, stopped by ann (uid 1000) from web-1\n";
         assert!(text.contains(said) && !text.contains("stopped_by"), "{text}");
         let look = TerminalStyle { columns: None, colour: true };
         assert!(coloured(&text, &job, look).contains("\u{1b}[0m, stopped by ann"), "{text}");
         (job.status, job.error) = (JobStatus::Started, None);
-        let text = readable(&job, &[], &[], TerminalStyle::PLAIN);
+        let text = readable(&job, None, &[], TerminalStyle::PLAIN);
         assert!(text.contains("started, told to stop by ann"), "{text}");
     }
 
@@ -277,7 +278,7 @@ mod tests {
             job.spec.env_vars.insert(name.to_owned(), "value".to_owned());
         }
         let job = without_secrets(job, &["*_TOKEN".to_owned()]);
-        let shown = readable(&job, &[], &[], TerminalStyle::PLAIN);
+        let shown = readable(&job, None, &[], TerminalStyle::PLAIN);
         assert!(
             shown.contains(r#"{"API_TOKEN":"***","NAME":"value","api_token":"***"}"#),
             "{shown}"
@@ -290,7 +291,7 @@ mod tests {
         job.output = Some("\u{1b}[2J".into());
         job.extra.insert("note".to_owned(), "kept".to_owned());
         assert_eq!(
-            escape_lines(&readable(&job, &[], &[], TerminalStyle::PLAIN)),
+            escape_lines(&readable(&job, None, &[], TerminalStyle::PLAIN)),
             "id        j1\n\
              status    created\n\
              priority  1\n\

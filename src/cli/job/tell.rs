@@ -3,12 +3,13 @@
 use std::io::Read;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::Global;
-use crate::client::Client;
+use crate::cli::api::ApiMethods;
+use crate::cli::input::bad;
 use crate::error::{Error, Exit};
-use crate::store::Blocker;
+use crate::proto::text::escape_lines;
 
 /// Tell a job an event that its script waits for
 ///
@@ -29,31 +30,29 @@ pub(in crate::cli) struct TellJob {
 }
 
 impl TellJob {
-    pub(super) async fn run(self, client: &Client, global: &Global) -> Result<(), Error> {
-        let data = self.data.map(read).transpose()?;
-        let id = client.job_id(&self.id).await?;
-        let waited = client.tell_job(&id, &self.event, data.as_deref()).await?;
-        let blocker = if waited { None } else { client.blocker(&id).await? };
-        let now = match blocker {
-            Some(Blocker::Wait(wait)) => format!("; now it waits for {}", wait.words()),
-            _ => String::new(),
+    pub(super) async fn run(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        let data =
+            self.data.map(read).transpose()?.map(|text| serde_json::from_str::<Value>(&text));
+        let data = data.transpose();
+        let data = data.map_err(|error| bad(format!("--data is no JSON: {error}")))?;
+        let params = json!({ "event": self.event, "data": data });
+        let document = api.of_job("job.tell", &self.id, params).await?;
+        let id = document["id"].as_str().unwrap_or_default();
+        let now = document["waits_for"].as_str().map(|wait| format!("; now it waits for {wait}"));
+        let text = || {
+            let event = &self.event;
+            escape_lines(&if document["result"] == "told" {
+                format!("{id} told {event}\n")
+            } else {
+                format!("{id} keeps {event} for its next wait{}\n", now.unwrap_or_default())
+            })
         };
-        let result = if waited { "told" } else { "kept" };
-        global.print(
-            || json!({ "id": id, "result": result }),
-            || {
-                if waited {
-                    format!("{id} told {}\n", self.event)
-                } else {
-                    format!("{id} keeps {} for its next wait{now}\n", self.event)
-                }
-            },
-        )
+        global.print(|| document.clone(), text)
     }
 }
 
 /// Returns the JSON that is given, or that a file has.
-pub(super) fn read(given: String) -> Result<String, Error> {
+fn read(given: String) -> Result<String, Error> {
     // Enough for the longest value with space between its parts.
     const FILE_BYTES_MAX: u64 = 1 << 20;
     let Some(file) = given.strip_prefix('@') else { return Ok(given) };

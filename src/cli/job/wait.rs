@@ -4,15 +4,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::cli::exec::{Awaited, awaited, explained, failed, wait};
+use crate::cli::api::ApiMethods;
+use crate::cli::exec::{Waited, wait};
 use crate::cli::progress::View;
 use crate::cli::{Global, output};
-use crate::client::{Client, ClientError};
 use crate::config::parse_duration;
-use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::error::Error;
 
 /// Wait for the end of jobs and print their outputs
 #[derive(Debug, Args)]
@@ -35,62 +34,49 @@ pub(in crate::cli) struct Wait {
 }
 
 impl Wait {
-    pub(super) async fn run(&self, client: &Client, global: &Global) -> Result<ExitCode, Error> {
-        if let [id] = self.ids.as_slice() {
-            let id = client.job_id(id).await?;
-            let view = View::of_progress(client, &id).await?;
-            let ended =
-                wait(client, &id.clone().into(), view, self.wait, (global.json, self.raw)).await;
-            return match ended {
-                Ok(code) => Ok(code),
-                Err(error) => told(client, &id, error).await,
-            };
-        }
-        let mut ids = Vec::new();
+    pub(super) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
+        let (mut ids, is_one) = (Vec::new(), self.ids.len() == 1);
         for id in &self.ids {
-            let id = client.job_id(id).await?;
-            // An unknown job is an error at once, not after the ends of those before it.
-            client.get_job_status(&id).await?;
+            let id = api.job_id(id).await?;
+            if !is_one {
+                // An unknown job is an error at once, not after the ends of those before it.
+                api.call("job.get", json!({ "id": id })).await?;
+            }
             ids.push(id);
         }
         let began = Instant::now();
-        let (mut document, mut first): (Vec<Value>, _) = (Vec::new(), None);
+        let (mut documents, mut first) = (Vec::new(), None);
         for id in ids {
-            let view = View::of_progress(client, &id).await?;
+            let view = View::of_progress(api, &id).await?;
             let left = self.wait.map(|wait| wait.saturating_sub(began.elapsed()));
-            let ended = match awaited(client, &id.clone().into(), view, left).await? {
-                Awaited::Ended(ended) => ended,
-                Awaited::Interrupted(code) => return Ok(code),
-            };
-            if global.json && matches!(ended, Ok(_) | Err(ClientError::JobFailed { .. })) {
-                document.push(client.get_job(&id).await?.to_json());
-            } else if let Ok(result) = &ended {
-                output::result(result, self.raw)?;
-            }
-            if let Err(error) = ended {
-                let code = told(client, &id, explained(&id, error)).await.unwrap_or_else(|error| {
+            let code = match wait(api, &id.into(), view, left).await {
+                Ok(Waited::Interrupted(code)) => return Ok(code),
+                Ok(Waited::Ended(ended)) => {
+                    if global.json {
+                        documents.push(ended.document.clone());
+                    } else {
+                        ended.print(false, self.raw)?;
+                    }
+                    let (code, job) = (ended.code(), &ended.job);
+                    if code != ExitCode::SUCCESS && job.attempt > 0 {
+                        output::note(&format!("hero: its log: hero job logs {}", job.id));
+                    }
+                    code
+                }
+                Err(error) => {
                     output::print_error(&error);
                     error.exit.into()
-                });
-                first = first.or(Some(code));
-            }
+                }
+            };
+            first = first.or((code != ExitCode::SUCCESS).then_some(code));
         }
         if global.json {
-            output::json(&json!({ "jobs": document }))?;
+            match documents.as_slice() {
+                [] if is_one => {}
+                [only] if is_one => output::json(only)?,
+                all => output::json(&json!({ "jobs": all }))?,
+            }
         }
         Ok(first.unwrap_or(ExitCode::SUCCESS))
     }
-}
-
-/// Prints why a job failed and where its log is, if it has run, and returns its exit code; returns any other error.
-async fn told(client: &Client, id: &JobId, error: Error) -> Result<ExitCode, Error> {
-    if error.exit != Exit::JobError {
-        return Err(error);
-    }
-    let job = client.get_job(id).await.ok();
-    let code = failed(error, job.as_ref())?;
-    if job.is_some_and(|job| job.attempt > 0) {
-        output::note(&format!("hero: its log: hero job logs {id}"));
-    }
-    Ok(code)
 }

@@ -10,7 +10,7 @@ use super::{Submit, batch_line, graph};
 use crate::cli::api::{ApiMethods, settings};
 use crate::cli::every::EveryOptions;
 use crate::cli::input;
-use crate::cli::{Global, job_notes, output};
+use crate::cli::{Global, output};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
@@ -18,27 +18,13 @@ use crate::proto::text::{counted, escape_lines};
 use crate::proto::window::GraphWindow;
 
 impl Submit {
-    /// Submits over the API.
-    pub(super) async fn run_remote(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+    /// Submits many jobs over the API.
+    pub(super) async fn submit_many(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
         if self.signing.is_given() {
-            return global.needs_no_remote();
+            let message = "--sign needs the machine itself, and signs no copies for every machine";
+            return Err(Error::new(Exit::Usage, message));
         }
-        let is_file = self.graph.is_some() || self.batch.is_some() || self.each.is_some();
-        if is_file || self.every.word().is_some() {
-            return self.submit_many(api, global).await;
-        }
-        let (id, created, job) = api.submit(&self.options, global.config()?).await?;
-        let as_json = || json!({ "id": id, "created": created }).to_string();
-        let text = if global.json { as_json() } else { id.to_string() };
-        output::accepted(&format!("{text}\n"))?;
-        if !created {
-            output::note(&format!("hero: {}", job_notes::known(&job.spec, &job.id, &id)));
-        }
-        Ok(())
-    }
-
-    async fn submit_many(self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
-        if self.options.is_check() {
+        if self.options.is_check() && self.graph.is_some() {
             return global.needs_no_remote();
         }
         let (config, printed) = (global.config()?, (self.ids, global.json));
@@ -56,7 +42,7 @@ impl Submit {
         if let Some(file) = &self.graph {
             graph_params(&mut params, file, config)?;
             let result = api.call("graph.submit", params).await?;
-            return self.print(&result, "graph_id", global);
+            return self.print_graph(&result, global);
         }
         let each =
             self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
@@ -99,8 +85,9 @@ impl Submit {
         Ok(())
     }
 
-    fn print(&self, result: &Value, id: &str, global: &Global) -> Result<(), Error> {
-        let id = escape_lines(result[id].as_str().unwrap_or_default());
+    /// Prints a graph that was submitted.
+    pub(super) fn print_graph(&self, result: &Value, global: &Global) -> Result<(), Error> {
+        let id = escape_lines(result["graph_id"].as_str().unwrap_or_default());
         let text = if global.json {
             format!("{result}\n")
         } else if self.ids {

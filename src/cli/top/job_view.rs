@@ -35,7 +35,7 @@ impl JobView {
     }
 
     pub(super) fn show(&mut self, job: &Job) {
-        let text = escape_lines(&readable(job, &[], &job.attempts, TerminalStyle::PLAIN));
+        let text = escape_lines(&readable(job, None, &job.attempts, TerminalStyle::PLAIN));
         self.fields = text.lines().map(str::to_owned).collect();
     }
 

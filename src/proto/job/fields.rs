@@ -7,6 +7,10 @@ use super::value::FieldKind;
 
 /// The place of a waiting job in its queue. Readers add it: no hash has it.
 pub const QUEUE_PLACE: &str = "queue_place";
+/// The member of a job document that says what the job waits for before it starts.
+pub const WAITS_FOR: &str = "waits_for";
+/// The member of a job document that has the prerequisites and dependents of the job as trees.
+pub const TREES: &str = "trees";
 
 /// The part of a job's picture that shows a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +136,10 @@ impl JobField {
 
     const fn list(self, doc: &'static str) -> Self {
         self.added(FieldKind::List, "array", doc)
+    }
+
+    const fn object(self, doc: &'static str) -> Self {
+        self.added(FieldKind::Object, "object", doc)
     }
 
     const fn number(self, doc: &'static str) -> Self {
@@ -284,12 +292,16 @@ pub static JOB_FIELDS: &[JobField] = &[
         .text("The files that its script left and that are not kept, and why"),
     row(QUEUE_PLACE, "Place in the queue", State)
         .text("The place in its queue while it waits there, such as 12 of 340 in type:bash, behind 3 more urgent"),
+    row(WAITS_FOR, "Does not start for", State)
+        .text("What it waits for before an actor starts it, and what to do about it"),
     row("attempts", "Attempts", State),
     row("prerequisites", "Waits for", Relations),
     row("after_any", "Waits for the end of", Relations),
     row("prerequisite_names", "Names of prerequisites", Relations),
     row("dependents", "Dependents", Relations),
     row("dependents_more", "Further dependents", Relations),
+    row(TREES, "Trees", Relations)
+        .object("Its prerequisites and its dependents, each with theirs, in `branches`; `more` counts those left out"),
     row("parent", "Submitted by the script of", Relations).exported(),
     row("generation", "Generation", Relations),
     row("children", "Jobs that its script submitted", Relations),

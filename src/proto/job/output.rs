@@ -53,7 +53,7 @@ impl JobOutput {
     }
 
     /// Reads the members of JSON. A foreign actor may write its output as a JSON value.
-    pub(crate) fn read(object: &Value) -> Self {
+    pub fn read(object: &Value) -> Self {
         let text = match object.get("output") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Null) | None => String::new(),

@@ -248,7 +248,7 @@ impl AgentTool {
             _ => {}
         }
         let mut found = server.call(self.method, self.params(&server.table, arguments)?).await?;
-        if ["job.submit", "job.run", "job.wait", "job.get"].contains(&self.method) {
+        if self.method == "job.submit" {
             server.add_blocker(&mut found).await;
         }
         match self.method {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::caller::Scope;
 use super::super::method::CallContext;
@@ -16,7 +16,7 @@ use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{SubmittedId, awaited_or_same, stored_or_same};
 use super::{job_dependents, job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
-use crate::proto::job::{Job, JobFiles, JobId, JobOutput, Setting};
+use crate::proto::job::{Job, JobFiles, JobId, JobOutput, Setting, TREES};
 
 methods! {
     /// Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
@@ -166,10 +166,36 @@ async fn ended(
     }
 }
 
-async fn get(context: CallContext, given: OneJob) -> Result<JobDocument, RpcError> {
-    let seen = context.seen(given.id).await?;
-    let document = context.client.job_document(&seen.id).await;
-    JobDocument::of(&context, context.still(&seen, document).await?).await
+/// A job to return.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GetJob {
+    /// The id of the job.
+    id: Spelled<JobId>,
+    /// Returns its prerequisites and dependents as `trees` too, to a caller that may see all jobs.
+    #[serde(default)]
+    trees: bool,
+    /// Refuses a job that is no dead letter.
+    #[serde(default)]
+    dead: bool,
+}
+
+async fn get(context: CallContext, given: GetJob) -> Result<JobDocument, RpcError> {
+    let (seen, client) = (context.seen(given.id).await?, &context.client);
+    let document = async {
+        if given.dead {
+            client.dead_letter(&seen.id).await?;
+        }
+        let mut document = client.job_document(&seen.id).await?;
+        if given.trees && !context.hides_jobs() {
+            let trees = client.trees(&client.get_job(&seen.id).await?).await?;
+            if !trees.is_empty() {
+                document[TREES] = json!(trees);
+            }
+        }
+        Ok(document)
+    };
+    JobDocument::of(&context, context.still(&seen, document.await).await?).await
 }
 
 /// A job to wait for.
@@ -232,9 +258,22 @@ struct CopyJob {
     /// Members as in a job to submit; null removes one.
     #[serde(default)]
     changes: Map<String, Value>,
+    /// Submits nothing, and returns the copy.
+    #[serde(default)]
+    dry_run: bool,
 }
 
-async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
+/// A copy of a job.
+#[derive(Serialize, JsonSchema)]
+struct ClonedJob {
+    /// The id of the copy.
+    id: String,
+    /// With `dry_run`: the copy as it would be submitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<JobDocument>,
+}
+
+async fn clone(context: CallContext, given: CopyJob) -> Result<ClonedJob, RpcError> {
     context.needs(Scope::Read, "job.clone")?;
     let id = context.job_named(given.id.0).await?;
     let seen = context.visible(&id).await?;
@@ -252,11 +291,16 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<Id, RpcError> {
     context.resolve(&mut job).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
+    if given.dry_run {
+        let document = JobDocument::of(&context, job.to_json()).await?;
+        context.same_job(&seen).await?;
+        return Ok(ClonedJob { id: job.id.to_string(), job: Some(document) });
+    }
     let files = context.client.input_files(&id).await?;
     // What was copied may be of another job with this id.
     context.same_job(&seen).await?;
     let id = context.client.submit_with_files(job, &files).await?;
-    Ok(Id { id: id.to_string() })
+    Ok(ClonedJob { id: id.to_string(), job: None })
 }
 
 /// Nothing but a confirmation.

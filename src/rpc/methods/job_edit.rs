@@ -11,7 +11,7 @@ use super::access::CheckedJob;
 use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::client::JobValues;
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::IllegalName;
 use crate::store::JobEdit;
 
@@ -76,7 +76,11 @@ pub(super) async fn edit(
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     let client = context.client.pinned([may_edit(&context, &id, &edit).await?]);
-    Ok(JobChangeResult::new(&id, client.edit_job(&id, &edit).await?.as_str()))
+    let state = client.edit_job(&id, &edit).await?;
+    // It is changed: a job that cannot be read then is no error.
+    let job = if state == JobStatus::Scheduled { client.get_job(&id).await.ok() } else { None };
+    let run_at = job.and_then(|job| job.spec.run_at).map(|time| format!("{time:.3}"));
+    Ok(JobChangeResult { run_at, ..JobChangeResult::new(&id, state.as_str()) })
 }
 
 /// Refuses an edit of a job that the caller may not change, or that takes it beyond the caller's bounds. Returns the job as

@@ -12,7 +12,7 @@ use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
-use crate::proto::job::{FileBody, FileName, Job, JobFiles, JobId, STDIN};
+use crate::proto::job::{FILES_NOT_KEPT, FileBody, FileName, Job, JobFiles, JobId, STDIN};
 
 /// The largest file that comes in an answer, where it is in memory as a whole, in Base64 too.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
@@ -55,13 +55,19 @@ pub(crate) struct ListedFiles {
     pub(crate) id: String,
     /// Its files, those that its script left first.
     pub(crate) files: Vec<JobFile>,
+    /// The files that its script left and that are not kept, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) files_not_kept: Option<String>,
 }
 
 pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles, RpcError> {
     let seen = context.seen(given.id).await?;
-    let files = context.client.job_files(&seen.id).await;
-    let files = context.still(&seen, files).await?;
-    Ok(ListedFiles { id: seen.id.to_string(), files })
+    let listed = async {
+        let files_not_kept = context.client.get_job(&seen.id).await?.extra.remove(FILES_NOT_KEPT);
+        Ok((context.client.job_files(&seen.id).await?, files_not_kept))
+    };
+    let (files, files_not_kept) = context.still(&seen, listed.await).await?;
+    Ok(ListedFiles { id: seen.id.to_string(), files, files_not_kept })
 }
 
 /// A file of a job.
@@ -102,7 +108,7 @@ pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileCon
 }
 
 /// Finds a file of a job that the caller may see.
-pub(in crate::rpc) async fn found_file(
+pub(crate) async fn found_file(
     context: &CallContext,
     id: &str,
     name: &str,

@@ -42,12 +42,19 @@ pub(super) struct JobPage {
     complete: bool,
 }
 
-/// Returns the jobs that a filter finds, at most so many.
-pub(super) fn search_of(
+/// The filter whose value is the id of a job.
+const PARENT: &str = "parent";
+
+/// Returns the jobs that a filter finds, at most so many. A parent may be the unique beginning of an id.
+pub(super) async fn search_of(
     context: &CallContext,
-    given: ListJobs,
+    mut given: ListJobs,
     limit: usize,
 ) -> Result<(ListQuery, JobSearch), RpcError> {
+    if let Some(parent) = given.filter.value(PARENT).map(str::to_owned) {
+        let parent = context.job_named(parent.parse()?).await?;
+        given.filter = given.filter.with(PARENT, parent.as_str());
+    }
     let found = JobSearch::of(&given.filter, &TimeZone::UTC, Timestamp::now());
     let (query, search) = found.map_err(|error| RpcError::wrong(error.row.name, error.reason))?;
     let search = search.seeing_all(context.finds_all());
@@ -57,7 +64,7 @@ pub(super) fn search_of(
 
 pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (query, search) = search_of(&context, given, limit)?;
+    let (query, search) = search_of(&context, given, limit).await?;
     let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
@@ -74,7 +81,7 @@ pub(super) async fn errors(
     given: ListJobs,
 ) -> Result<ErrorGroupsDocument, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (query, search) = search_of(&context, given, limit)?;
+    let (query, search) = search_of(&context, given, limit).await?;
     let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     Ok(context.client.error_groups(&query, &search, sees, limit).await?)
 }

@@ -37,6 +37,11 @@ pub(super) struct LogPart {
     lines: Vec<LoggedLine>,
     /// The value of `after` for the next part: set if there may be more already.
     next: Option<String>,
+    /// The text after the last line that has no line end yet, such as a question; left out if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    unfinished_line: String,
+    /// True if the job has ended or was deleted: without `next` these are its last lines.
+    ended: bool,
 }
 
 pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart, RpcError> {
@@ -48,6 +53,8 @@ pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart,
         return Err(RpcError::wrong("after", message));
     }
     let seen = context.seen(given.id).await?;
+    // The log is complete before a job has ended.
+    let state = context.client.state_and_unfinished(&seen.id).await?;
     let lines = context.client.get_job_logs(&seen.id, after.as_deref(), limit).await;
     let lines = context.still(&seen, lines).await?;
     let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
@@ -55,5 +62,7 @@ pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart,
         id: seen.id.to_string(),
         lines: lines.into_iter().map(LoggedLine::from).collect(),
         next,
+        ended: state.as_ref().is_none_or(|(status, _)| status.is_terminal()),
+        unfinished_line: state.map(|(_, text)| text).unwrap_or_default(),
     })
 }

@@ -67,6 +67,12 @@ pub(super) struct ChangeMany {
     /// Confirms that all jobs that `filter` finds are stopped or deleted.
     #[serde(default)]
     yes: bool,
+    /// With stop: also the jobs below them.
+    #[serde(default)]
+    children: bool,
+    /// Does not count the jobs that are left for further calls: `remaining` is 0.
+    #[serde(default)]
+    uncounted: bool,
 }
 
 /// The result of a change of many jobs.
@@ -90,8 +96,10 @@ pub(crate) struct ManyChangedDocument {
     pub(crate) next: Option<String>,
     /// The number of jobs that match from there on.
     pub(crate) remaining: u64,
-    /// False if two seconds were not enough to count them: then there are at least so many.
+    /// False if they were not all counted: then there are at least so many.
     pub(crate) remaining_complete: bool,
+    /// The number of jobs that the call has found by its filter.
+    pub(crate) found: u64,
     /// With `dry_run`: the jobs that would be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     jobs: Option<Vec<ListedJob>>,
@@ -121,6 +129,8 @@ impl ChangeMany {
             edit: EditedValues::default(),
             dry_run,
             yes: true,
+            children: false,
+            uncounted: false,
         }
     }
 }
@@ -136,6 +146,7 @@ pub(super) async fn change(
         ChangeWord::Retry => {
             JobChange::Retry { with_dependents: given.with_dependents, changes: given.changes }
         }
+        ChangeWord::Stop if given.children => JobChange::StopTree,
         ChangeWord::Stop => JobChange::Stop,
         ChangeWord::Delete => JobChange::Delete,
         ChangeWord::Edit => JobChange::Edit(given.edit.edit()?),
@@ -156,7 +167,9 @@ pub(super) async fn change(
             let word = change.word();
             wrong("yes", format!("to {word} all jobs that match, set yes = true; or dry_run"))
         }
-        (Some(filter), 0) => change_found(&context, &change, filter, given.dry_run).await,
+        (Some(filter), 0) => {
+            change_found(&context, &change, filter, (given.dry_run, given.uncounted)).await
+        }
     }
 }
 
@@ -185,7 +198,7 @@ async fn change_found(
     context: &CallContext,
     change: &JobChange,
     filter: ListJobs,
-    dry_run: bool,
+    (dry_run, uncounted): (bool, bool),
 ) -> Result<ManyChangedDocument, RpcError> {
     let (began, client) = (Instant::now(), &context.client);
     let left = |began: Instant| ListQuery::BUDGET.saturating_sub(began.elapsed());
@@ -194,9 +207,9 @@ async fn change_found(
     if most == 0 {
         return Err(RpcError::wrong("limit", "`limit` is from 1 on"));
     }
-    let (mut query, search) = job_list::search_of(context, filter, most)?;
+    let (mut query, search) = job_list::search_of(context, filter, most).await?;
     let (mut changed, mut jobs, mut reached) = (ManyChanged::default(), None, 0);
-    loop {
+    let is_complete = loop {
         query.limit = (most - reached).min(JOBS_MAX);
         query.budget = Some(left(began));
         let found = client.to_change(&query, &search, change, sees).await?;
@@ -204,25 +217,26 @@ async fn change_found(
         query.cursor = found.next;
         if dry_run {
             jobs = Some(found.items.into_iter().map(ListedJob).collect());
-            break;
+            break found.complete;
         }
         // What a filter finds are dead letters, if only these are wanted.
-        let found = found.items.into_iter();
-        let found = found.map(|job| (job.id.clone(), job.time("created_at")));
-        change_each(context, (change, false), found, &mut changed).await?;
+        let items = found.items.into_iter();
+        let items = items.map(|job| (job.id.clone(), job.time("created_at")));
+        change_each(context, (change, false), items, &mut changed).await?;
         if query.cursor.is_none() || reached >= most || left(began).is_zero() {
-            break;
+            break found.complete;
         }
-    }
+    };
     let next = query.cursor.as_ref().map(ToString::to_string);
     let (remaining, remaining_complete) = match next {
+        Some(_) if uncounted => (0, false),
         Some(_) => client.count_to_change(&query, &search, change, sees).await?,
-        None => (0, true),
+        None => (0, is_complete),
     };
     let more = next.is_some();
     let counted =
         ManyChangedDocument { more, next, remaining, remaining_complete, ..document(changed) };
-    Ok(ManyChangedDocument { jobs, ..counted })
+    Ok(ManyChangedDocument { jobs, found: reached as u64, ..counted })
 }
 
 /// Changes each job that the caller may change, and that was found or checked: not a later one with its id.
@@ -258,6 +272,7 @@ fn document(changed: ManyChanged) -> ManyChangedDocument {
         next: None,
         remaining: 0,
         remaining_complete: true,
+        found: 0,
         jobs: None,
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::super::caller::Scope;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
+use super::changed_job::ResultOfJob;
 use super::params::Spelled;
 use crate::client::JobChange;
 use crate::proto::job::JobId;
@@ -35,20 +36,7 @@ struct RetryOne {
 #[derive(Serialize, JsonSchema)]
 struct Retried {
     /// The jobs, the named job first.
-    jobs: Vec<RetriedJob>,
-}
-
-/// A job that runs again, or stays as it is.
-#[derive(Serialize, JsonSchema)]
-struct RetriedJob {
-    /// The id of the job.
-    id: String,
-    /// Its new state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<String>,
-    /// The reason why it stays as it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    jobs: Vec<ResultOfJob>,
 }
 
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
@@ -60,13 +48,6 @@ async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcErro
         context.may_retry_dependents()?;
     }
     let retry = JobChange::Retry { with_dependents, changes };
-    let jobs = context.client.pinned([checked]).change_job(&id, &retry).await?.into_iter();
-    let jobs = jobs.map(|(id, told)| {
-        let (result, problem) = match told {
-            Ok(status) => (Some(status), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        RetriedJob { id: id.to_string(), result, problem }
-    });
-    Ok(Retried { jobs: jobs.collect() })
+    let jobs = context.client.pinned([checked]).change_job(&id, &retry).await?;
+    Ok(Retried { jobs: jobs.into_iter().map(ResultOfJob::from).collect() })
 }

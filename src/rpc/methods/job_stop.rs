@@ -1,15 +1,13 @@
 //! `job.stop`: stops a job, and the jobs below it.
 
-use std::collections::VecDeque;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
-use super::changed_job::JobChangeResult;
+use super::super::rpc_error::RpcError;
+use super::changed_job::{JobChangeResult, ResultOfJob};
 use super::params::Spelled;
-use crate::client::DESCENDANTS_MAX;
+use crate::client::JobChange;
 use crate::proto::job::JobId;
 
 /// A job to stop.
@@ -24,48 +22,23 @@ pub(super) struct StopJob {
     children: bool,
 }
 
-/// Stops a job.
+/// Stops a job that the caller may change. Jobs of others below it stay as they are.
 pub(super) async fn stop(
     context: CallContext,
     given: StopJob,
 ) -> Result<JobChangeResult, RpcError> {
-    let id = context.job_named(given.id.0).await?;
-    let ended = if given.children {
-        stopped_tree(&context, &id).await?
-    } else {
-        stopped(&context, &id).await?
-    };
-    Ok(JobChangeResult::new(&id, if ended { "stopped" } else { "told to stop" }))
-}
-
-/// Stops a job that the caller may change. Returns whether it has ended already.
-async fn stopped(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
-    context.may_change(id, "stop").await?;
-    Ok(context.client.stop_job(id).await?)
-}
-
-/// Stops a job that the caller may change, also one that has ended, and the jobs below it. Returns whether it has
-/// ended already.
-async fn stopped_tree(context: &CallContext, id: &JobId) -> Result<bool, RpcError> {
-    let mut left = VecDeque::from([id.clone()]);
-    let mut first = None;
-    let mut seen = 0;
-    while let Some(job) = left.pop_front() {
-        let ended = match stopped(context, &job).await {
-            Ok(ended) => ended,
-            Err(error) if error.code == code::CONFLICT => true,
-            // Gone, or of another caller.
-            Err(error) if job != *id && is_out_of_reach(&error) => continue,
-            Err(error) => return Err(error),
-        };
-        first.get_or_insert(ended);
-        seen += 1;
-        let room = DESCENDANTS_MAX.saturating_sub(seen + left.len());
-        left.extend(context.client.children(&job).await?.into_iter().take(room));
+    let id = context.own_job(given.id, "stop").await?;
+    if !given.children {
+        let has_ended = context.client.stop_job(&id).await?;
+        let result = if has_ended { "stopped" } else { "told to stop" };
+        return Ok(JobChangeResult::new(&id, result));
     }
-    Ok(first.unwrap_or(true))
-}
-
-fn is_out_of_reach(error: &RpcError) -> bool {
-    matches!(error.code, code::NOT_FOUND | code::NOT_PERMITTED)
+    let stopped = context.client.change_job(&id, &JobChange::StopTree).await?;
+    let own = stopped.iter().find(|(job, _)| *job == id).and_then(|(_, of)| of.as_deref().ok());
+    // One that had ended leaves its children.
+    let result = JobChangeResult::new(&id, own.unwrap_or("stopped"));
+    Ok(JobChangeResult {
+        jobs: Some(stopped.into_iter().map(ResultOfJob::from).collect()),
+        ..result
+    })
 }

@@ -9,6 +9,7 @@ use super::super::rpc_error::RpcError;
 use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::proto::job::JobId;
+use crate::store::Blocker;
 
 /// An event for a job.
 #[derive(Deserialize, JsonSchema)]
@@ -30,5 +31,12 @@ pub(super) async fn tell(
     let id = context.own_job(given.id, "tell").await?;
     let data = (!given.data.is_null()).then(|| given.data.to_string());
     let waited = context.client.tell_job(&id, &given.event, data.as_deref()).await?;
-    Ok(JobChangeResult::new(&id, if waited { "told" } else { "kept" }))
+    if waited {
+        return Ok(JobChangeResult::new(&id, "told"));
+    }
+    let waits_for = match context.client.blocker(&id).await {
+        Ok(Some(Blocker::Wait(wait))) => Some(wait.words()),
+        _ => None,
+    };
+    Ok(JobChangeResult { waits_for, ..JobChangeResult::new(&id, "kept") })
 }

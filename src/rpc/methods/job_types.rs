@@ -12,8 +12,10 @@ use super::super::rpc_error::RpcError;
 use crate::client::job_of_members;
 use crate::proto::job::{
     FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus, SETTINGS, Setting,
+    WAITS_FOR,
 };
 use crate::store::JobSummary;
+use crate::view::blocker_words;
 
 /// The settings of a job to submit.
 #[derive(Deserialize)]
@@ -65,6 +67,7 @@ impl JobDocument {
         if context.hides_jobs() {
             hide_dependents(context, &mut document).await?;
         }
+        add_blocker(context, &mut document).await;
         Ok(Self(document))
     }
 
@@ -72,6 +75,17 @@ impl JobDocument {
     pub(crate) fn has(name: &str) -> bool {
         static FIELDS: OnceLock<Map<String, Value>> = OnceLock::new();
         FIELDS.get_or_init(|| fields(&mut SchemaGenerator::default())).contains_key(name)
+    }
+}
+
+/// Adds to a job that does not start what it waits for. Without an answer it adds nothing.
+async fn add_blocker(context: &CallContext, job: &mut Value) {
+    let status = job["status"].as_str().and_then(|word| word.parse().ok());
+    let id: Option<JobId> = job["id"].as_str().and_then(|id| id.parse().ok());
+    if let (Some(JobStatus::Dispatched | JobStatus::Scheduled), Some(id)) = (status, id)
+        && let Ok(Some(blocker)) = context.client.blocker(&id).await
+    {
+        job[WAITS_FOR] = json!(blocker_words(&id, &blocker));
     }
 }
 

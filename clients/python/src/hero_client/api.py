@@ -102,6 +102,17 @@ class ChangedPeriodicJob(TypedDict):
     """Its name."""
 
 
+class _ClonedJobRequired(TypedDict):
+    id: str
+    """The id of the copy."""
+
+
+class ClonedJob(_ClonedJobRequired, total=False):
+    """A copy of a job."""
+    job: Optional[Job]
+    """With `dry_run`: the copy as it would be submitted."""
+
+
 class ConfiguredNotification(TypedDict):
     """A notification of the configuration."""
     name: str
@@ -687,6 +698,10 @@ class Job(_JobRequired, total=False):
     """The files that its script left and that are not kept, and why."""
     queue_place: str
     """The place in its queue while it waits there, such as 12 of 340 in type:bash, behind 3 more urgent."""
+    waits_for: str
+    """What it waits for before an actor starts it, and what to do about it."""
+    trees: Dict[str, Any]
+    """Its prerequisites and its dependents, each with theirs, in `branches`; `more` counts those left out."""
     output_encoding: str
     """base64, if the output is not UTF-8 and is given as Base64."""
     output: str
@@ -716,12 +731,22 @@ class JobAttempt(_JobAttemptRequired, total=False):
     """The script that it ran, if the script was corrected after it; the first 16 KiB."""
 
 
-class JobChangeResult(TypedDict):
-    """A job and the change."""
+class _JobChangeResultRequired(TypedDict):
     id: str
     """The id of the job."""
     result: str
     """Its new state, or the change: `stopped`, `told to stop`, `deleted`; of an event `told` or `kept`."""
+
+
+class JobChangeResult(_JobChangeResultRequired, total=False):
+    """A job and the change."""
+    jobs: Optional[List[ResultOfJob]]
+    """After a stop with `children`: the jobs that were stopped or told to stop, the named job first unless it had
+    ended."""
+    run_at: Optional[str]
+    """After an edit: when the job may start, if it waits for a time."""
+    waits_for: Optional[str]
+    """After an event that is kept: what the job waits for now, if its script waits."""
 
 
 class JobFile(TypedDict):
@@ -1030,12 +1055,17 @@ class ListJobs(TypedDict, total=False):
     """Only dead letters: jobs that used up their attempts, or took down too many actors."""
 
 
-class ListedFiles(TypedDict):
-    """The files of a job."""
+class _ListedFilesRequired(TypedDict):
     id: str
     """The id of the job."""
     files: List[JobFile]
     """Its files, those that its script left first."""
+
+
+class ListedFiles(_ListedFilesRequired, total=False):
+    """The files of a job."""
+    files_not_kept: Optional[str]
+    """The files that its script left and that are not kept, and why."""
 
 
 class ListedGraphs(TypedDict):
@@ -1152,14 +1182,21 @@ class LiveActors(TypedDict):
     """The actors, by name."""
 
 
-class LogPart(TypedDict):
-    """Lines of a job's log."""
+class _LogPartRequired(TypedDict):
     id: str
     """The id of the job."""
     lines: List[LoggedLine]
     """The lines."""
     next: Optional[str]
     """The value of `after` for the next part: set if there may be more already."""
+    ended: bool
+    """True if the job has ended or was deleted: without `next` these are its last lines."""
+
+
+class LogPart(_LogPartRequired, total=False):
+    """Lines of a job's log."""
+    unfinished_line: str
+    """The text after the last line that has no line end yet, such as a question; left out if there is none."""
 
 
 class _LoggedLineRequired(TypedDict):
@@ -1260,7 +1297,9 @@ class _ManyChangedDocumentRequired(TypedDict):
     remaining: int
     """The number of jobs that match from there on."""
     remaining_complete: bool
-    """False if two seconds were not enough to count them: then there are at least so many."""
+    """False if they were not all counted: then there are at least so many."""
+    found: int
+    """The number of jobs that the call has found by its filter."""
 
 
 class ManyChangedDocument(_ManyChangedDocumentRequired, total=False):
@@ -1553,6 +1592,19 @@ class Refused(TypedDict):
     """The reason."""
 
 
+class _ResultOfJobRequired(TypedDict):
+    id: str
+    """The id of the job."""
+
+
+class ResultOfJob(_ResultOfJobRequired, total=False):
+    """A job that was changed with others, or stays as it is."""
+    result: Optional[str]
+    """Its new state, or the change."""
+    problem: Optional[str]
+    """The reason why it stays as it is."""
+
+
 class Resumed(TypedDict):
     """Resumed queues."""
     resumed: List[str]
@@ -1561,21 +1613,8 @@ class Resumed(TypedDict):
 
 class Retried(TypedDict):
     """Jobs that run again."""
-    jobs: List[RetriedJob]
+    jobs: List[ResultOfJob]
     """The jobs, the named job first."""
-
-
-class _RetriedJobRequired(TypedDict):
-    id: str
-    """The id of the job."""
-
-
-class RetriedJob(_RetriedJobRequired, total=False):
-    """A job that runs again, or stays as it is."""
-    result: Optional[str]
-    """Its new state."""
-    problem: Optional[str]
-    """The reason why it stays as it is."""
 
 
 class ScriptDocument(TypedDict):
@@ -2027,9 +2066,9 @@ class Methods:
         answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None, children: Optional[bool] = None, uncounted: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes, "children": children, "uncounted": uncounted}))
         return answer
 
     def job_clear(self, *, yes: bool) -> Deleted:
@@ -2037,9 +2076,9 @@ class Methods:
         answer: Deleted = self._call("job.clear", _given({"yes": yes}))
         return answer
 
-    def job_clone(self, *, id: str, changes: Optional[Dict[str, Any]] = None) -> Id:
+    def job_clone(self, *, id: str, changes: Optional[Dict[str, Any]] = None, dry_run: Optional[bool] = None) -> ClonedJob:
         """Submits a copy of a job, with changes, and returns its id."""
-        answer: Id = self._call("job.clone", _given({"id": id, "changes": changes}))
+        answer: ClonedJob = self._call("job.clone", _given({"id": id, "changes": changes, "dry_run": dry_run}))
         return answer
 
     def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
@@ -2078,9 +2117,9 @@ class Methods:
         answer: ListedFiles = self._call("job.files", _given({"id": id}))
         return answer
 
-    def job_get(self, *, id: str) -> Job:
+    def job_get(self, *, id: str, trees: Optional[bool] = None, dead: Optional[bool] = None) -> Job:
         """Returns a job with all its fields."""
-        answer: Job = self._call("job.get", _given({"id": id}))
+        answer: Job = self._call("job.get", _given({"id": id, "trees": trees, "dead": dead}))
         return answer
 
     def job_list(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
@@ -2453,9 +2492,9 @@ class AsyncMethods:
         answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
         return answer
 
-    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None) -> ManyChangedDocument:
+    async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None, children: Optional[bool] = None, uncounted: Optional[bool] = None) -> ManyChangedDocument:
         """Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter."""
-        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes}))
+        answer: ManyChangedDocument = await self._call("job.change_many", _given({"change": change, "ids": ids, "filter": filter, "with_dependents": with_dependents, "changes": changes, "edit": edit, "dry_run": dry_run, "yes": yes, "children": children, "uncounted": uncounted}))
         return answer
 
     async def job_clear(self, *, yes: bool) -> Deleted:
@@ -2463,9 +2502,9 @@ class AsyncMethods:
         answer: Deleted = await self._call("job.clear", _given({"yes": yes}))
         return answer
 
-    async def job_clone(self, *, id: str, changes: Optional[Dict[str, Any]] = None) -> Id:
+    async def job_clone(self, *, id: str, changes: Optional[Dict[str, Any]] = None, dry_run: Optional[bool] = None) -> ClonedJob:
         """Submits a copy of a job, with changes, and returns its id."""
-        answer: Id = await self._call("job.clone", _given({"id": id, "changes": changes}))
+        answer: ClonedJob = await self._call("job.clone", _given({"id": id, "changes": changes, "dry_run": dry_run}))
         return answer
 
     async def job_create(self, *, job: JobSettings, inputs: Optional[Dict[str, str]] = None, stdin: Optional[str] = None) -> SubmittedId:
@@ -2504,9 +2543,9 @@ class AsyncMethods:
         answer: ListedFiles = await self._call("job.files", _given({"id": id}))
         return answer
 
-    async def job_get(self, *, id: str) -> Job:
+    async def job_get(self, *, id: str, trees: Optional[bool] = None, dead: Optional[bool] = None) -> Job:
         """Returns a job with all its fields."""
-        answer: Job = await self._call("job.get", _given({"id": id}))
+        answer: Job = await self._call("job.get", _given({"id": id, "trees": trees, "dead": dead}))
         return answer
 
     async def job_list(self, *, status: Optional[str] = None, script_type: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, queue: Optional[str] = None, caller: Optional[str] = None, name: Optional[str] = None, tags: Optional[List[str]] = None, error: Optional[str] = None, kind: Optional[str] = None, failed_because: Optional[Literal['stopped', 'replaced', 'timeout', 'expired', 'prerequisite', 'crashed', 'invalid', 'signature_expired', 'unsigned', 'script', None]] = None, cancelled: Optional[bool] = None, late: Optional[bool] = None, held: Optional[bool] = None, text: Optional[str] = None, actor: Optional[str] = None, host: Optional[str] = None, parent: Optional[str] = None, since: Optional[str] = None, until: Optional[str] = None, ended_since: Optional[str] = None, ended_until: Optional[str] = None, dead: Optional[bool] = None) -> JobPage:
