@@ -96,7 +96,7 @@ impl CallContext {
     /// becomes the only value that the bounds allow.
     pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
         let (caller, spec) = (&*self.caller, &mut job.spec);
-        let Bounds { types, groups, callers, contexts } = &caller.bounds;
+        let Bounds { types, groups, callers, contexts, .. } = &caller.bounds;
         let only = |allowed: &Option<BTreeSet<String>>| {
             allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
         };
@@ -124,6 +124,10 @@ impl CallContext {
             spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
         job.bounds = self.bounds();
+        if spec.caller_id != caller.name && !self.reads() {
+            // Jobs of this caller are not the token's own: it may submit them, and read none.
+            job.bounds.get_or_insert_default().sees = Some(caller.name.clone());
+        }
         self.scope_key(job)?;
         self.stays_within(job)?;
         self.reaches_nothing_beyond(job)
