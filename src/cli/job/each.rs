@@ -8,7 +8,7 @@ use crate::cli::input::parsed;
 use crate::cli::{Global, output};
 use crate::client::{ChangedJob, Client, ClientError};
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobReference};
 use crate::proto::text::escape_lines;
 
 /// Applies an operation that may concern further jobs to each job, also after failures. The exit code
@@ -19,12 +19,12 @@ pub(super) async fn apply(
     global: &Global,
     act: impl AsyncFn(&JobId) -> Result<Vec<ChangedJob>, ClientError>,
 ) -> Result<ExitCode, Error> {
-    let ids: Vec<JobId> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
+    let named: Vec<JobReference> = ids.iter().map(|id| parsed(id)).collect::<Result<_, _>>()?;
     let mut results = ChangeResults::new(global);
-    for id in ids {
-        let changed = match client.job_id(id.as_str()).await {
+    for of in named {
+        let changed = match client.job_id_among(&of, None, |_| true).await {
             Ok(id) => act(&id).await.unwrap_or_else(|error| vec![(id, Err(error))]),
-            Err(error) => vec![(id, Err(error))],
+            Err(error) => vec![(of.id, Err(error))],
         };
         for (id, result) in changed {
             results.add(id.as_str(), result.map_err(Error::from))?;

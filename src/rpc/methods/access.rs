@@ -15,7 +15,7 @@ use super::super::visible_health::sees_whole_types;
 use super::params::Spelled;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
-use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::job::{InvalidJob, Job, JobId, JobReference};
 use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::store::JobSummary;
@@ -195,7 +195,8 @@ impl CallContext {
             Box::pin(self.visible_script(used)).await?;
         }
         for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
-            *id = self.job_named(id.clone()).await?;
+            let sees = |job: &JobSummary| self.names(job);
+            *id = self.client.prerequisite_among(id, Some(&self.caller.name), sees).await?;
         }
         Ok(self.client.resolve_script(job).await?)
     }
@@ -325,22 +326,12 @@ impl CallContext {
     /// Returns the job that an id or its unique beginning names, which the caller may change.
     pub(super) async fn own_job(
         &self,
-        Spelled(id): Spelled<JobId>,
+        Spelled(of): Spelled<JobReference>,
         doing: &str,
     ) -> Result<JobId, RpcError> {
-        let id = self.job_named(id).await?;
+        let id = self.job_named(&of).await?;
         self.may_change(&id, doing).await?;
         Ok(id)
-    }
-
-    /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
-    /// see.
-    pub(super) async fn job_named(&self, id: JobId) -> Result<JobId, RpcError> {
-        let changes = |job: &JobSummary| {
-            self.operates() && JobOwnership::of_summary(job).is_within(&self.caller)
-        };
-        let sees = |job: &JobSummary| self.finds(job) || changes(job);
-        Ok(self.client.job_id_among(id, Some(&self.caller.name), sees).await?)
     }
 
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its

@@ -10,14 +10,14 @@ use super::super::rpc_error::{RpcError, code};
 use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::client::DESCENDANTS_MAX;
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobReference};
 
 /// A job to stop.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StopJob {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Stops the jobs below it as well: its children, their children, and so on, but no job that
     /// the caller may not change.
     #[serde(default)]
@@ -29,7 +29,7 @@ pub(super) async fn stop(
     context: CallContext,
     given: StopJob,
 ) -> Result<JobChangeResult, RpcError> {
-    let id = context.job_named(given.id.0).await?;
+    let id = context.job_named(&given.id.0).await?;
     let ended = if given.children {
         stopped_tree(&context, &id).await?
     } else {
