@@ -38,6 +38,7 @@ mod site;
 mod snapshot;
 mod stats;
 mod submit;
+mod visible;
 mod visit;
 mod visitor;
 mod web_error;

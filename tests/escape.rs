@@ -5,6 +5,7 @@
 mod asked_outputs;
 mod builds;
 mod children;
+mod environments;
 mod hooks;
 mod job_groups;
 mod kept_state;

@@ -102,7 +102,7 @@ fn result_of(mut answer: Value) -> Result<Value, Refusal> {
 
 /// Returns the arguments of `hero token new` for a caller.
 fn of(caller: &Caller) -> Vec<String> {
-    let Bounds { types, groups, callers, contexts } = &caller.bounds;
+    let Bounds { types, groups, callers, contexts, .. } = &caller.bounds;
     let mut words = vec![caller.name.clone(), "--scope".to_owned(), caller.scopes.to_string()];
     for (option, names) in
         [("--type", types), ("--group", groups), ("--caller", callers), ("--context", contexts)]

@@ -100,6 +100,7 @@ impl Mcp {
             groups: set(&self.groups),
             callers: None,
             contexts: set(&self.contexts),
+            sees: None,
         };
         let scopes = [Scope::Read, Scope::Submit].into_iter().collect();
         Caller { name: self.caller.clone(), scopes, bounds }

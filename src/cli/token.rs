@@ -126,6 +126,7 @@ impl NewTokenCommand {
                 groups: bound(self.groups),
                 callers: bound(self.callers),
                 contexts: bound(self.contexts),
+                sees: None,
             },
             lifetime: self.expires,
             created_by: creator(),
@@ -157,7 +158,7 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
 }
 
 fn bounds(bounds: &Bounds) -> String {
-    let Bounds { types, groups, callers, contexts } = bounds;
+    let Bounds { types, groups, callers, contexts, .. } = bounds;
     let all = [("type", types), ("group", groups), ("caller", callers), ("context", contexts)];
     let shown = all.into_iter().filter_map(|(what, names)| {
         let names: Vec<&str> = names.as_ref()?.iter().map(String::as_str).collect();

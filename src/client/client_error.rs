@@ -62,9 +62,10 @@ pub enum ClientError {
     NoSuchJob(JobId),
     /// Several jobs or graphs have ids that begin so.
     #[error(
-        "several {of}s have ids that begin with {part}: {}{}; write more of the id",
+        "several {of}s have ids that begin with {part}: {}{}; write more of the id{}",
         listed(.first),
-        if *.more { " …" } else { "" }
+        if *.more { " …" } else { "" },
+        if .first.contains(.part) { format!(", or id:{part}") } else { String::new() }
     )]
     AmbiguousId {
         /// `job` or `graph`.

@@ -22,10 +22,7 @@ impl Client {
                 is_id_of_child(id),
                 "belongs to the jobs that scripts submit, whose ids an actor gives",
             ),
-            (
-                is_id_of_callback(id),
-                "belongs to the callbacks of graphs, whose ids follow from the graph",
-            ),
+            (is_id_of_callback(id), "belongs to the callbacks of graphs, whose ids Hero gives"),
         ] {
             if is_so {
                 return Err(InvalidJob::new("id", format!("`{id}` {why}: choose another")));

@@ -40,7 +40,7 @@ impl Client {
     /// As [`Client::job_id`].
     pub async fn resolve_prerequisites(&self, job: &mut Job) -> Result<(), ClientError> {
         for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
-            *id = self.job_id_among(id.clone(), None, |_| true).await?;
+            *id = self.prerequisite_among(id, None, |_| true).await?;
         }
         Ok(())
     }

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use super::{Client, ClientError};
 use crate::proto::graph::GraphInfo;
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobReference};
 use crate::proto::shard::Shard;
 use crate::store::{IdsFound, JobSummary, Store};
 
-/// Stands before the id of a graph that is not taken for a name.
-const ID_MARK: &str = "id:";
 /// The least characters of a short id.
 const CHARS_MIN: usize = 4;
 /// The maximum number of graphs that are looked at.
@@ -17,14 +15,14 @@ const GRAPHS_LOOKED_MAX: usize = 10_000;
 
 impl Client {
     /// Returns the job that a text names: its id, or the unique beginning of its id, of 4 characters or
-    /// more. A text that may be a whole id costs no look at others, and stays as it is if no job matches. An id that reads as
-    /// the short form of another, as a program can write it into Redis, names no job if it is the beginning of another too.
+    /// more. A text that may be a whole id costs no look at others, and stays as it is if no job matches. An id that may be the
+    /// beginning of one that Hero makes, such as `beef`, names no job if it is: `id:beef` is the job that has it.
     ///
     /// # Errors
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several jobs match;
     /// [`ClientError::ShortIdNotFound`] if none does and not all were looked at; [`ClientError::Store`].
     pub async fn job_id(&self, text: &str) -> Result<JobId, ClientError> {
-        self.job_id_among(text.parse()?, None, |_| true).await
+        self.job_id_among(&text.parse()?, None, |_| true).await
     }
 
     /// The same, for a caller that `sees` only some jobs. An id of a job with its name is this job.
@@ -33,20 +31,46 @@ impl Client {
     /// As [`Client::job_id`].
     pub async fn job_id_among(
         &self,
-        id: JobId,
+        JobReference { id, is_whole }: &JobReference,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<JobId, ClientError> {
-        let (store, length) = self.looked_for(&id)?;
+        let may_be_short = if *is_whole { |_: &JobId| false } else { JobId::may_begin_uuid };
+        self.job_that(id, may_be_short, caller, sees).await
+    }
+
+    /// The same for a prerequisite, which programs name by whole ids: one that is shorter than lists show ids is the job that
+    /// has it.
+    ///
+    /// # Errors
+    /// As [`Client::job_id`].
+    pub async fn prerequisite_among(
+        &self,
+        id: &JobId,
+        caller: Option<&str>,
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<JobId, ClientError> {
+        self.job_that(id, JobId::is_like_short_uuid, caller, sees).await
+    }
+
+    /// Returns the job that an id names; an id that `may_be_short` is looked for as the beginning of others, too.
+    async fn job_that(
+        &self,
+        id: &JobId,
+        may_be_short: fn(&JobId) -> bool,
+        caller: Option<&str>,
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<JobId, ClientError> {
+        let (store, length) = self.looked_for(id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
-            return Ok(id);
+            return Ok(id.clone());
         }
         // One that the caller does not see is as none: it must not hide the jobs whose ids it begins.
         let whole = store.summaries(vec![id.clone()]).await?;
         let whole = whole.into_iter().flatten().find(&sees);
         let is_own = |job: &JobSummary| job.fields.get("caller_id").map(String::as_str) == caller;
-        if whole.as_ref().is_some_and(|job| !id.is_like_short_uuid() || is_own(job)) {
-            return Ok(id);
+        if whole.as_ref().is_some_and(|job| !may_be_short(id) || is_own(job)) {
+            return Ok(id.clone());
         }
         let mut found = store.ids_beginning(id.as_str()).await?;
         found.ids.extend(whole.map(|job| job.id));
@@ -54,7 +78,7 @@ impl Client {
         let ids = jobs.into_iter().flatten().filter(&sees).map(|job| job.id).collect();
         let (is_all, has_more) = (!found.more, found.ids.len() >= IdsFound::MOST);
         let found = FoundIds { ids, looked: found.looked, is_all, has_more };
-        found.one("job", id, length)
+        found.one("job", id.clone(), length)
     }
 
     /// Returns the graph or batch that a text names: by its id as [`Client::job_id`] does for a job, or by its name,
@@ -79,11 +103,11 @@ impl Client {
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId, ClientError> {
-        if let Some(id) = text.strip_prefix(ID_MARK) {
-            return self.graph_of_id(id.parse()?, caller, &sees).await;
+        if let Some(id) = text.strip_prefix(JobReference::ID_MARK) {
+            return self.graph_of_id(id.parse()?, |_| false, caller, &sees).await;
         }
         let by_id = match text.parse::<JobId>() {
-            Ok(id) => self.graph_of_id(id, caller, &sees).await,
+            Ok(id) => self.graph_of_id(id, JobId::may_begin_uuid, caller, &sees).await,
             Err(illegal) => Err(illegal.into()),
         };
         let known = match &by_id {
@@ -115,6 +139,7 @@ impl Client {
     async fn graph_of_id(
         &self,
         id: JobId,
+        may_be_short: fn(&JobId) -> bool,
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId, ClientError> {
@@ -124,7 +149,7 @@ impl Client {
         }
         let is_own = |graph: &GraphInfo| Some(graph.caller.as_str()) == caller;
         let whole = store.graph(&id).await?.filter(&sees);
-        if whole.as_ref().is_some_and(|graph| !id.is_like_short_uuid() || is_own(graph)) {
+        if whole.as_ref().is_some_and(|graph| !may_be_short(&id) || is_own(graph)) {
             return Ok(id);
         }
         let is_meant =
@@ -158,8 +183,8 @@ impl FoundIds {
     fn one(self, of: &'static str, part: JobId, length: usize) -> Result<JobId, ClientError> {
         let Self { ids, looked, is_all, has_more: more } = self;
         match ids.as_slice() {
-            // With so many characters one match is enough, even if not every job was looked at.
-            [one] if is_all || length >= JobId::SHORT_CHARS => Ok(one.clone()),
+            // With so many characters, or as a whole id, one match is enough, even if not every job was looked at.
+            [one] if is_all || length >= JobId::SHORT_CHARS || *one == part => Ok(one.clone()),
             [] if is_all => Ok(part),
             [_] | [] => Err(ClientError::ShortIdNotFound { of, part, looked }),
             _ => Err(ClientError::AmbiguousId { of, part, first: ids, more }),

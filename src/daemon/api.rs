@@ -124,6 +124,7 @@ fn keys(settings: &ApiConfig) -> impl Iterator<Item = (String, Caller)> {
             groups: bound(&of_key.groups),
             callers: bound(&of_key.callers),
             contexts: bound(&of_key.contexts),
+            sees: None,
         };
         let scopes = of_key.scopes.iter().filter_map(scope).collect();
         (of_key.public_key.clone(), Caller { name: name.clone(), scopes, bounds })

@@ -92,6 +92,10 @@ pub struct Bounds {
     /// The contexts of its jobs and objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contexts: Option<BTreeSet<String>>,
+    /// The one caller whose jobs scripts of the job know: the token that submitted it for another caller, without the scope
+    /// read. Tokens have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sees: Option<String>,
 }
 
 impl Bounds {
@@ -100,8 +104,14 @@ impl Bounds {
     pub fn allow_objects_of(&self, context: &str) -> bool {
         match &self.contexts {
             Some(contexts) => contexts.contains(context),
-            None => *self == Self::default(),
+            None => !self.limit_jobs(),
         }
+    }
+
+    /// Returns whether they limit what jobs may be.
+    pub fn limit_jobs(&self) -> bool {
+        let Self { types, groups, callers, contexts, sees: _ } = self;
+        [types, groups, callers, contexts].into_iter().any(Option::is_some)
     }
 
     /// Returns why jobs of a script type and group are beyond them; `None` if they are not.

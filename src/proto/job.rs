@@ -65,7 +65,7 @@ pub use files::{
     Artifact, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
     STDIN, file_names,
 };
-pub use id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
+pub use id::{BootId, JobId, JobName, JobReference, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
 pub use notify_names::{NotifyName, notify_names};
 pub use output::JobOutput;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::target::{IllegalName, name};
+use super::text::is_invisible;
 use super::units::parse_size;
 
 name!(
@@ -95,12 +96,6 @@ impl LabelValue {
             _ => order_of_versions(&self.0, &other.0),
         }
     }
-}
-
-/// Control characters, and those that a person does not see or that turn the direction of writing.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn order_of_versions(mut one: &str, mut other: &str) -> Ordering {

@@ -64,16 +64,9 @@ pub fn at_terminal(line: &str) -> &str {
     line.rsplit_once('\r').map_or(line, |(_, last)| last)
 }
 
-/// Escapes every control character, so the text stays on one line.
+/// Escapes every control and invisible character, so the text stays on one line and texts that differ look different.
 pub fn escape(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if moves_the_cursor(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-        shown
-    })
+    escape_except(&[], text, |shown, c| shown.extend(c.escape_default()))
 }
 
 /// Writes bytes as hexadecimal digits.
@@ -83,34 +76,62 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Escapes control characters except line ends and tabs.
+/// Escapes control and invisible characters except line ends and tabs.
 pub fn escape_lines(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            c if moves_the_cursor(c) => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-        shown
-    })
+    escape_except(&['\n', '\t'], text, |shown, c| shown.extend(c.escape_default()))
 }
 
-/// Spells the control characters of a JSON text as JSON does.
+/// Escapes control and invisible characters of a page except line ends and tabs.
+pub fn escape_in_page(text: &str) -> String {
+    escape_except(&['\n', '\t', '\r'], text, |shown, c| shown.extend(c.escape_default()))
+}
+
+/// Spells the control and invisible characters of a JSON text as JSON does.
 pub fn escape_in_json(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if moves_the_cursor(c) {
-            shown.extend(format!("\\u{:04x}", u32::from(c)).chars());
-        } else {
-            shown.push(c);
+    escape_except(&[], text, |shown, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            shown.extend(format!("\\u{unit:04x}").chars());
         }
-        shown
     })
 }
 
-/// Control characters, and characters that change the direction of writing.
-fn moves_the_cursor(c: char) -> bool {
+/// Escapes control and invisible characters except these. Joiners and selectors that belong to the letters or the pictures
+/// beside them stay.
+fn escape_except(kept: &[char], text: &str, write: impl Fn(&mut String, char)) -> String {
+    let (mut shown, mut before) = (String::with_capacity(text.len()), ' ');
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let after = rest.clone().next().unwrap_or(' ');
+        if kept.contains(&c) || !is_invisible(c) || is_of_neighbours(c, before, after) {
+            shown.push(c);
+        } else {
+            write(&mut shown, c);
+        }
+        before = c;
+    }
+    shown
+}
+
+/// Returns whether a person does not see a character: a control character, one that changes the direction of writing, or one
+/// that Unicode lets programs ignore.
+pub fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether an invisible character is part of what is seen beside it: a joiner of letters of a script that has them or
+/// of pictures, or the style of a picture.
+fn is_of_neighbours(c: char, before: char, after: char) -> bool {
+    let is_seen = |c: char| !c.is_ascii() && !is_invisible(c);
+    match c {
+        '\u{fe0e}' | '\u{fe0f}' => is_seen(before),
+        '\u{200c}' | '\u{200d}' => (is_seen(before) || before == '\u{fe0f}') && is_seen(after),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -165,5 +186,31 @@ mod tests {
     fn control_characters_are_escaped() {
         assert_eq!(escape("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
         assert_eq!(escape_lines("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
+    }
+
+    #[test]
+    fn invisible_characters_are_spelled_unless_they_are_part_of_what_is_seen() {
+        let spelled = [
+            ("a\u{200b}b", "a\\u{200b}b"),
+            ("\u{feff}host", "\\u{feff}host"),
+            ("root\u{202e}", "root\\u{202e}"),
+            ("\u{2066}x\u{2069}", "\\u{2066}x\\u{2069}"),
+            ("host\u{200d}", "host\\u{200d}"),
+            ("é\u{200d}\u{200d}é", "é\\u{200d}\\u{200d}é"),
+            ("a\u{fe0f}", "a\\u{fe0f}"),
+            ("a\u{e0041}", "a\\u{e0041}"),
+            ("soft\u{ad}hyphen", "soft\\u{ad}hyphen"),
+        ];
+        for (text, expected) in spelled {
+            assert_eq!((escape(text), escape_lines(text)), (expected.into(), expected.into()));
+            let read: String =
+                serde_json::from_str(&format!("\"{}\"", escape_in_json(text))).expect("JSON");
+            assert_eq!(read, text);
+        }
+        for seen in
+            ["👩\u{200d}🚀", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم", "naïve ✓", "\u{301}e"]
+        {
+            assert_eq!(escape(seen), seen);
+        }
     }
 }

@@ -72,7 +72,7 @@ impl<'a> JobOwnership<'a> {
     }
 
     pub(super) fn outside(&self, caller: &'a Caller) -> Option<Outside<'a>> {
-        let Bounds { types, groups, callers, contexts } = &caller.bounds;
+        let Bounds { types, groups, callers, contexts, .. } = &caller.bounds;
         let own = self.caller == caller.name;
         let checks = [
             ("types", types, self.script_type, false),

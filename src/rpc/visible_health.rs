@@ -46,7 +46,7 @@ pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot
 
 /// Returns true if the bounds of a caller are script types alone, or there are none: these are counted as wholes.
 pub(crate) fn sees_whole_types(caller: &Caller) -> bool {
-    let Bounds { types: _, groups, callers, contexts } = &caller.bounds;
+    let Bounds { groups, callers, contexts, .. } = &caller.bounds;
     groups.is_none() && callers.is_none() && contexts.is_none()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::attempts::kept;
 use super::{JobNote, Store, StoreError};
-use crate::proto::job::{JobId, Retention};
+use crate::proto::job::{BootId, JobId, Retention};
 
 /// The result of a look at scheduled jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +85,9 @@ impl Store {
     }
 
     async fn settle_one(&self, retention: &str) -> Result<bool, StoreError> {
+        let arguments = (retention, BootId::random().as_str().to_owned());
         let did: u64 =
-            self.run_script("telling dependents", &self.scripts.settle, retention).await?;
+            self.run_script("telling dependents", &self.scripts.settle, arguments).await?;
         Ok(did == 1)
     }
 }

@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
+use super::visible::visible;
+
 /// The time between two renderings.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
 /// The maximum number of kinds of pages that are open at once.
@@ -36,7 +38,7 @@ enum Content {
 impl LivePart {
     /// Creates a part from an element, which has this id.
     pub(super) fn whole(id: &str, element: Markup) -> Self {
-        Self { id: id.to_owned(), content: Content::Whole(element.into_string().into()) }
+        Self { id: id.to_owned(), content: Content::Whole(visible(element).into()) }
     }
 
     /// Creates the part of the line below the title of a page.
@@ -47,7 +49,7 @@ impl LivePart {
     /// Creates a part from the children of the element with this id: rows, or lines of a log. Each has an id of
     /// its own. Rows that are new at the end are appended, rows that changed are replaced.
     pub(super) fn rows(id: &str, rows: impl IntoIterator<Item = (String, Markup)>) -> Self {
-        let rows = rows.into_iter().map(|(id, row)| (id, row.into_string().into())).collect();
+        let rows = rows.into_iter().map(|(id, row)| (id, visible(row).into())).collect();
         Self { id: id.to_owned(), content: Content::Rows(rows) }
     }
 

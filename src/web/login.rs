@@ -14,6 +14,7 @@ use super::guard::{REFUSED_LINK, signed_in_by_link, theme as chosen_theme};
 use super::layout::{document, mark};
 use super::refused::refused;
 use super::site::{SESSION_COOKIE_S, Site, THEME_COOKIE_S};
+use super::visible::visible;
 use super::visit::Visit;
 use crate::rpc::has_hidden_origin;
 
@@ -87,7 +88,7 @@ fn sign_in_page(site: &Site, headers: &HeaderMap, next: &str, refusal: Option<&s
         },
     );
     let status = if refusal.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
-    let mut response = (status, Html(page.into_string())).into_response();
+    let mut response = (status, Html(visible(page))).into_response();
     if !is_known {
         site.set_cookie(&mut response, &site.sign_in_cookie, &secret, SESSION_COOKIE_S);
     }

@@ -6,6 +6,7 @@ use maud::html;
 
 use super::layout::{document, mark};
 use super::links::SiteLinks;
+use super::visible::visible;
 use super::web_error::sentence;
 
 /// Returns the page.
@@ -25,5 +26,5 @@ pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Re
             }
         },
     );
-    (status, Html(page.into_string())).into_response()
+    (status, Html(visible(page))).into_response()
 }

@@ -19,6 +19,7 @@ use super::links::{SiteLinks, page_of};
 use super::parts::{Confirm, confirm};
 use super::site::{Site, TOAST_COOKIE_S};
 use super::snapshot::SiteSnapshot;
+use super::visible::visible;
 use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::JobFiles;
@@ -210,7 +211,7 @@ impl Visit {
     fn framed(&self, status: StatusCode, now: Option<&SiteSnapshot>, page: &WebPage) -> Response {
         let namespace = self.site.config().redis.namespace.to_string();
         let frame = PageFrame { links: self.links(), visitor: self, now, namespace: &namespace };
-        (status, Html(layout::whole(&frame, page).into_string())).into_response()
+        (status, Html(visible(layout::whole(&frame, page)))).into_response()
     }
 
     /// Answers a form that changed something: goes to a page (`path` without the prefix), which reads the state again

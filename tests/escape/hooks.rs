@@ -120,7 +120,7 @@ fn hook_hears_how_a_job_ended_whatever_the_job_says_and_finds_nothing_of_it() {
 }
 
 /// Variables that make a program run other code, find other programs, or do nothing.
-const VARIABLES: [&str; 15] = [
+pub(super) const VARIABLES: [&str; 15] = [
     "BASH_ENV=/forged",
     "ENV=/forged",
     "SHELLOPTS=noexec",

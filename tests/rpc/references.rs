@@ -94,6 +94,51 @@ fn id_that_is_the_beginning_of_another_names_none_of_them_but_to_its_owner() {
 }
 
 #[test]
+fn short_id_that_somebody_chose_hides_no_job_whose_id_begins_with_it() {
+    let api = Api::start(&[]);
+    let (ann, bob) = (submitter("ann"), submitter("bob"));
+    api.call_as(&ann, "job.submit", json!([far(UUID)])).expect("her own");
+    for length in 4..8 {
+        let short = &UUID[..length];
+        api.call_as(&bob, "job.submit", json!([far(short)])).expect("an id of its own");
+        for who in [&admin(), &ann] {
+            for method in ["job.get", "job.output", "job.wait", "job.delete"] {
+                let (of, error) = api.fails(who, method, json!([short]));
+                assert_eq!(of, code::INVALID_PARAMS, "{method}: {error}");
+                assert!(error.message.contains(&format!("{short}, {UUID}")), "{method}: {error}");
+                assert!(error.message.ends_with(&format!("or id:{short}")), "{method}: {error}");
+            }
+        }
+        let get = |who: &Caller, id: &str| {
+            api.call_as(who, "job.get", json!([id])).expect("one")["id"].clone()
+        };
+        // Its own, by `id:`, and where the other is hidden.
+        let bounds = Bounds { callers: words(&["ann"]), ..Bounds::default() };
+        assert_eq!(
+            (get(&bob, short), get(&admin(), &format!("id:{short}"))),
+            (json!(short), json!(short))
+        );
+        assert_eq!(get(&Caller { bounds, ..submitter("ann") }, short), UUID);
+        // A program names prerequisites by whole ids.
+        let mut after = far(&format!("after-{length}"));
+        after["prerequisites"] = json!([short]);
+        api.call("job.submit", json!([after]));
+        assert_eq!(
+            api.call("job.get", json!([format!("after-{length}")]))["prerequisites"],
+            json!([short])
+        );
+        let hero = &api.site.hero;
+        hero.run(&["job", "show", short]).code(65).says(&format!("{short}, {UUID}"));
+        hero.run(&["job", "delete", &format!("id:{short}")]).code(0);
+    }
+    // One that no id of Hero begins with is a whole id, though it is the beginning of others.
+    for id in ["run1", "run10", "beef"] {
+        api.call("job.submit", json!([far(id)]));
+        assert_eq!(api.call("job.get", json!([&id[..4]]))["id"], id[..4]);
+    }
+}
+
+#[test]
 fn text_that_is_the_id_of_one_graph_and_the_name_of_another_names_its_own_or_none() {
     let api = Api::start(&[]);
     let (ann, bob) = (submitter("ann"), submitter("bob"));

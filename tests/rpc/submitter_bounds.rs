@@ -4,6 +4,7 @@ use hero::rpc::{Bounds, Caller, Scope, code};
 use serde_json::{Value, json};
 
 use super::{Api, caller, words};
+use crate::support::owners::{OWNERS, reaches};
 use crate::support::{keys, until, wait_until};
 
 const FAR: &str = "2999-01-01T00:00:00Z";
@@ -184,5 +185,50 @@ fn script_reaches_the_objects_of_the_contexts_of_its_token_alone() {
         assert_eq!(ran["status"] == "finished", is_done, "{what}");
         assert!(is_done || !ran.to_string().contains("hush"), "{what}");
         assert!(is_done || ran["error"].to_string().contains("contexts of the token"), "{what}");
+    }
+}
+
+#[test]
+fn wait_of_a_script_tells_states_of_jobs_that_its_token_may_know_alone() {
+    let api = Api::start(&["bash-io-1"]);
+    for (number, [caller, script_type, group, context]) in OWNERS.iter().enumerate() {
+        let fields = format!(
+            "script 1 status finished caller_id {caller} script_type {script_type} group {group} context_id {context}"
+        );
+        api.redis.set_job(&format!("ended-{number}"), &fields);
+    }
+    let ids: Vec<String> = (0..OWNERS.len()).map(|number| format!("ended-{number}")).collect();
+    let wait = json!({ "wait": { "jobs": ids } });
+    let script =
+        format!("[ -n \"$HERO_EVENT\" ] && echo \"$HERO_EVENT\" || echo '{wait}' >&$HERO_FD");
+    let mut tokens: Vec<Caller> = super::tokens().map(|(_, token)| token).into();
+    // Those that may submit for bob, of whom one may read nothing, and one that may read nothing and change everything.
+    let for_bob = || Bounds { callers: words(&["bob"]), ..Bounds::default() };
+    let one = |scopes: &[Scope], bounds| Caller { bounds, ..caller("ann", scopes) };
+    tokens.push(one(&[Scope::Submit], for_bob()));
+    tokens.push(one(&[Scope::Submit, Scope::Read], for_bob()));
+    tokens.push(one(&[Scope::Submit, Scope::Operate], Bounds::default()));
+    for mut token in tokens {
+        if let Some(types) = &mut token.bounds.types {
+            types.insert("bash".to_owned());
+        }
+        let names_bob = token.bounds.callers.as_ref().is_some_and(|all| all.contains("bob"))
+            || token.bounds == Bounds::default() && token.scopes.has(Scope::Operate);
+        let of = if names_bob { vec!["ann", "bob"] } else { vec!["ann"] };
+        for of in of {
+            let job =
+                json!({ "script": script, "script_type": "bash", "group": "io", "caller_id": of });
+            let ran =
+                api.call_as(&token, "job.run", json!({ "job": job, "wait": 30 })).expect("a job");
+            let event: Value =
+                serde_json::from_str(ran["output"].as_str().expect("an event")).expect("JSON");
+            // A script knows the jobs of its caller; of a token that may not read, those of the token.
+            let knows = if token.scopes.has(Scope::Read) { of } else { "ann" };
+            for (id, owner) in ids.iter().zip(OWNERS) {
+                let is_known = reaches(knows, false, &token.bounds, owner);
+                let expected = if is_known { "finished" } else { "missing" };
+                assert_eq!(event["jobs"][id], expected, "{owner:?} for {of} by {token:?}: {event}");
+            }
+        }
     }
 }

@@ -336,6 +336,26 @@ async fn later_graph_with_the_id_starts_no_callback_for_the_end_of_the_one_befor
 }
 
 #[tokio::test]
+async fn nobody_can_take_the_id_of_a_callback_first() {
+    let counts = r#""ends":1,"finished":1,"failed":0,"cancelled":0"#;
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let (world, calls) = (World::new(), Life::of("python-default-1"));
+        let (jobs, new) = ([member("a", &[])], with_callbacks());
+        let submitted = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION);
+        assert_eq!(submitted.await.expect("submitting"), BatchOutcome::Accepted);
+        // The same end of the same graph, as if somebody had learned the ids of its callbacks.
+        world.redis.set_field(&keys::keys().graph(&id("g")), "created_at", "2026-01-01T00:00:00Z");
+        let ended = format!(r#"{{"graph":"g","created":"2026-01-01T00:00:00Z",{counts}}}"#);
+        world.redis.push(&keys::keys().settling(), &[&ended]);
+        settle(&world).await;
+        let called = called_back(&world, &calls).await;
+        assert_eq!(names(&called), ["on_success", "on_end"]);
+        assert!(called.into_iter().all(|job| seen.insert(job.id)), "{seen:?}");
+    }
+}
+
+#[tokio::test]
 async fn callbacks_of_two_lives_of_a_graph_have_ids_of_their_own() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let calls = Life::of("python-default-1");

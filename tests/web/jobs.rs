@@ -64,6 +64,44 @@ fn hostile_texts_of_a_job_are_escaped_on_every_page() {
 }
 
 #[test]
+fn invisible_characters_that_others_wrote_are_spelled_on_every_page() {
+    const HIDDEN: &str = "a\u{202e}b\u{200b}c\u{2066}d\u{feff}e";
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let mut actor = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "--id", "bad", "-e", "throw 1"]).code(1);
+    // Of an actor on a machine of a hostile name.
+    let presence = keys::presence("osis:default:1");
+    let mut of_actor: Value =
+        serde_json::from_str(&redis.ask::<String>(&format!("GET {presence}"))).expect("JSON");
+    actor.kill();
+    of_actor["hostname"] = json!(HIDDEN);
+    redis.ask_with::<(), _>(&format!("SETEX {presence} 60"), &[of_actor.to_string()]);
+    for field in ["name", "error", "output", "caller_id", "hostname"] {
+        redis.set_field(&keys::job("bad"), field, HIDDEN);
+    }
+    let log = keys::log("bad");
+    let _: String = redis.ask_with("XADD", &[&log, "*", "fd", "1", "line", HIDDEN]);
+    let graph = "id = \"g1\"\n[job.a]\ntype = \"osis\"\nscript = \"1\"\n";
+    hero.run_with_input(&["submit", "--graph", "-"], graph).code(0);
+    redis.set_field(&keys::keys().graph(&"g1".parse().expect("legal")), "name", HIDDEN);
+    let site = Served::on(&redis);
+    let cookie = signed_in(&site, OPERATOR);
+    for path in
+        ["/jobs", "/jobs/bad", "/jobs/bad/graph", "/graphs", "/actors", "/actors/osis:default:1"]
+    {
+        let page = send(&site, "GET", path, &cookie, "").body;
+        assert!(page.contains("a\\u{202e}b\\u{200b}c\\u{2066}d\\u{feff}e"), "{path}: {page}");
+        // A choice of a filter sends back what it is for.
+        let shown = page.replace(&format!("value=\"{HIDDEN}\""), "");
+        assert!(!shown.contains('\u{202e}') && !shown.contains('\u{feff}'), "{path}: {page}");
+    }
+    // What a form sends back is what the job has.
+    let form = send(&site, "GET", "/submit?from=bad", &cookie, "").body;
+    assert!(form.contains(&format!("value=\"{HIDDEN}\"")), "{form}");
+}
+
+#[test]
 fn graph_has_the_jobs_before_and_behind_a_job() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -7,6 +7,7 @@ use crate::actor::boot::Boot;
 use crate::actor::requests::{AskedChildren, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::actor::settings::ActorSettings;
+use crate::proto::access::Bounds;
 use crate::proto::job::{
     ChildName, GENERATIONS_MAX, Job, SubmitRule, child_id, holder_of_key, shown_place, unique_scope,
 };
@@ -154,7 +155,7 @@ fn to_store(
         job.has_fixed_id = true;
         job.spec.caller_id.clone_from(&parent.spec.caller_id);
         job.spec.context_id.clone_from(&parent.spec.context_id);
-        if job.bounds.is_some() {
+        if job.bounds.as_ref().is_some_and(Bounds::limit_jobs) {
             job.spec.check_bound_log_file().map_err(|error| at(error.to_string()))?;
         }
         job.spec.traceparent = job.spec.traceparent.or(run.traceparent);

@@ -78,8 +78,37 @@ impl JobId {
 
     /// Returns whether it reads as an id that Hero makes, shortened as lists show it, also behind the name of a shard.
     pub fn is_like_short_uuid(&self) -> bool {
+        behind_shard(self.as_str()).len() >= Self::SHORT_CHARS && self.may_begin_uuid()
+    }
+
+    /// Returns whether an id that Hero makes may begin with it, also behind the name of a shard.
+    pub fn may_begin_uuid(&self) -> bool {
         let text = behind_shard(self.as_str());
-        (Self::SHORT_CHARS..Self::UUID_CHARS).contains(&text.len()) && begins_uuid(text)
+        text.len() < Self::UUID_CHARS && begins_uuid(text)
+    }
+}
+
+/// A reference to a job: its id, the beginning of its id while that is unique, or `id:` and its id, which may be the beginning
+/// of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobReference {
+    /// The id, or its beginning.
+    pub id: JobId,
+    /// True if a job that has it as its id is the one.
+    pub is_whole: bool,
+}
+
+impl JobReference {
+    /// Stands before an id that is not taken for the beginning of another, or for a name.
+    pub const ID_MARK: &str = "id:";
+}
+
+impl FromStr for JobReference {
+    type Err = IllegalName;
+
+    fn from_str(text: &str) -> Result<Self, IllegalName> {
+        let whole = text.strip_prefix(Self::ID_MARK);
+        Ok(Self { id: whole.unwrap_or(text).parse()?, is_whole: whole.is_some() })
     }
 }
 

@@ -15,7 +15,7 @@ use super::super::visible_health::sees_whole_types;
 use super::params::Spelled;
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
-use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::job::{InvalidJob, Job, JobId, JobReference};
 use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
 use crate::proto::target::{Fallback, ScriptType};
 use crate::store::JobSummary;
@@ -96,7 +96,7 @@ impl CallContext {
     /// becomes the only value that the bounds allow.
     pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
         let (caller, spec) = (&*self.caller, &mut job.spec);
-        let Bounds { types, groups, callers, contexts } = &caller.bounds;
+        let Bounds { types, groups, callers, contexts, .. } = &caller.bounds;
         let only = |allowed: &Option<BTreeSet<String>>| {
             allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
         };
@@ -124,6 +124,10 @@ impl CallContext {
             spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
         job.bounds = self.bounds();
+        if spec.caller_id != caller.name && !self.reads() {
+            // Jobs of this caller are not the token's own: it may submit them, and read none.
+            job.bounds.get_or_insert_default().sees = Some(caller.name.clone());
+        }
         self.scope_key(job)?;
         self.stays_within(job)?;
         self.reaches_nothing_beyond(job)
@@ -191,7 +195,8 @@ impl CallContext {
             Box::pin(self.visible_script(used)).await?;
         }
         for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
-            *id = self.job_named(id.clone()).await?;
+            let sees = |job: &JobSummary| self.names(job);
+            *id = self.client.prerequisite_among(id, Some(&self.caller.name), sees).await?;
         }
         Ok(self.client.resolve_script(job).await?)
     }
@@ -321,22 +326,12 @@ impl CallContext {
     /// Returns the job that an id or its unique beginning names, which the caller may change.
     pub(super) async fn own_job(
         &self,
-        Spelled(id): Spelled<JobId>,
+        Spelled(of): Spelled<JobReference>,
         doing: &str,
     ) -> Result<JobId, RpcError> {
-        let id = self.job_named(id).await?;
+        let id = self.job_named(&of).await?;
         self.may_change(&id, doing).await?;
         Ok(id)
-    }
-
-    /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
-    /// see.
-    pub(super) async fn job_named(&self, id: JobId) -> Result<JobId, RpcError> {
-        let changes = |job: &JobSummary| {
-            self.operates() && JobOwnership::of_summary(job).is_within(&self.caller)
-        };
-        let sees = |job: &JobSummary| self.finds(job) || changes(job);
-        Ok(self.client.job_id_among(id, Some(&self.caller.name), sees).await?)
     }
 
     /// Returns whether the caller finds every job in lists.

@@ -9,7 +9,7 @@ use super::super::rpc_error::RpcError;
 use super::job_list::{self, JobPage, ListJobs, ListPlace};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
 use super::params::Spelled;
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 use crate::proto::job_filter::Filtered;
 use crate::store::Cursor;
 
@@ -33,7 +33,7 @@ async fn list(context: CallContext, mut given: ListJobs) -> Result<JobPage, RpcE
 struct DeadChoice {
     /// The dead letters, up to 1000.
     #[serde(default)]
-    ids: Vec<Spelled<JobId>>,
+    ids: Vec<Spelled<JobReference>>,
     /// All that match the filters, in place of `ids`.
     #[serde(default)]
     all: bool,

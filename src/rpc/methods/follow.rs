@@ -10,7 +10,7 @@ use super::super::follow::{
 use super::super::method::{CallContext, Method};
 use super::super::rpc_error::{RpcError, code, shown};
 use super::params::Spelled;
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 
 /// The method that ends a subscription.
 pub(in crate::rpc) const UNSUBSCRIBE: &str = "unsubscribe";
@@ -64,7 +64,7 @@ pub(in crate::rpc) struct EndSubscription {
 #[serde(deny_unknown_fields)]
 struct FollowJob {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// The sequence number of a notification, to get only what came after it. Without it the log is told from
     /// its start.
     since: Option<Spelled<StreamPlace>>,

@@ -16,7 +16,7 @@ use super::params::{OneJob, Spelled, confirmed, patience};
 use super::repeats::{SubmittedId, awaited_or_same, stored_or_same};
 use super::{job_dependents, job_edit, job_list, job_log, job_stop, job_tell};
 use crate::client::{AwaitedJob, ClientError};
-use crate::proto::job::{Job, JobFiles, JobId, JobOutput, Setting, TREES};
+use crate::proto::job::{Job, JobFiles, JobOutput, JobReference, Setting, TREES};
 
 methods! {
     /// Submits a job and returns its id; if a job with its unique key has not ended, that job's id. A submission
@@ -171,7 +171,7 @@ async fn ended(
 #[serde(deny_unknown_fields)]
 struct GetJob {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Returns its prerequisites and dependents as `trees` too, to a caller that may see all jobs.
     #[serde(default)]
     trees: bool,
@@ -203,14 +203,14 @@ async fn get(context: CallContext, given: GetJob) -> Result<JobDocument, RpcErro
 #[serde(deny_unknown_fields)]
 struct AwaitEnd {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// The longest time to wait, in seconds, up to 3600; 60 without it. The job goes on after it.
     wait: Option<f64>,
 }
 
 async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcError> {
     let patience = patience(given.wait)?;
-    let id = context.job_named(given.id.0).await?;
+    let id = context.job_named(&given.id.0).await?;
     ended(&context, &id.into(), None, patience).await
 }
 
@@ -233,7 +233,7 @@ async fn output(context: CallContext, given: OneJob) -> Result<OutputResult, Rpc
 /// Returns the output of a job that the caller may see.
 pub(super) async fn output_of(
     context: &CallContext,
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
 ) -> Result<JobOutput, RpcError> {
     let seen = context.seen(id).await?;
     let (id, output) = (&seen.id, context.client.get_job_output(&seen.id).await);
@@ -254,7 +254,7 @@ async fn delete(context: CallContext, given: OneJob) -> Result<JobChangeResult, 
 #[serde(deny_unknown_fields)]
 struct CopyJob {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Members as in a job to submit; null removes one.
     #[serde(default)]
     changes: Map<String, Value>,
@@ -275,7 +275,7 @@ struct ClonedJob {
 
 async fn clone(context: CallContext, given: CopyJob) -> Result<ClonedJob, RpcError> {
     context.needs(Scope::Read, "job.clone")?;
-    let id = context.job_named(given.id.0).await?;
+    let id = context.job_named(&given.id.0).await?;
     let seen = context.visible(&id).await?;
     let is_own = seen.spec.caller_id == context.caller.name;
     let mut changes = Setting::by_fields(&given.changes)?;

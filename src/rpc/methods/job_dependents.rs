@@ -7,7 +7,7 @@ use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::job_types::found_of;
 use super::params::{Spelled, page_size};
-use crate::proto::job::{Job, JobId};
+use crate::proto::job::{Job, JobId, JobReference};
 
 /// The most jobs of a page.
 const PAGE_MAX: usize = 1000;
@@ -19,7 +19,7 @@ const LOOKED_MAX: usize = 20_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct ListDependents {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// The maximum number of jobs, up to 1000; 50 without it.
     limit: Option<usize>,
     /// The `next` of the page before: a number of jobs that the caller may see.

@@ -11,7 +11,7 @@ use super::access::CheckedJob;
 use super::changed_job::JobChangeResult;
 use super::params::Spelled;
 use crate::client::JobValues;
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{JobId, JobReference, JobStatus};
 use crate::proto::target::IllegalName;
 use crate::store::JobEdit;
 
@@ -20,7 +20,7 @@ use crate::store::JobEdit;
 #[serde(deny_unknown_fields)]
 pub(super) struct EditOne {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Its priority: 0 urgent, 1 normal, 2 background.
     priority: Option<u8>,
     /// The group that may run it; empty for any group. A job for one instance is then for none.
@@ -72,7 +72,7 @@ pub(super) async fn edit(
     given: EditOne,
 ) -> Result<JobChangeResult, RpcError> {
     let EditOne { id, priority, group, run_at, mut changes } = given;
-    let id = context.job_named(id.0).await?;
+    let id = context.job_named(&id.0).await?;
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;
     let client = context.client.pinned([may_edit(&context, &id, &edit).await?]);

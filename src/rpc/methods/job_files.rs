@@ -12,7 +12,9 @@ use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::params::{OneJob, Spelled};
 use crate::client::JobFile;
-use crate::proto::job::{FILES_NOT_KEPT, FileBody, FileName, Job, JobFiles, JobId, STDIN};
+use crate::proto::job::{
+    FILES_NOT_KEPT, FileBody, FileName, Job, JobFiles, JobId, JobReference, STDIN,
+};
 
 /// The largest file that comes in an answer, where it is in memory as a whole, in Base64 too.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
@@ -75,7 +77,7 @@ pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedF
 #[serde(deny_unknown_fields)]
 pub(super) struct OneFile {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// The name of the file; `-` is the standard input.
     name: String,
 }
@@ -113,13 +115,13 @@ pub(crate) async fn found_file(
     id: &str,
     name: &str,
 ) -> Result<FileBody, RpcError> {
-    let id: JobId = id.parse().map_err(|error| wrong("id", &format!("{error}")))?;
+    let id: JobReference = id.parse().map_err(|error| wrong("id", &format!("{error}")))?;
     Ok(find(context, Spelled(id), name).await?.1)
 }
 
 async fn find(
     context: &CallContext,
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     name: &str,
 ) -> Result<(JobId, FileBody), RpcError> {
     let seen = context.seen(id).await?;

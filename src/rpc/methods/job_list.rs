@@ -52,7 +52,7 @@ pub(super) async fn search_of(
     limit: usize,
 ) -> Result<(ListQuery, JobSearch), RpcError> {
     if let Some(parent) = given.filter.value(PARENT).map(str::to_owned) {
-        let parent = context.job_named(parent.parse()?).await?;
+        let parent = context.job_named(&parent.parse()?).await?;
         given.filter = given.filter.with(PARENT, parent.as_str());
     }
     let found = JobSearch::of(&given.filter, &TimeZone::UTC, Timestamp::now());

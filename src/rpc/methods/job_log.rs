@@ -8,7 +8,7 @@ use super::super::follow::{LoggedLine, StreamPlace};
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 use crate::store::LogLine;
 
 /// The maximum number of lines of a log that one call returns.
@@ -19,7 +19,7 @@ const LINES_MAX: usize = 1000;
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadLog {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Only lines after the one with this id, such as `next` of the part before.
     after: Option<String>,
     /// Only lines since this time.

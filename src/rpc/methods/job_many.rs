@@ -16,7 +16,7 @@ use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
 use super::params::Spelled;
 use crate::client::{JobChange, JobValues, ManyChanged, UnchangedJob};
-use crate::proto::job::JobId;
+use crate::proto::job::{JobId, JobReference};
 use crate::store::{JobSummary, ListQuery};
 
 /// The maximum number of jobs that one call names, and that one step of a call with a filter changes.
@@ -47,7 +47,7 @@ pub(super) struct ChangeMany {
     change: ChangeWord,
     /// The ids of the jobs, at most 1000.
     #[serde(default)]
-    ids: Vec<Spelled<JobId>>,
+    ids: Vec<Spelled<JobReference>>,
     /// Finds the jobs, as the parameters of job.list do. The call goes on until all that match are changed, its `limit`
     /// is reached, or two seconds are over: `next` and `remaining` then say where to go on, and how many are left. Without a
     /// state, those that the change can change, for retry those that failed.
@@ -116,7 +116,7 @@ impl ChangeMany {
     /// A change of dead letters: of those that are named, or, with a filter, of all that it finds. `yes` confirms it.
     pub(super) fn of_dead(
         change: ChangeWord,
-        ids: Vec<Spelled<JobId>>,
+        ids: Vec<Spelled<JobReference>>,
         filter: Option<ListJobs>,
         dry_run: bool,
     ) -> Self {
@@ -177,7 +177,7 @@ pub(super) async fn change(
 async fn change_named(
     context: &CallContext,
     change: &JobChange,
-    ids: Vec<Spelled<JobId>>,
+    ids: Vec<Spelled<JobReference>>,
     (dry_run, only_dead): (bool, bool),
 ) -> Result<ManyChangedDocument, RpcError> {
     let mut changed = ManyChanged::default();
@@ -280,14 +280,14 @@ fn document(changed: ManyChanged) -> ManyChangedDocument {
 /// Returns the ids of jobs by their unique beginnings.
 async fn named(
     context: &CallContext,
-    ids: Vec<Spelled<JobId>>,
+    ids: Vec<Spelled<JobReference>>,
     changed: &mut ManyChanged,
 ) -> Vec<JobId> {
     let mut named = Vec::new();
-    for Spelled(id) in ids {
-        match context.job_named(id.clone()).await {
+    for Spelled(of) in ids {
+        match context.job_named(&of).await {
             Ok(id) => named.push(id),
-            Err(error) => changed.leave(&id, error.message),
+            Err(error) => changed.leave(&of.id, error.message),
         }
     }
     named

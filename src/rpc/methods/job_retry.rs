@@ -10,7 +10,7 @@ use super::super::rpc_error::RpcError;
 use super::changed_job::ResultOfJob;
 use super::params::Spelled;
 use crate::client::JobChange;
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 
 methods! {
     /// Runs an ended job again, with a corrected script or other settings if they are given.
@@ -22,7 +22,7 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct RetryOne {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Retries also its dependents that failed because it did; for this the job may have any state.
     #[serde(default)]
     with_dependents: bool,
@@ -41,7 +41,7 @@ struct Retried {
 
 async fn retry(context: CallContext, given: RetryOne) -> Result<Retried, RpcError> {
     let RetryOne { id, with_dependents, mut changes } = given;
-    let id = context.job_named(id.0).await?;
+    let id = context.job_named(&id.0).await?;
     context.keep_groups(&mut changes);
     let checked = context.may_correct(&id, &changes, "retry").await?;
     if with_dependents {

@@ -8,14 +8,14 @@ use super::super::rpc_error::RpcError;
 use super::changed_job::{JobChangeResult, ResultOfJob};
 use super::params::Spelled;
 use crate::client::JobChange;
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 
 /// A job to stop.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StopJob {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// Stops the jobs below it as well: its children, their children, and so on, but no job that
     /// the caller may not change.
     #[serde(default)]

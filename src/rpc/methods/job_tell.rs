@@ -8,7 +8,7 @@ use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::changed_job::JobChangeResult;
 use super::params::Spelled;
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 use crate::store::Blocker;
 
 /// An event for a job.
@@ -16,7 +16,7 @@ use crate::store::Blocker;
 #[serde(deny_unknown_fields)]
 pub(super) struct TellOne {
     /// The id of the job.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// The name of the event.
     event: String,
     /// A value for the script, up to 64 KiB as JSON.

@@ -12,7 +12,7 @@ use super::super::rpc_error::{RpcError, code};
 use super::job::{cleared, create, output_of, submitted_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, confirmed, page_size, patience};
-use crate::proto::job::{JobId, JobOutput, JobStatus};
+use crate::proto::job::{JobOutput, JobReference, JobStatus};
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
 
 /// The maximum number of lines of a log that one call returns.
@@ -66,7 +66,7 @@ async fn create_job(context: CallContext, given: NewJob) -> Result<String, RpcEr
 struct ById {
     /// The id of the job.
     #[serde(alias = "job_id")]
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
 }
 
 /// The result of a change.

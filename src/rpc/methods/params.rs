@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
 use super::super::rpc_error::RpcError;
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 use crate::proto::spoken_time::{PastTimeError, parse_past_time};
 
 /// A value that is written as text.
@@ -95,7 +95,7 @@ pub(super) struct Nothing {}
 #[serde(deny_unknown_fields)]
 pub(super) struct OneJob {
     /// The id of the job.
-    pub(super) id: Spelled<JobId>,
+    pub(super) id: Spelled<JobReference>,
 }
 
 /// Refuses to delete all jobs without a confirmation.

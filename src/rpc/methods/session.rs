@@ -18,7 +18,9 @@ use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, Tags, unique_scope};
+use crate::proto::job::{
+    InvalidJob, Job, JobId, JobOutput, JobReference, JobStatus, Tags, unique_scope,
+};
 use crate::proto::target::ScriptType;
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
@@ -204,7 +206,7 @@ async fn started(
 #[serde(deny_unknown_fields)]
 struct RunInSession {
     /// The id of the session.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
     /// The script, up to 128 KiB.
     script: String,
     /// The time that it may take, in seconds; 60 without it.
@@ -240,7 +242,7 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, 
     let most = context.config.job.session_timeout_max;
     let timeout = Duration::from_secs_f64(CALL_TIMEOUT_S).min(most);
     let timeout = time("timeout", given.timeout, timeout, most)?;
-    let id = context.job_named(given.id.0).await?;
+    let id = context.job_named(&given.id.0).await?;
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
@@ -352,7 +354,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcE
 #[serde(deny_unknown_fields)]
 struct EndSession {
     /// The id of the session.
-    id: Spelled<JobId>,
+    id: Spelled<JobReference>,
 }
 
 async fn end(context: CallContext, given: EndSession) -> Result<JobChangeResult, RpcError> {

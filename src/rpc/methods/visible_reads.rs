@@ -1,14 +1,16 @@
-//! Reads of jobs and waits for them, which return something if the same job has the id afterwards: an id that was deleted may
-//! belong to another job meanwhile.
+//! References to jobs; and reads of jobs and waits for them, which return something if the same job has the id afterwards: an id
+//! that was deleted may belong to another job meanwhile.
 
 use std::time::Duration;
 
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::access::hidden;
 use super::params::Spelled;
 use crate::client::{AwaitedJob, ClientError};
-use crate::proto::job::{Job, JobId, JobOutput};
+use crate::proto::job::{Job, JobId, JobOutput, JobReference};
+use crate::store::JobSummary;
 
 /// A job whose end was awaited, and the answer to the wait.
 pub(super) type AfterWait = (Job, Result<JobOutput, ClientError>);
@@ -22,9 +24,25 @@ pub(super) struct VisibleJob {
 }
 
 impl CallContext {
+    /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
+    /// see.
+    pub(super) async fn job_named(&self, of: &JobReference) -> Result<JobId, RpcError> {
+        let sees = |job: &JobSummary| self.names(job);
+        Ok(self.client.job_id_among(of, Some(&self.caller.name), sees).await?)
+    }
+
+    /// Returns whether the beginning of an id may name a job: one that the caller finds, or may change.
+    pub(super) fn names(&self, job: &JobSummary) -> bool {
+        let changes = || self.operates() && JobOwnership::of_summary(job).is_within(&self.caller);
+        self.finds(job) || changes()
+    }
+
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
-    pub(super) async fn seen(&self, Spelled(id): Spelled<JobId>) -> Result<VisibleJob, RpcError> {
-        let id = self.job_named(id).await?;
+    pub(super) async fn seen(
+        &self,
+        Spelled(of): Spelled<JobReference>,
+    ) -> Result<VisibleJob, RpcError> {
+        let id = self.job_named(&of).await?;
         let job = if self.is_bound() { Some(self.visible(&id).await?) } else { None };
         Ok(VisibleJob { id, job })
     }

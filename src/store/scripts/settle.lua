@@ -2,7 +2,7 @@
 -- registers a job at further prerequisites, keeps further ended prerequisites for a job, stops further jobs of a graph, or starts the callbacks
 -- of a graph that has ended.
 --
--- ARGV: 1 retention of dependents that fail
+-- ARGV: 1 retention of dependents that fail  2 a random text, which no other call has
 -- returns 1 if there was something to do
 -- needs: wrong_type time job counters prerequisites awaited waiting dependents submit_jobs
 -- rarely: rights stop_graph
@@ -28,8 +28,8 @@ local function register(id, waits)
 end
 
 -- Submits one callback of a graph, if it asked for it. Its text is a JSON array: script type, group,
--- instance, priority, unique key; then fields and values. Its id follows from the end that it belongs to; submitters
--- cannot choose such ids.
+-- instance, priority, unique key; then fields and values. Nobody can take its id first: it is random, and submitters cannot
+-- choose such ids.
 local function call_back(ended, name, state)
   local key = GRAPH .. ended.graph
   local f = redis.call('HMGET', key, name, 'name', 'jobs', 'created_at')
@@ -37,8 +37,7 @@ local function call_back(ended, name, state)
   if not f[1] or ended.created and ended.created ~= f[4] then return end
   -- Ids tell their shard.
   local shard = string.match(ended.graph, '^s[1-9]%d*%-') or ''
-  local text = table.concat({ ended.graph, f[4] or '', name, integer(ended.ends) }, '\n')
-  local id = shard .. 'callback-' .. string.sub(redis.sha1hex(text), 1, 32)
+  local id = shard .. 'callback-' .. string.sub(redis.sha1hex(name .. ARGV[2]), 1, 32)
   local given, variables, own = cjson.decode(f[1]), {}, {}
   local fields = { 'id', id, 'graph_id', ended.graph, 'graph_callback', name }
   for place = 6, #given, 2 do

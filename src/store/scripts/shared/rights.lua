@@ -21,11 +21,12 @@ do
     return decoded[text]
   end
 
-  -- Returns the rights of a script, by the fields of its job: to the jobs of its caller, within the bounds of its token.
+  -- Returns the rights of a script, by the fields of its job: to the jobs of its caller, or of the token that submitted it
+  -- for this caller and may not read, within the bounds of the token.
   function rights_of_submitter(caller_id, bounds)
     local is_json, names = pcall(cjson.decode, present(bounds) or '{}')
     if not is_json or type(names) ~= 'table' then names = { types = {} } end
-    return { caller = { name = caller_id or '', bounds = names } }
+    return { caller = { name = present(names.sees) or caller_id or '', bounds = names } }
   end
 
   -- Tells if a caller may change the graph or batch that has an id now: its own, or any if it may change all jobs.
