@@ -81,7 +81,9 @@ pub(super) async fn errors(
     given: ListJobs,
 ) -> Result<ErrorGroupsDocument, RpcError> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (query, search) = search_of(&context, given, limit).await?;
+    let (mut query, search) = search_of(&context, given, limit).await?;
+    // A person can end the search.
+    query.budget = query.budget.filter(|_| !context.is_of_command_line);
     let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
     Ok(context.client.error_groups(&query, &search, sees, limit).await?)
 }
