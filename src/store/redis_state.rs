@@ -146,6 +146,21 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Returns the run id of the server, another one after each of its starts; `None` if the user of Redis may not know it.
+    ///
+    /// # Errors
+    /// [`StoreError`] for an outage.
+    pub async fn server_run_id(&self) -> Result<Option<String>, StoreError> {
+        let info = self.link.command::<String>("reading the run id of redis", "INFO", "server");
+        match info.await {
+            Ok(info) => Ok(info_value(&info, "run_id")),
+            Err(error) if error.is_outage() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
 /// Returns the value of a line of INFO.
 fn info_value(info: &str, name: &str) -> Option<String> {
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);

@@ -37,12 +37,23 @@ pub(super) struct Claiming {
     /// The jobs of claims whose answers were lost, and the actor of the last such claim: until they are claimed again,
     /// each job is claimed alone.
     suspects: BTreeSet<JobId>,
+    /// The run id of the server that they were last found on.
+    suspects_server: Option<String>,
     failed_actor: usize,
     compared_at: Instant,
     /// When the claim under way began.
     began_at: Instant,
     claim: Pending<ClaimRound>,
-    comparison: Pending<Result<Vec<(JobId, u64)>, StoreError>>,
+    comparison: Pending<Result<OwnedJobs, StoreError>>,
+}
+
+/// The jobs that this boot owns.
+#[derive(Debug, Default)]
+pub(super) struct OwnedJobs {
+    /// The jobs, each with the time of its claim.
+    jobs: Vec<(JobId, u64)>,
+    /// The run id of the server.
+    server: Option<String>,
 }
 
 /// The end of a call.
@@ -50,7 +61,7 @@ pub(super) enum ClaimingEnd {
     /// A round of claims.
     Round(ClaimRound),
     /// The jobs that this boot owns.
-    Owned(Result<Vec<(JobId, u64)>, StoreError>),
+    Owned(Result<OwnedJobs, StoreError>),
 }
 
 /// The answers to a round of claims, one for each actor with free slots.
@@ -84,6 +95,7 @@ impl Claiming {
             is_unsure: false,
             lost_at: None,
             suspects: BTreeSet::new(),
+            suspects_server: None,
             failed_actor: 0,
             compared_at: Instant::now(),
             began_at: Instant::now(),
@@ -128,7 +140,12 @@ impl Claiming {
         }
         if self.is_unsure && !is_recording && !self.is_comparing() && !self.is_claiming() {
             let boot = Arc::clone(&self.boot);
-            self.comparison.start(async move { boot.store.running(&boot.id, OWNED_MAX).await });
+            self.comparison.start(async move {
+                let jobs = boot.store.running(&boot.id, OWNED_MAX).await?;
+                let server =
+                    if jobs.is_empty() { None } else { boot.store.server_run_id().await? };
+                Ok(OwnedJobs { jobs, server })
+            });
         }
     }
 
@@ -188,7 +205,7 @@ impl Claiming {
             ClaimingEnd::Owned(Ok(owned)) => self.on_owned(owned, is_known),
             // The key has the wrong type: the claims report that.
             ClaimingEnd::Owned(Err(StoreError::Failed { .. })) => {
-                self.on_owned(Vec::new(), is_known)
+                self.on_owned(OwnedJobs::default(), is_known)
             }
             ClaimingEnd::Owned(Err(error)) => {
                 vec![Action::RedisFailed("reading the jobs of this boot", error)]
@@ -241,25 +258,25 @@ impl Claiming {
 
     /// Returns whether the connection was lost for a second time at the claim of this job, though Redis serves: at the
     /// second claim the job was alone.
-    fn has_cut_twice(&self, id: &JobId) -> bool {
-        self.suspects.contains(id) && self.lost_at.is_some_and(|at| at.elapsed() < SERVES_SOON)
+    fn has_cut_twice(&self, id: &JobId, server: Option<&String>) -> bool {
+        self.suspects.contains(id) && serves_on(self.suspects_server.as_ref(), server, self.lost_at)
     }
 
     fn on_owned(
         &mut self,
-        owned: Vec<(JobId, u64)>,
+        OwnedJobs { jobs, server }: OwnedJobs,
         is_known: impl Fn(&JobId) -> bool,
     ) -> Vec<Action> {
         self.is_unsure = false;
         self.compared_at = Instant::now();
-        let unknown: Vec<(JobId, u64)> =
-            owned.into_iter().filter(|(id, _)| !is_known(id)).collect();
+        let unknown: Vec<(JobId, u64)> = jobs.into_iter().filter(|(id, _)| !is_known(id)).collect();
         if let [(id, claimed_at)] = &unknown[..]
-            && self.has_cut_twice(id)
+            && self.has_cut_twice(id, server.as_ref())
         {
             self.suspects.remove(id);
             return vec![Action::SetApart(self.failed_actor, id.clone(), *claimed_at)];
         }
+        self.suspects_server = server;
         self.suspects.extend(unknown.iter().map(|(id, _)| id.clone()));
         let unknown: Vec<ReturnedAttempt> = unknown
             .into_iter()
@@ -344,9 +361,24 @@ fn comparison_interval(lost_at: Option<Instant>, now: Instant, lease: Duration) 
     }
 }
 
+/// Returns whether the server that answers now, by its run id, is the one of before, and was not away when a connection was
+/// lost: one that was started again has cut all connections, whatever was claimed.
+fn serves_on(before: Option<&String>, now: Option<&String>, lost_at: Option<Instant>) -> bool {
+    before == now && lost_at.is_some_and(|at| at.elapsed() < SERVES_SOON)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn server_that_was_started_again_cut_no_connection_because_of_a_job() {
+        let (first, second) = ("a".to_owned(), "b".to_owned());
+        let lost = Some(Instant::now());
+        assert!(serves_on(Some(&first), Some(&first), lost) && serves_on(None, None, lost));
+        assert!(!serves_on(Some(&first), Some(&second), lost));
+        assert!(!serves_on(Some(&first), Some(&first), None));
+    }
 
     #[test]
     fn owned_jobs_are_compared_often_for_a_lease_after_a_lost_claim() {
