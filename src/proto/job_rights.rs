@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::access::Bounds;
-use super::job::JobId;
+use super::job::{Job, JobId};
 
 /// The rights to the jobs that a call names. The default has no limits: the daemon's own duties have it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -42,6 +42,17 @@ pub struct CallerRights {
 }
 
 impl JobRights {
+    /// Returns the rights of the script of a job to the outputs of others, as scripts of Redis read them: those within the
+    /// bounds of the token that submitted or corrected the job; empty without bounds.
+    pub fn to_outputs(job: &Job) -> String {
+        let Some(bounds) = job.bounds.clone().filter(Bounds::limit_jobs) else {
+            return String::new();
+        };
+        let name = job.spec.caller_id.clone();
+        let caller = Some(CallerRights { name, sees_all: true, changes_all: false, bounds });
+        json!(Self { caller, ..Self::default() }).to_string()
+    }
+
     /// Returns the last argument of the scripts that name jobs for a caller; `id` is the job that is changed.
     pub fn argument(&self, id: Option<&JobId>) -> Cow<'static, str> {
         let pin = id.and_then(|id| Some((id, self.pinned.get(id)?)));

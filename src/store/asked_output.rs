@@ -7,6 +7,7 @@ use crate::proto::job::{
     ASKED_OUTPUT_BYTES_MAX, AskedOutput, BootId, ChildName, FoundOutput, Job, JobId, JobOutput,
     JobStatus, child_id,
 };
+use crate::proto::job_rights::JobRights;
 
 const DOING: &str = "reading the output of a job for a script";
 
@@ -26,6 +27,7 @@ impl Store {
         script.arg(ASKED_OUTPUT_BYTES_MAX).arg(asked.as_str());
         script.arg(job.graph_id.as_ref().map_or("", JobId::as_str)).arg(&job.spec.caller_id);
         script.arg(job.prerequisites_at.map(|at| at.to_string()).unwrap_or_default());
+        script.arg(JobRights::to_outputs(job));
         for id in self.candidates(job, asked) {
             let is_awaited = job.spec.waits_for().any(|of| *of == id);
             script.arg(id.as_str()).arg(if is_awaited { "1" } else { "" });

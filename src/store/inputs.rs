@@ -8,6 +8,8 @@ use redis::Value;
 use super::outputs::READS_MAX;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobOutput};
+#[cfg(doc)]
+use crate::proto::job_rights::JobRights;
 
 /// The output of each prerequisite, in Base64 where it is not UTF-8; none if it did not finish or is gone.
 pub type Outputs = BTreeMap<JobId, Option<String>>;
@@ -43,6 +45,8 @@ pub struct AskedInputs {
     pub finished: BTreeSet<JobId>,
     /// They were created before this time: a later job with the same id is not a prerequisite.
     pub until: Option<Timestamp>,
+    /// The rights of the job, as [`JobRights::to_outputs`] has them.
+    pub rights: String,
 }
 
 impl From<Vec<JobId>> for AskedInputs {
@@ -97,8 +101,9 @@ impl Store {
             let mut script = self.scripts.inputs.prepare_invoke();
             script.arg(bytes_max);
             for (job, id) in left.iter().take(asked) {
-                let until = prerequisites[*job].until;
+                let AskedInputs { until, rights, .. } = &prerequisites[*job];
                 script.arg(id.as_str()).arg(until.map(|at| at.to_string()).unwrap_or_default());
+                script.arg(rights);
             }
             let answers: Vec<(Value, u8, String)> = self.invoke(DOING, &script).await?;
             if answers.is_empty() || answers.len() > asked {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::config::{JobConfig, format_size};
 use crate::engine::{InputFiles, Inputs};
 use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobId};
+use crate::proto::job_rights::JobRights;
 use crate::store::{AbsentOutput, AskedInputs, Attempt, NoInputs, Outputs, Store, StoreError};
 
 /// Everything that one job is given.
@@ -82,6 +83,7 @@ async fn outputs_of(
         ids: job.spec.waits_for().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
         finished: job.spec.prerequisites.iter().cloned().collect(),
         until: job.prerequisites_at,
+        rights: JobRights::to_outputs(job),
     };
     let prerequisites: Vec<AskedInputs> = jobs.iter().map(asked).collect();
     let (found, with_files, gone, names) =

@@ -92,11 +92,19 @@ impl CallContext {
         self.operates() && !self.is_bound()
     }
 
+    /// Returns whether it may submit jobs of a `caller_id`: its own, one among its bounds, or any if it may change any job.
+    fn may_submit_as(&self, caller_id: &str) -> bool {
+        let among = self.caller.bounds.callers.as_ref();
+        caller_id == self.caller.name
+            || self.changes_any_job()
+            || among.is_some_and(|all| all.contains(caller_id))
+    }
+
     /// Makes a job one of the caller's, and refuses a job beyond its bounds. A setting that is left out
     /// becomes the only value that the bounds allow.
     pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
         let (caller, spec) = (&*self.caller, &mut job.spec);
-        let Bounds { types, groups, callers, contexts, .. } = &caller.bounds;
+        let Bounds { types, groups, contexts, .. } = &caller.bounds;
         let only = |allowed: &Option<BTreeSet<String>>| {
             allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
         };
@@ -104,8 +112,7 @@ impl CallContext {
         if spec.caller_id.is_empty() {
             spec.caller_id.clone_from(&caller.name);
         }
-        let may_name = |name: &String| callers.as_ref().is_some_and(|all| all.contains(name));
-        if spec.caller_id != caller.name && !self.changes_any_job() && !may_name(&spec.caller_id) {
+        if !self.may_submit_as(&spec.caller_id) {
             let other = spec.caller_id.escape_debug();
             let refused = self.may_not(format!("submit jobs of caller_id `{other}`: leave it out"));
             return Err(refused.with("field", "caller_id"));
@@ -218,10 +225,29 @@ impl CallContext {
         let before = self.visible(id).await?;
         let job = self.client.corrected_job(&before, changes).await?;
         self.keeps_variables_masked(&before, &job)?;
+        self.takes_nothing_of_its_caller(&before, &job)?;
         self.stays_within(&job)?;
         self.reaches_nothing_beyond(&job)?;
         self.has_type(&job)?;
         Ok((before.id, before.created_at))
+    }
+
+    /// Refuses a correction of a job of another caller, for which the caller may submit none, that would reach what this other
+    /// caller alone has: its secrets, which the claim of the job hands out, and its log files.
+    fn takes_nothing_of_its_caller(&self, before: &Job, after: &Job) -> Result<(), RpcError> {
+        if self.may_submit_as(&before.spec.caller_id) {
+            return Ok(());
+        }
+        let field = if after.spec.log_path != before.spec.log_path {
+            "log_path"
+        } else if !after.spec.secrets.is_empty() {
+            "secrets"
+        } else {
+            return Ok(());
+        };
+        let other = before.spec.caller_id.escape_debug();
+        let refused = self.may_not(format!("correct a job of caller_id `{other}` with {field}"));
+        Err(refused.with("field", field))
     }
 
     /// Returns whether a job would give variables of a published script, which the caller may not read, to another script.

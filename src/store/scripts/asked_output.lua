@@ -3,11 +3,12 @@
 --
 -- ARGV: 1 boot  2 id of the running job  3 time of the claim in us  4 the most bytes of an output
 --       5 the name that its script asks for  6 the job's graph, or ''  7 its caller  8 a time, or '': jobs that it waits
---       for were created before it  then for each job that may have the name: its id, and '1' if the running job waits for it
+--       for were created before it  9 the rights of the running job to others, or ''  then for each job that may have the name: its id, and '1' if the running job waits for it
 -- returns a word, and what it needs:
 --       'lost' | 'stranger' | 'gone', id | 'finished', id, output | 'apart', id   the output has a key of its own
 --       'large', id, bytes | 'error', id, error | 'unended', id, state
 -- needs: job later_owner
+-- rarely: rights
 
 -- The jobs of a graph that are looked at for a name.
 local NAMED_MAX = 1000
@@ -38,7 +39,7 @@ local function answer(id, is_awaited)
   local is_related = is_of_graph and redis.call('ZSCORE', GRAPH_JOBS .. graph, id)
   if not (is_awaited or is_child or is_related) then return nil end
   local f = read(id, 'status', 'created_at', 'parent', 'graph_id', 'output_key', 'error', 'caller_id')
-  if not f[1] then return { 'gone', id } end
+  if not f[1] or ARGV[9] ~= '' and not rarely().allows(ARGV[9], 'see', id) then return { 'gone', id } end
   if is_awaited then
     return is_later_owner(f[2], ARGV[8]) and { 'gone', id } or told(id, f)
   end
@@ -48,7 +49,7 @@ local function answer(id, is_awaited)
   return nil
 end
 
-for place = 9, #ARGV, 2 do
+for place = 10, #ARGV, 2 do
   local found = answer(ARGV[place], ARGV[place + 1] == '1')
   if found then return found end
 end
