@@ -28,6 +28,7 @@ mod notify;
 mod one_system;
 mod outage;
 mod pause;
+mod pause_after;
 mod prerequisites;
 mod presence;
 mod purge;

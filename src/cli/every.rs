@@ -11,11 +11,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::api::{ApiMethods, job_of, settings};
-use super::graph::GraphWait;
+use super::graph_wait::GraphWait;
 use super::job_options::JobOptions;
 use super::sections::MANY;
 use super::table::first_line;
 use super::time::age;
+use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::config::Config;
 use crate::error::{Error, Exit, reason};
@@ -70,11 +71,10 @@ impl EveryOptions {
                 "files go to one job, not to every machine: leave out --input and --stdin";
             return Err(Error::new(Exit::Usage, message));
         }
-        let GraphWindow { at_a_time, stop_after } = window;
-        Ok(
-            json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name, "at_a_time": at_a_time,
-            "stop_after": stop_after }),
-        )
+        let mut params =
+            json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name });
+        WindowOptions::add_to(&mut params, window);
+        Ok(params)
     }
 
     /// Submits such a batch, and names those that are absent.

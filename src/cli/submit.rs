@@ -55,6 +55,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
 #[command(mut_arg("args", |args| args.index(2)))]
 #[command(mut_arg("at_a_time", |arg| arg.requires("Many").help_heading(MANY)))]
 #[command(mut_arg("stop_after", |arg| arg.requires("Many").help_heading(MANY)))]
+#[command(mut_arg("pause_after", |arg| arg.requires("Many").help_heading(MANY)))]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --timeout 2h -- rsync -a /srv/data backup:data\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
@@ -70,6 +71,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
                         hero submit --each hosts.txt --timeout 5m check.sh\n  \
                         hero submit --each hosts.txt --at-a-time 4 --stop-after 5% -- deploy\n  \
+                        hero submit --each hosts.txt --pause-after '1 tell' -- deploy\n  \
                         hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
     "\n\n\
@@ -78,7 +80,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         A batch has a job a line, an object of JSON with these members, or the words of the\n\
                         options:\n", &batch_members(), "\n\
                         Beside --graph or --batch, --id and --name name the graph or batch, --notify\n\
-                        the notifications that tell of its end, --at-a-time and --stop-after bound it;\n\
+                        the notifications that tell of its end, --at-a-time, --stop-after and --pause-after bound it;\n\
                         of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
     #[command(flatten)]

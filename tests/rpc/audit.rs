@@ -82,6 +82,8 @@ fn changes(api: &Api) -> Vec<(&'static str, Value, &'static str)> {
         ("session.end", json!({ "id": session["id"] }), "session.end"),
         ("object.delete", object, "object.delete"),
         ("graph.edit", json!({ "id": "g", "at_a_time": 2 }), "graph.edit"),
+        ("graph.edit", json!({ "id": "g", "pause_after": "1 tell" }), "graph.edit"),
+        ("graph.tell", json!({ "id": "g", "order": "go" }), "graph.tell"),
         ("graph.stop", json!({ "id": "g" }), "graph.stop"),
         ("graph.retry", json!({ "id": "g" }), "graph.retry"),
         ("graph.delete", json!({ "id": "gone-graph" }), "graph.delete"),

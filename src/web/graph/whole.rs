@@ -162,6 +162,7 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
             span { (counts(graph)) }
             @if let Some(window) = graph.window() { span { (window.to_string()) } }
             @if let Some(stopped) = &graph.stopped { span { (stopped) } }
+            @if let Some(pause) = graph.pause(str::to_owned) { span { "paused " (pause) } }
             @if let Some(job) = first_failure(&shown.jobs) {
                 span {
                     "first failure: "

@@ -21,9 +21,9 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
     or intended_end(text) and 3 or may_fail(id) and 1 or 2
   redis.call('ZADD', jobs, integer(outcome * step + score % step), id)
   local info = redis.call('HMGET', key, 'jobs', 'kept_ms', 'ended_at', 'callbacks', 'open', 'notify', 'created_at',
-    'at_a_time', 'stop_after', 'stopped', 'stopping')
+    'at_a_time', 'stop_after', 'stopped', 'stopping', 'pause_after')
   local ttl_ms, calls_back = unended_ms, false
-  if info[8] or info[9] then keep_windows() end
+  if info[8] or info[9] or info[12] then keep_windows() end
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
     if info[10] and not info[11] then redis.call('HDEL', key, 'stopped', 'failures') end
@@ -34,6 +34,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
       redis.call('HINCRBY', key, 'failures', 1)
       calls_back = stop_at_failures(graph)
     end
+    if info[12] and outcome == 1 then begin_pause(graph, at) end
     -- The callbacks get its output.
     if info[4] then keep_for(id) end
     if not info[5] and redis.call('ZCOUNT', jobs, 0, step - 1) == 0
