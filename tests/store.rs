@@ -11,6 +11,7 @@ mod claim;
 mod claim_ahead;
 mod control;
 mod cron;
+mod cron_batch;
 mod edit;
 mod finish;
 mod graphs;

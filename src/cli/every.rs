@@ -21,6 +21,7 @@ use super::{Global, output};
 use crate::config::Config;
 use crate::error::{Error, Exit, reason};
 use crate::proto::error_kind::FailureCause;
+use crate::proto::every::Every;
 use crate::proto::job::{Job, JobOutput};
 use crate::proto::text::{counted, escape_lines};
 use crate::proto::window::GraphWindow;
@@ -52,10 +53,15 @@ struct FleetAnswer {
 }
 
 impl EveryOptions {
+    /// Returns what they name.
+    pub(super) fn every(&self) -> Option<Every> {
+        let chosen = [(Every::Machine, self.every_machine), (Every::Actor, self.every_actor)];
+        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(every, _)| every)
+    }
+
     /// Returns the word of the API; `None` without one of them.
     pub(super) fn word(&self) -> Option<&'static str> {
-        let chosen = [("machine", self.every_machine), ("actor", self.every_actor)];
-        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(word, _)| word)
+        self.every().map(Every::as_str)
     }
 
     /// Returns the parameters of a batch with a copy of the job of the options for every machine or actor.

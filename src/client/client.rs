@@ -111,7 +111,7 @@ pub use graph_documents::{
 };
 pub use graph_retry::GraphRetry;
 pub use logs::LogFollower;
-pub use machines::{Every, FleetMember, MachineActorDocument, MachineDocument};
+pub use machines::{CronCopies, FleetMember, MachineActorDocument, MachineDocument};
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;

@@ -1,5 +1,7 @@
 //! Machines: those that actors live on, or were seen on, and the copies of a job for each of them.
 
+mod cron_fleet;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -7,24 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::cron_fleet::CronCopies;
 use super::{Client, ClientError};
+use crate::proto::every::{Every, check_copied};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::labels::{LabelValue, Labels, label};
 use crate::proto::message::{ActorState, Presence};
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
-use crate::proto::word_table::words;
 use crate::store::{PresenceOf, SeenActor};
-
-words! {
-    /// The receivers of the copies of a job.
-    #[derive(Deserialize, JsonSchema)]
-    Every;
-    /// Every machine with an actor of the type.
-    Machine = "machine",
-    /// Every actor of the type.
-    Actor = "actor",
-}
 
 /// A machine that actors live on, or were seen on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -216,25 +209,13 @@ impl From<Sighting> for MachineActorDocument {
 
 /// Refuses settings that copies of a job cannot share. Returns its type.
 fn check_copies(job: &Job) -> Result<ScriptType, ClientError> {
-    let spec = &job.spec;
-    let refused = |field: &str, why: &str| Err(InvalidJob::new(field, why).into());
     if job.has_fixed_id {
-        return refused("id", "names one job, and a job for every machine is a batch of copies");
+        let why = "names one job, and a job for every machine is a batch of copies";
+        return Err(InvalidJob::new("id", why).into());
     }
-    if spec.unique_key.is_some() || spec.unique_by.is_some() {
-        return refused("unique_key", "would leave one copy of a job for every machine");
-    }
-    if let Some(group) = &spec.group {
-        let why = format!("is a label in a job for every machine: where = 'group = \"{group}\"'");
-        return refused("group", &why);
-    }
-    if spec.instance.is_some() {
-        return refused("instance", "names one actor, not every machine");
-    }
-    let Some(script_type) = &spec.script_type else {
-        return refused("script_type", "is missing");
-    };
-    Ok(script_type.clone())
+    check_copied(&job.spec)?;
+    let missing = || InvalidJob::new("script_type", "is missing").into();
+    job.spec.script_type.clone().ok_or_else(missing)
 }
 
 /// Makes the copy of a job for a machine, or for an actor of it, with whether it is live.

@@ -12,13 +12,17 @@ use super::text::counted;
 use super::units::{format_duration, parse_duration};
 
 /// The window of a graph or batch, or a change of it. Zero is no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct GraphWindow {
     /// The number of its jobs that run at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_a_time: Option<u32>,
     /// The failures after which its other jobs are stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<StopAfter>,
     /// The jobs that start before the others, which pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_after: Option<PauseAfter>,
 }
 
@@ -29,6 +33,16 @@ impl GraphWindow {
         let stop_after = self.stop_after.map(|failures| ("stop_after", failures.to_string()));
         let pause_after = self.pause_after.map(|pause| ("pause_after", pause.to_string()));
         [at_a_time, stop_after, pause_after].into_iter().flatten()
+    }
+
+    /// Returns it without the bounds that are zero.
+    #[must_use]
+    pub fn without_zeros(self) -> Self {
+        Self {
+            at_a_time: self.at_a_time.filter(|number| *number > 0),
+            stop_after: self.stop_after.filter(|of| *of != StopAfter::Failures(0)),
+            pause_after: self.pause_after.filter(|of| of.jobs > 0),
+        }
     }
 
     /// Returns whether its bound of failures depends on the number of all jobs.

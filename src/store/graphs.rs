@@ -6,6 +6,7 @@ use serde_json::json;
 use super::submission::{fields_of_submitter, named_target};
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
+use crate::proto::cron::CronName;
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName, Retention};
 use crate::proto::window::GraphWindow;
@@ -29,6 +30,8 @@ pub struct NewGraph {
     pub notify: Vec<NotifyName>,
     /// Its window.
     pub window: GraphWindow,
+    /// The periodic job whose firing it is.
+    pub cron: Option<CronName>,
 }
 
 impl NewGraph {
@@ -55,6 +58,9 @@ impl NewGraph {
         }
         for (name, bound) in self.window.fields().filter(|(_, bound)| bound != "0") {
             script.arg(name).arg(bound);
+        }
+        if let Some(cron) = &self.cron {
+            script.arg("cron").arg(cron.as_str());
         }
         if let Some(ms) = pause_ms(self.window) {
             script.arg("pause_ms").arg(ms);

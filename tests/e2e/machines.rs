@@ -9,32 +9,32 @@ use super::field;
 use crate::support::{Hero, Process, Redis, keys, needs, until, wait_until};
 
 /// Returns whether actors of this test can have machines of their own.
-fn can_divide() -> bool {
+pub(super) fn can_divide() -> bool {
     needs("root", || nix::unistd::geteuid().is_root())
 }
 
 /// Actors of bash: 1 on web1, 2 and 3 on web2.
-fn fleet(hero: &Hero) -> [Process; 3] {
+pub(super) fn fleet(hero: &Hero) -> [Process; 3] {
     let on = |unit: &str, host: &str| hero.actor(unit).on_machine(host).start();
     [on("bash-default-1", "web1"), on("bash-default-2", "web2"), on("bash-default-3", "web2")]
 }
 
-fn on(redis: &Redis) -> Hero {
+pub(super) fn on(redis: &Redis) -> Hero {
     Hero::on(redis).set("actor.labels.role", "\"web\"").quick_sweeps()
 }
 
 /// Returns the lines of a command's JSON.
-fn lines(text: &str) -> Vec<Value> {
+pub(super) fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-fn until_noted(redis: &Redis, actor: &str) {
+pub(super) fn until_noted(redis: &Redis, actor: &str) {
     let labels = format!("HEXISTS {} {actor}", keys::prefix("ACTOR_LABELS"));
     wait_until("the machine is noted", || redis.ask::<bool>(&labels));
 }
 
 /// Ends an actor in order, as a machine does that shuts down.
-fn shut_down(actor: Process) {
+pub(super) fn shut_down(actor: Process) {
     actor.signal(Signal::SIGTERM);
     actor.ends().code(0);
 }

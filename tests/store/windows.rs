@@ -20,7 +20,8 @@ fn window(at_a_time: Option<u32>, stop_after: &str) -> GraphWindow {
 
 pub(super) fn new_graph(kind: GraphKind, window: GraphWindow) -> NewGraph {
     let (name, callbacks, notify) = (None, Vec::new(), Vec::new());
-    NewGraph { id: id("g"), kind, name, caller: String::new(), callbacks, notify, window }
+    let cron = None;
+    NewGraph { id: id("g"), kind, name, caller: String::new(), callbacks, notify, window, cron }
 }
 
 /// A job of `g`.

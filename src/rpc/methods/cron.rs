@@ -19,7 +19,9 @@ use crate::client::{
 };
 use crate::config::Crontab;
 use crate::proto::cron::{CatchUp, CronChange, Overlap};
+use crate::proto::every::Every;
 use crate::proto::job::Job;
+use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 use crate::store::FIRINGS_MAX;
 
 methods! {
@@ -31,7 +33,7 @@ methods! {
     "cron.history", Scope::Read => history;
     /// Submits the jobs of a periodic job for its firings in a period of the past.
     "cron.backfill", Scope::Operate => backfill;
-    /// Runs a periodic job now, besides its schedule.
+    /// Runs a periodic job now, besides its schedule: returns the id of its job, or of its batch.
     "cron.run", Scope::Operate => run;
     /// Adds a periodic job to those in Redis, which every supervisor fires beside those in files.
     "cron.add", Scope::Admin => add;
@@ -129,7 +131,7 @@ async fn history(context: CallContext, given: LatestFirings) -> Result<FiringLis
 fn hide_holders(context: &CallContext, firings: &mut [FiringDocument]) {
     let of_others = |firing: &&mut FiringDocument| firing.why.as_deref() == Some("unique_key");
     for firing in firings.iter_mut().filter(|_| context.is_bound()).filter(of_others) {
-        (firing.job_id, firing.status) = (None, None);
+        (firing.job_id, firing.batch_id, firing.status) = (None, None, None);
     }
 }
 
@@ -197,6 +199,15 @@ struct NewPeriodicJob {
     calendar: Option<String>,
     /// The settings of its jobs.
     job: JobSettings,
+    /// Submits at each firing a batch with a copy of the job for every machine, or every actor, of its type that matches its
+    /// `where`; `spread` then delays each copy by the name of its machine.
+    every: Option<Every>,
+    /// The number of jobs of such a batch that run at once.
+    at_a_time: Option<u32>,
+    /// The failures that stop the jobs of such a batch that have not started: a number, or a share such as `5%`.
+    stop_after: Option<StopAfter>,
+    /// The number of jobs of such a batch that start before the others, and the pause of the others, such as `1 10m`.
+    pause_after: Option<PauseAfter>,
 }
 
 /// A change of a periodic job.
@@ -221,6 +232,14 @@ struct PeriodicJobChange {
     calendar: Option<String>,
     /// Settings of its jobs that replace those it has.
     job: Option<ChangedSettings>,
+    /// Submits at each firing a batch with a copy of the job for every machine, or every actor.
+    every: Option<Every>,
+    /// The number of jobs of such a batch that run at once; 0 for no bound.
+    at_a_time: Option<u32>,
+    /// The failures that stop the jobs of such a batch that have not started; 0 for no bound.
+    stop_after: Option<StopAfter>,
+    /// The number of jobs of such a batch that start before the others, and their pause; 0 for none.
+    pause_after: Option<PauseAfter>,
 }
 
 /// A periodic job that was added, changed or deleted.
@@ -232,16 +251,18 @@ struct ChangedPeriodicJob {
 
 async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
-    let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
-        given;
+    let NewPeriodicJob { at_a_time, stop_after, pause_after, .. } = given;
+    let name = given.name;
     let new = CronChange {
-        schedule: Some(schedule),
-        time_zone,
-        catch_up,
-        overlap,
-        spread,
-        calendar,
-        job: job.members(),
+        schedule: Some(given.schedule),
+        time_zone: given.time_zone,
+        catch_up: given.catch_up,
+        overlap: given.overlap,
+        spread: given.spread,
+        calendar: given.calendar,
+        every: given.every,
+        window: GraphWindow { at_a_time, stop_after, pause_after },
+        job: given.job.members(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
@@ -253,16 +274,18 @@ async fn edit(
     given: PeriodicJobChange,
 ) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("change periodic jobs")?;
-    let PeriodicJobChange { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
-        given;
+    let PeriodicJobChange { at_a_time, stop_after, pause_after, .. } = given;
+    let name = given.name;
     let change = CronChange {
-        schedule,
-        time_zone,
-        catch_up,
-        overlap,
-        spread,
-        calendar,
-        job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
+        schedule: given.schedule,
+        time_zone: given.time_zone,
+        catch_up: given.catch_up,
+        overlap: given.overlap,
+        spread: given.spread,
+        calendar: given.calendar,
+        every: given.every,
+        window: GraphWindow { at_a_time, stop_after, pause_after },
+        job: given.job.map(|ChangedSettings(members)| members).unwrap_or_default(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     // A new script or setting of a type is a use of the type.
