@@ -214,12 +214,12 @@ impl GraphShow {
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let GraphPageOptions { limit, cursor } = &self.page;
         let params = json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
-        let (document, ShownGraph { graph, jobs, next }) =
-            methods.typed("graph.get", params).await?;
+        let (document, shown) = methods.typed("graph.get", params).await?;
+        let ShownGraph { graph, jobs, next, waits_for } = shown;
         if global.json {
             return output::json(&document);
         }
-        let (head, rows) = (head(&graph), rows(&jobs).show(global.look()));
+        let (head, rows) = (head(&graph, &waits_for), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
         let none = NoResults::new("job of it").by("is", outcome).after(cursor.as_ref());
         none.report(global, jobs.is_empty());
@@ -230,7 +230,7 @@ impl GraphShow {
     }
 }
 
-fn head(graph: &GraphDocument) -> String {
+fn head(graph: &GraphDocument, waits_for: &[String]) -> String {
     let mut text = format!("{} {}\n", graph.kind, graph.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -244,6 +244,7 @@ fn head(graph: &GraphDocument) -> String {
     line("stopped", graph.stopped.as_deref().unwrap_or_default());
     let zone = local_zone();
     line("paused", &graph.pause(|at| local_text(at, &zone)).unwrap_or_default());
+    waits_for.iter().for_each(|reason| line("waits for", reason));
     line("caller", &graph.caller_id);
     line("created", &local_text(&graph.created_at, &zone));
     line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
@@ -272,6 +273,7 @@ fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
         .column("#ID", &|of| of.id.clone())
         .column("~NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
         .column("*STATUS", &state)
+        .column("?HELD BY", &|of| of.held_by.clone().unwrap_or_default())
         .column("!ERROR", &error)
         .table()
 }

@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_line;
+mod batch_lines;
 mod each;
 #[cfg(test)]
 mod entrances;
@@ -17,6 +18,7 @@ use serde_json::json;
 use super::api::ApiMethods;
 use super::every::EveryOptions;
 use super::input::bad;
+use super::job_notes::JobTargets;
 use super::job_options::{JobOptions, SCRIPT_HELP, of_option, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
@@ -272,6 +274,11 @@ impl Submit {
         };
         output::accepted(&text)?;
         job_notes::print_of_graph(&graph, config);
+        if config.supervisor.served_legacy_queues().is_empty() {
+            let mut targets = JobTargets::default();
+            graph.nodes().iter().for_each(|node| targets.add(&node.job().spec));
+            targets.report_unserved(&client).await;
+        }
         span.end("graph", graph.id().as_str()).await;
         if !global.json {
             output::note(&format!("graph {}: hero graph wait {0}", graph.id()));

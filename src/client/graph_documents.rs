@@ -175,6 +175,9 @@ pub struct JobOfGraphDocument {
     pub error: Option<String>,
     /// Its place in the graph, from 0: prerequisites come before their dependents.
     pub place: u64,
+    /// The limit that holds it: `@graph=ID` for the window of the graph, `@paused=ID` for its pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
 }
 
 impl From<&JobOfGraph> for JobOfGraphDocument {
@@ -187,6 +190,7 @@ impl From<&JobOfGraph> for JobOfGraphDocument {
             status: job.as_ref().map(|job| job.status),
             error: field("error"),
             place: member.place(),
+            held_by: field("held_by"),
         }
     }
 }

@@ -58,7 +58,9 @@ fn job_for_every_machine_runs_once_on_each_and_equal_outputs_are_shown_once() {
     let named = outputs.display().to_string();
     let fails = "hostname; [ $(hostname) != web2 ] || exit 3";
     let done = hero.run(&[&every[..], &["--outputs", &named, "-e", fails]].concat()).code(1);
-    done.stdout("== web1\nweb1\n== web2 failed: exit code 3\n");
+    let shown = &done.stdout;
+    assert!(shown.starts_with("== web1\nweb1\n== web2 failed: exit code 3 (job "), "{shown}");
+    assert!(shown.ends_with(")\nweb2\n"), "its last lines: {shown}");
     assert_eq!(fs::read_to_string(outputs.join("web1")).expect("written").trim(), "web1");
 
     let every_actor = ["--json", "exec", "--every-actor", "-t", "bash", "-e", "hostname"];
@@ -130,6 +132,7 @@ fn absent_machine_is_named_and_gets_a_job_that_may_wait_for_its_return() {
     until_noted(&redis, "bash:default:2");
     shut_down(second);
     let list = hero.run(&["machine", "list"]).code(0).stdout;
+    assert!(list.contains("LOAD") && list.contains("FREE") && list.contains("GiB"), "{list}");
     let row = |host: &str| list.lines().find(|line| line.starts_with(host)).expect(host).to_owned();
     assert!(row("web1").contains("ready") && row("web2").contains("absent"), "{list}");
     let done = hero.run(&["exec", "--every-machine", "-t", "bash", "-e", "hostname"]).code(75);
@@ -185,8 +188,16 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     }
     actors.into_iter().for_each(shut_down);
     hero.run(&["machine", "drain", "web2"]).code(66).says("machine web2 has no live actor");
-    hero.run(&["machine", "forget", "web2"]).code(0);
-    assert!(hero.run(&["audit"]).code(0).stdout.contains("machine.forget"));
+    hero.run(&["machine", "forget", "web2"]).code(0).stdout("web2 forgotten\n");
+    let audit = hero.run(&["audit", "--what", "machine"]).code(0).stdout;
+    for record in [
+        "machine.forget",
+        "machine.drain",
+        "machine.resume",
+        "web2: bash:default:2, bash:default:3",
+    ] {
+        assert!(audit.contains(record), "{audit}");
+    }
     let list = hero.run(&["machine", "list"]).code(0).stdout;
     assert!(list.contains("web1") && !list.contains("web2"), "{list}");
 }

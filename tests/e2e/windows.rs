@@ -172,6 +172,10 @@ fn window_of_a_running_batch_is_changed_by_a_command() {
     let own = own.iter().find(|of| of["name"] == "@graph=b").expect("its limit");
     let numbers = [&own["running"], &own["running_max"], &own["held"]];
     assert_eq!(numbers, [&json!(3), &json!(3), &json!(5)], "{own}");
+    let shown = json_of(&hero, &["graph", "show", "b"]);
+    assert_eq!(shown["waits_for"], json!(["a slot in its window"]), "{shown}");
+    let held = |of: &&Value| of["held_by"] == "@graph=b";
+    assert_eq!(shown["jobs"].as_array().expect("jobs").iter().filter(held).count(), 5);
     let held = json_of(&hero, &["job", "list", "--held"]);
     let id = held["jobs"][0]["id"].as_str().expect("held jobs");
     assert_eq!(field(&redis, id, "held_by").as_deref(), Some("@graph=b"));
@@ -236,6 +240,7 @@ fn rest_of_a_batch_starts_after_its_canary_has_finished_and_it_was_told() {
     for line in [
         "window     all at a time, pauses after 1 job\n",
         "paused     after 1 job: hero graph tell b go\n",
+        "waits for  the end of its pause\n",
     ] {
         assert!(shown.contains(line), "{shown}");
     }
@@ -268,9 +273,13 @@ fn no_job_starts_beside_a_canary_whose_actor_and_supervisor_are_killed() {
     dying.kill();
     supervisor.kill();
     let _supervisor = hero.supervisor().start();
-    let _actors = ["bash-default-1", "bash-default-2"].map(|unit| hero.actor(unit).tasks(4).start());
+    let _actors =
+        ["bash-default-1", "bash-default-2"].map(|unit| hero.actor(unit).tasks(4).start());
     wait_until("the canary runs again", || starts(&path) == 2);
-    assert_eq!(marks(&path).iter().filter(|(is_start, _, job)| *is_start && *job == canary).count(), 2);
+    assert_eq!(
+        marks(&path).iter().filter(|(is_start, _, job)| *is_start && *job == canary).count(),
+        2
+    );
     fs::write(&go, "").expect("written");
     hero.run(&["graph", "wait", "g", "--wait", "60s"]).code(0).stdout("3 of 3 done\n");
     let shown = json_of(&hero, &["graph", "show", "g"]);

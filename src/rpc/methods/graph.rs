@@ -19,10 +19,13 @@ use crate::client::{
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
-use crate::store::Store;
+use crate::store::{Blocker, Store};
+use crate::view::blocker_words;
 
 /// The maximum number of graphs that are looked at for a page.
 const LOOKED_MAX: usize = 100_000;
+/// The maximum number of jobs of a graph that are asked why they wait.
+const EXPLAINED_MAX: usize = 20;
 
 methods! {
     /// Submits jobs that wait for each other by name: all or none.
@@ -268,6 +271,31 @@ pub(crate) struct ShownGraph {
     pub(crate) jobs: Vec<JobOfGraphDocument>,
     /// The cursor of the next page, if there may be one.
     pub(crate) next: Option<u64>,
+    /// Reasons, other than prerequisites, for which the first of its jobs that have not ended wait; empty for a caller with
+    /// bounds.
+    #[serde(default)]
+    pub(crate) waits_for: Vec<String>,
+}
+
+/// Returns why the first jobs of a graph that have not ended do not start, each reason once.
+async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>, RpcError> {
+    let (waiting, mut reasons) = (Some(GraphJobOutcome::Waiting), Vec::new());
+    for of in context.client.jobs_of_graph(id, waiting, None, EXPLAINED_MAX).await? {
+        let Some(blocker) = context.client.blocker(&of.member.id).await? else { continue };
+        let reason = match &blocker {
+            Blocker::Limit(limit) if *limit == format!("@graph={id}") => {
+                "a slot in its window".to_owned()
+            }
+            Blocker::Limit(limit) if *limit == format!("@paused={id}") => {
+                "the end of its pause".to_owned()
+            }
+            other => blocker_words(&of.member.id, other),
+        };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    Ok(reasons)
 }
 
 async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
@@ -280,8 +308,10 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcErr
         job.job.as_ref().is_none_or(|job| JobOwnership::of_summary(job).is_within(&context.caller))
     });
     let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
+    let is_open = graph.counts.waiting() > 0 && !context.is_bound();
+    let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
     let graph = context.client.graph_document(&graph).await?;
-    Ok(ShownGraph { graph, jobs, next })
+    Ok(ShownGraph { graph, jobs, next, waits_for })
 }
 
 /// A graph or batch to wait for.

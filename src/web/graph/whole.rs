@@ -56,7 +56,7 @@ struct DrawnGraph {
 
 async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGraph> {
     let params = page_params(json!({ "id": id_alone(id), "limit": JOBS_MAX }), &query.after);
-    let ShownGraph { graph, jobs: members, next } = visit.ask("graph.get", params).await?;
+    let ShownGraph { graph, jobs: members, next, .. } = visit.ask("graph.get", params).await?;
     let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
     let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();
     let mut found = visit.site.client.bonds_in_graph(&own, ids).await?;
