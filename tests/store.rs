@@ -35,6 +35,7 @@ mod presence;
 mod purge;
 mod recovery;
 mod rights;
+mod rolling;
 mod samples;
 mod schedule;
 mod selectors;

@@ -244,6 +244,9 @@ fn buttons(links: &SiteLinks, graph: &GraphDocument) -> Markup {
     let own = links.to(&address(graph));
     html! {
         span #graph-actions .actions {
+            @if graph.pause_after.is_some() && graph.goes_on_at.is_none() && graph.waiting > 0 {
+                button #do-go name="do" value="go" { "Go on" }
+            }
             @if graph.failed + graph.cancelled > 0 {
                 button #do-retry name="do" value="retry" data-key="retry" { "Retry failed" }
             }
