@@ -135,8 +135,8 @@ chaos: rust deps-test ## the full storm of faults: KILLS=1000 JOBS=50000 LONGEST
 	    $(CARGO) test --locked --test integration -- --nocapture --test-threads 1 $(SIZED)
 	AMQP_MESSAGES=$${MESSAGES:-20000} \
 	    $(CARGO) test --locked --test integration amqp::storm -- --nocapture
-	FIRINGS=$${FIRINGS:-60} \
-	    $(CARGO) test --locked --test integration e2e::cron::three_supervisors -- --nocapture
+	FIRINGS=$${FIRINGS:-60} ROLLING_RUNS=$${ROLLING_RUNS:-20} \
+	    $(CARGO) test --locked --test integration -- --nocapture e2e::cron::three_supervisors store::rolling
 	SEED=$${SEED:-random} SEQUENCES=$${SEQUENCES:-50} \
 	    $(CARGO) test --locked --test integration model::
 

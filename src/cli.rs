@@ -27,6 +27,7 @@ mod every;
 mod exec;
 mod explain;
 mod graph;
+mod graph_wait;
 mod input;
 mod job;
 mod job_notes;

@@ -29,6 +29,7 @@ mod events;
 mod fairness;
 mod fallbacks;
 mod files;
+mod fleet;
 mod frozen_redis;
 mod full_disk;
 mod full_memory;

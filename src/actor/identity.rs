@@ -136,6 +136,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
     let machine = machine::id();
     let now = format!("{:.3}", Timestamp::now());
     let beat = boot.health.new_beat();
+    let (load_hundredths, memory_available) = (machine::load_hundredths(), machine::free_memory());
     boot.actors
         .iter()
         .zip(&boot.health.actors)
@@ -163,6 +164,8 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     after_oom_kill: boot.process.after_oom_kill.get().cloned(),
                     labels: settings.labels(place).clone(),
                     folders_left: folders_left(),
+                    load_hundredths,
+                    memory_available,
                 },
             }
         })

@@ -37,15 +37,12 @@ pub(super) fn is_alive(pid: u32) -> bool {
 pub(super) fn overload(bounds: &ActorConfig) -> Option<String> {
     let most = bounds.load_max.get();
     if most > 0.0 {
-        let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| load_in(&text));
-        if let Some(load) = load.filter(|load| *load > most) {
+        if let Some(load) = load().filter(|load| *load > most) {
             return Some(format!("load {load:.1} over {most:.1}"));
         }
     }
     if bounds.memory_min > 0 {
-        let memory = fs::read_to_string("/proc/meminfo").ok();
-        let memory = memory.and_then(|text| memory_in(&text, "MemAvailable:"));
-        if let Some(bytes) = memory.filter(|bytes| *bytes < bounds.memory_min) {
+        if let Some(bytes) = free_memory().filter(|bytes| *bytes < bounds.memory_min) {
             let least = format_size(bounds.memory_min);
             return Some(format!("memory {} MiB under {least}", bytes >> 20));
         }
@@ -61,6 +58,25 @@ pub(super) fn oom_kills() -> Option<u64> {
 /// Returns the memory of this machine, in bytes.
 pub(super) fn total_memory() -> Option<u64> {
     memory_in(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+}
+
+/// Returns the memory of this machine that is available, in bytes.
+pub(super) fn free_memory() -> Option<u64> {
+    memory_in(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
+
+/// Returns the load over the last minute, in hundredths, as the kernel reports it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and bounded"
+)]
+pub(super) fn load_hundredths() -> Option<u64> {
+    load().filter(|load| (0.0..1e6).contains(load)).map(|load| (load * 100.0).round() as u64)
+}
+
+fn load() -> Option<f64> {
+    load_in(&fs::read_to_string("/proc/loadavg").ok()?)
 }
 
 fn oom_kills_in(vmstat: &str) -> Option<u64> {

@@ -23,7 +23,7 @@ _hero_values() {
         --param) [[ ${COMP_WORDS[1]} == run-script ]] && kind=parameters of=(--script "${COMP_WORDS[2]}") ;;
         *) case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
             "job show"|"job wait"|"job output"|"job logs"|"job files"|"job fetch"|"job stop"|"job tell"|"job retry"|"job edit"|"job clone"|"job delete"|"dead show"|"dead retry"|"dead delete") kind=jobs ;;
-            "graph show"|"graph wait"|"graph retry"|"graph edit"|"graph stop"|"graph delete") kind=graphs ;;
+            "graph show"|"graph wait"|"graph retry"|"graph edit"|"graph tell"|"graph stop"|"graph delete") kind=graphs ;;
             "queue pause"|"queue resume"|"queue drain"|"queue purge") kind=queues ;;
             "script show"|"script history"|"script diff"|"script rollback"|"script delete"|"run-script "*) kind=scripts ;;
             "cron show"|"cron history"|"cron backfill"|"cron edit"|"cron delete"|"cron run"|"cron enable"|"cron disable") kind=cron ;;

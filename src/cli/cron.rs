@@ -193,6 +193,7 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
         let _ = writeln!(text, "{title:9}  {}", escape(value));
     }
     for (title, value) in [
+        ("every", job.every.map(|every| format!("{every}, {}", job.window))),
         ("spread", job.spread.as_ref().map(spread)),
         ("calendar", job.calendar.as_ref().map(|name| escape(name))),
         ("succeeded", job.succeeded_at.as_ref().map(|at| with_offset(at, &zone))),
@@ -233,7 +234,8 @@ fn succeeded(job: &PeriodicJobDocument, now: Timestamp) -> String {
 
 fn spread(spread: &SpreadDocument) -> String {
     let span = |seconds| format_duration(Duration::from_secs(seconds));
-    format!("{}, {} for this name", span(spread.most_s), span(spread.own_s))
+    let own = spread.own_s.map(|own| format!("{} for this name", span(own)));
+    format!("{}, {}", span(spread.most_s), own.unwrap_or_else(|| "by machine".to_owned()))
 }
 
 fn failed(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {

@@ -7,10 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::author::user;
 use super::cron_firings::zone_of;
+use super::every::EveryOptions;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
 use super::script_arguments::ScriptArguments;
 use super::time::wall_clock;
+use super::window_options::WindowOptions;
 use super::{Global, job_notes, output};
 use crate::client::{Client, PeriodicJobHistoryDocument};
 use crate::config::Crontab;
@@ -25,8 +27,11 @@ use crate::proto::job::{Entrance, JobSpec, SETTINGS};
 )]
 #[command(mut_args(without_refused))]
 #[command(
-    after_help = "Example:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
-                        --retries 2 report.py -- north\n\n\
+    after_help = "Examples:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
+                        --retries 2 report.py -- north\n  \
+                        hero cron add tidy --schedule @daily --every-machine --spread 1h --expires 20h clean.sh\n\n\
+                        With --every-machine each firing is a batch with a job for each machine, and --spread delays each\n\
+                        of these jobs by the name of its machine.\n\n\
                         FILE and the files of --params and --env-file are read now; --input and --stdin, of hero submit,\n\
                         are not taken: a periodic job keeps no files."
 )]
@@ -85,6 +90,10 @@ struct CronOptions {
     /// The calendar, [calendar.NAME] of hero.toml, with the days on which it does not fire; '' for none
     #[arg(long, value_name = "NAME")]
     calendar: Option<String>,
+    #[command(flatten)]
+    every: EveryOptions,
+    #[command(flatten)]
+    window: WindowOptions,
     #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
@@ -186,6 +195,8 @@ impl CronOptions {
             overlap: self.overlap,
             spread: self.spread.clone(),
             calendar: self.calendar.clone(),
+            every: self.every.every(),
+            window: self.window.window(),
             job: given.collect::<Map<_, _>>(),
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextT
         .column("DUE", &|of| with_offset(&of.due, zone))
         .column(">LATE", &|of| brief(late(of)))
         .column("FIRING", &|of| of.outcome.replace('_', " "))
-        .column("#JOB", &|of| of.job_id.clone().unwrap_or_default())
+        .column("#JOB", &|of| of.job_id.clone().or(of.batch_id.clone()).unwrap_or_default())
         .column("*STATUS", &|of| of.status.clone().unwrap_or_default())
         .column("!WHY", &|of| of.why.clone().unwrap_or_default())
         .table()

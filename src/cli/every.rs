@@ -1,6 +1,6 @@
 //! `--every-machine` and `--every-actor`: a batch with a copy of a job for each of them, and what they answered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,16 +11,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::api::{ApiMethods, job_of, settings};
-use super::graph::GraphWait;
+use super::graph_wait::GraphWait;
 use super::job_options::JobOptions;
 use super::sections::MANY;
 use super::table::first_line;
 use super::time::age;
+use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::config::Config;
 use crate::error::{Error, Exit, reason};
 use crate::proto::error_kind::FailureCause;
-use crate::proto::job::{Job, JobOutput};
+use crate::proto::every::Every;
+use crate::proto::job::{Job, JobOutput, JobStatus};
 use crate::proto::text::{counted, escape_lines};
 use crate::proto::window::GraphWindow;
 use crate::rpc::results::{FleetMemberDocument, SubmittedBatch};
@@ -48,13 +50,20 @@ struct FleetAnswer {
     of: FleetMemberDocument,
     /// Its job; none if it is absent, or if the job was deleted.
     job: Option<Job>,
+    /// The end of what it has printed, if it failed: a job that fails has no output.
+    printed: Vec<u8>,
 }
 
 impl EveryOptions {
+    /// Returns what they name.
+    pub(super) fn every(&self) -> Option<Every> {
+        let chosen = [(Every::Machine, self.every_machine), (Every::Actor, self.every_actor)];
+        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(every, _)| every)
+    }
+
     /// Returns the word of the API; `None` without one of them.
     pub(super) fn word(&self) -> Option<&'static str> {
-        let chosen = [("machine", self.every_machine), ("actor", self.every_actor)];
-        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(word, _)| word)
+        self.every().map(Every::as_str)
     }
 
     /// Returns the parameters of a batch with a copy of the job of the options for every machine or actor.
@@ -70,11 +79,9 @@ impl EveryOptions {
                 "files go to one job, not to every machine: leave out --input and --stdin";
             return Err(Error::new(Exit::Usage, message));
         }
-        let GraphWindow { at_a_time, stop_after } = window;
-        Ok(
-            json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name, "at_a_time": at_a_time,
-            "stop_after": stop_after }),
-        )
+        let mut params = json!({ "every": word, "jobs": [settings(&job)], "name": job.spec.name });
+        WindowOptions::add_to(&mut params, window);
+        Ok(params)
     }
 
     /// Submits such a batch, and names those that are absent.
@@ -124,7 +131,11 @@ impl EveryOptions {
                 }
                 None => None,
             };
-            answers.push(FleetAnswer { of, job });
+            let mut answer = FleetAnswer { of, job, printed: Vec::new() };
+            if answer.job.as_ref().is_some_and(|job| job.status == JobStatus::Error) {
+                answer.printed = last_lines(methods, answer.of.id.as_deref()).await;
+            }
+            answers.push(answer);
         }
         if let Some(folder) = &folder {
             write_outputs(folder, &answers)?;
@@ -197,7 +208,7 @@ impl FleetAnswer {
 
     fn output(&self) -> &[u8] {
         let output = self.job.as_ref().and_then(|job| job.output.as_ref());
-        output.map(JobOutput::as_bytes).unwrap_or_default()
+        output.map_or(&self.printed, JobOutput::as_bytes)
     }
 
     fn document(&self) -> Value {
@@ -213,19 +224,48 @@ impl FleetAnswer {
     }
 }
 
-/// Prints the outputs, the most common first, each below the machines that have it; then the errors.
-fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
-    let mut groups: Vec<(Option<String>, &[u8], Vec<String>)> = Vec::new();
-    for of in answers.iter().filter(|of| of.of.id.is_some()) {
-        let (error, output) = (of.error(), of.output());
-        let same = groups.iter_mut().find(|(why, text, _)| *why == error && *text == output);
-        match same {
-            Some((.., names)) => names.push(title(&of.of)),
-            None => groups.push((error, output, vec![title(&of.of)])),
+/// Returns the last lines that a job has printed. Without an answer there are none: its error is known.
+async fn last_lines(methods: &ApiMethods, id: Option<&str>) -> Vec<u8> {
+    const LINES: usize = 5;
+    const PARTS_MAX: usize = 20;
+    let (mut lines, mut after) = (VecDeque::new(), Value::Null);
+    for _ in 0..PARTS_MAX {
+        let Ok(part) = methods.call("job.log", json!({ "id": id, "after": after })).await else {
+            break;
+        };
+        let printed = part["lines"].as_array().into_iter().flatten();
+        for line in printed.filter(|line| line["fd"] == 1) {
+            lines.push_back(line["line"].as_str().unwrap_or_default().to_owned() + "\n");
+            if lines.len() > LINES {
+                lines.pop_front();
+            }
+        }
+        after = part["next"].clone();
+        if after.is_null() {
+            break;
         }
     }
-    groups.sort_by_key(|(error, _, names)| (error.is_some(), usize::MAX - names.len()));
-    for (error, text, names) in groups {
+    lines.into_iter().collect::<String>().into_bytes()
+}
+
+/// Prints the outputs, the most common first, each below the machines that have it; then the errors, with the end of what
+/// was printed and the jobs.
+fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
+    let mut groups: Vec<(Option<String>, &[u8], Vec<String>, Vec<String>)> = Vec::new();
+    for of in answers.iter().filter(|of| of.of.id.is_some()) {
+        let (error, output) = (of.error(), of.output());
+        let same = groups.iter_mut().find(|(why, text, ..)| *why == error && *text == output);
+        let id = of.of.id.clone().unwrap_or_default();
+        match same {
+            Some((.., names, ids)) => {
+                names.push(title(&of.of));
+                ids.push(id);
+            }
+            None => groups.push((error, output, vec![title(&of.of)], vec![id])),
+        }
+    }
+    groups.sort_by_key(|(error, _, names, _)| (error.is_some(), usize::MAX - names.len()));
+    for (error, text, names, ids) in groups {
         let (number, names) = (names.len(), listed(&names, ", "));
         let number = if number > 1 { format!(" ({number})") } else { String::new() };
         let why = error.map(|error| {
@@ -233,7 +273,8 @@ fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
             let is_failure =
                 FailureCause::of(&error) != FailureCause::Stopped && !error.starts_with(UNENDED);
             let word = if is_failure { " failed" } else { "" };
-            format!("{word}: {}", first_line(&error))
+            let jobs = if ids.len() > 1 { "jobs" } else { "job" };
+            format!("{word}: {} ({jobs} {})", first_line(&error), listed(&ids, ", "))
         });
         let head = format!("== {names}{number}{}", why.unwrap_or_default());
         output::line(&escape_lines(&head))?;

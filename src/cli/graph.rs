@@ -1,37 +1,28 @@
-//! `hero graph …`: lists, shows, awaits, retries, changes, stops and deletes graphs and batches.
+//! `hero graph …`: lists, shows, awaits, retries, changes, continues, stops and deletes graphs and batches.
 
 use std::fmt::Write;
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::api::{ApiMethods, CALL_WAIT};
+use super::api::ApiMethods;
 use super::correction::GraphCorrection;
+use super::graph_wait::{GraphWait, with_state};
 use super::input::parsed;
-use super::job_notes::{blocker, report_blocker};
 use super::no_results::NoResults;
-use super::progress::Bar;
 use super::table::{TextTable, first_line, shortened};
 use super::time::{age, between, brief, local_text, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::client::{GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
-use crate::config::{format_duration, parse_duration};
-use crate::daemon::Interrupts;
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::failed_prerequisite;
-use crate::proto::graph::{GraphJobOutcome, GraphState};
+use crate::proto::graph::GraphJobOutcome;
 use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
-use crate::proto::window::GraphWindow;
 use crate::rpc::results::{ListedGraphs, ShownGraph};
-
-/// The time between two looks at the progress of a graph.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// List graphs and batches, wait for them, retry, stop or delete them
 #[derive(Debug, Subcommand)]
@@ -52,17 +43,28 @@ pub(super) enum GraphCommand {
         #[command(flatten)]
         correction: GraphCorrection,
     },
-    /// Change how many jobs of a graph run at once, and how many failures stop the others, also while it runs
+    /// Change how many jobs of a graph run at once, how many failures stop the others, and after how many jobs the others
+    /// pause, also while it runs
     #[command(group = ArgGroup::new("Window").args(WindowOptions::IDS).required(true).multiple(true))]
     #[command(after_help = "Examples:\n  hero graph edit 7f9c2ba4 --at-a-time 8\n  \
-                            hero graph edit 7f9c2ba4 --at-a-time 0 --stop-after 2\n\n\
+                            hero graph edit 7f9c2ba4 --at-a-time 0 --stop-after 2\n  \
+                            hero graph edit 7f9c2ba4 --pause-after '5 tell'\n\n\
                             No running job is stopped: with a lower number, others start once enough have ended. Failures of \
-                            before count.")]
+                            before count, jobs that started before do not.")]
     Edit {
         /// The graph or batch: its id, or the unique beginning of it
         id: String,
         #[command(flatten)]
         window: WindowOptions,
+    },
+    /// Tell a graph that pauses after its first jobs to go on
+    #[command(after_help = "Example:\n  hero graph tell 7f9c2ba4 go")]
+    Tell {
+        /// The graph or batch: its id, or the unique beginning of it
+        id: String,
+        /// The order: `go` ends the pause, also one that is to come
+        #[arg(value_parser = ["go"])]
+        order: String,
     },
     /// Stop all jobs of a graph that have not ended
     #[command(after_help = "Example:\n  hero graph stop 7f9c2ba4")]
@@ -115,19 +117,6 @@ pub(super) struct GraphShow {
     page: GraphPageOptions,
 }
 
-/// Wait until all jobs of a graph or batch have ended
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero graph wait --wait 1h 7f9c2ba4\n\n\
-                        Exit code 1: not all jobs finished. At a terminal, the progress is on standard \
-                        error.")]
-pub(super) struct GraphWait {
-    /// The graph or batch: its id, or the unique beginning of it
-    id: String,
-    /// Give up after this time; the jobs go on
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    wait: Option<Duration>,
-}
-
 impl GraphCommand {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let methods = global.methods()?;
@@ -141,13 +130,19 @@ impl GraphCommand {
                 return changed(methods.typed("graph.retry", params).await?, "retried", global);
             }
             Self::Edit { id, window } => {
-                let GraphWindow { at_a_time, stop_after } = window.window();
-                let params = json!({ "id": id, "at_a_time": at_a_time, "stop_after": stop_after });
+                let mut params = json!({ "id": id });
+                WindowOptions::add_to(&mut params, window.window());
                 let (document, graph) =
                     methods.typed::<GraphDocument>("graph.edit", params).await?;
                 let window = graph.window().unwrap_or_default();
                 let readable = || format!("{} {}: {window}\n", graph.kind, graph.id);
                 global.print(|| document, readable)?;
+            }
+            Self::Tell { id, order } => {
+                let params = json!({ "id": id, "order": order });
+                let (document, graph) =
+                    methods.typed::<GraphDocument>("graph.tell", params).await?;
+                global.print(|| document, || format!("{} {} goes on\n", graph.kind, graph.id))?;
             }
             Self::Stop(OneGraph { id }) => {
                 let stopped = methods.typed("graph.stop", json!({ "id": id })).await?;
@@ -219,12 +214,12 @@ impl GraphShow {
         let outcome: Option<GraphJobOutcome> = self.outcome.as_deref().map(parsed).transpose()?;
         let GraphPageOptions { limit, cursor } = &self.page;
         let params = json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
-        let (document, ShownGraph { graph, jobs, next }) =
-            methods.typed("graph.get", params).await?;
+        let (document, shown) = methods.typed("graph.get", params).await?;
+        let ShownGraph { graph, jobs, next, waits_for } = shown;
         if global.json {
             return output::json(&document);
         }
-        let (head, rows) = (head(&graph), rows(&jobs).show(global.look()));
+        let (head, rows) = (head(&graph, &waits_for), rows(&jobs).show(global.look()));
         output::text(&format!("{head}\n{rows}"))?;
         let none = NoResults::new("job of it").by("is", outcome).after(cursor.as_ref());
         none.report(global, jobs.is_empty());
@@ -235,7 +230,7 @@ impl GraphShow {
     }
 }
 
-fn head(graph: &GraphDocument) -> String {
+fn head(graph: &GraphDocument, waits_for: &[String]) -> String {
     let mut text = format!("{} {}\n", graph.kind, graph.id);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -247,8 +242,10 @@ fn head(graph: &GraphDocument) -> String {
     line("progress", &graph.counts().to_string());
     line("window", &graph.window().map(|window| window.to_string()).unwrap_or_default());
     line("stopped", graph.stopped.as_deref().unwrap_or_default());
-    line("caller", &graph.caller_id);
     let zone = local_zone();
+    line("paused", &graph.pause(|at| local_text(at, &zone)).unwrap_or_default());
+    waits_for.iter().for_each(|reason| line("waits for", reason));
+    line("caller", &graph.caller_id);
     line("created", &local_text(&graph.created_at, &zone));
     line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
     line("took", &took(graph).unwrap_or_default());
@@ -256,12 +253,6 @@ fn head(graph: &GraphDocument) -> String {
         line(name, &with_state(name, id, graph));
     }
     text
-}
-
-/// Returns the id of the job of a callback, with its state unless it has expired.
-fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
-    let job = graph.callback_jobs.iter().find(|job| job.callback == name);
-    format!("{id}{}", job.map(|job| format!(" {}", job.status)).unwrap_or_default())
 }
 
 fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
@@ -282,98 +273,7 @@ fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
         .column("#ID", &|of| of.id.clone())
         .column("~NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
         .column("*STATUS", &state)
+        .column("?HELD BY", &|of| of.held_by.clone().unwrap_or_default())
         .column("!ERROR", &error)
         .table()
-}
-
-/// Reports why the first job of a graph that has not ended does not start. Without an answer it reports nothing.
-async fn report_first_blocker(methods: &ApiMethods, id: &str) {
-    let params = json!({ "id": id, "outcome": GraphJobOutcome::Waiting, "limit": 20 });
-    let shown = methods.typed::<ShownGraph>("graph.get", params).await;
-    for job in shown.map(|(_, shown)| shown.jobs).unwrap_or_default() {
-        if let Some(reason) = blocker(methods, &job.id).await {
-            return report_blocker(&job.id, &reason);
-        }
-    }
-}
-
-impl GraphWait {
-    /// A wait for a graph, for a time at most.
-    pub(super) fn of(id: String, wait: Option<Duration>) -> Self {
-        Self { id, wait }
-    }
-
-    /// Waits for the end of a graph. Returns the exit code if a signal ends the wait.
-    pub(super) async fn awaited(
-        &self,
-        methods: &ApiMethods,
-    ) -> Result<Result<(Value, GraphDocument), ExitCode>, Error> {
-        let mut interrupts = Interrupts::listen()?;
-        tokio::select! {
-            ended = self.ended(methods) => ended.map(Ok),
-            signal = interrupts.next() => {
-                let id = &self.id;
-                output::note(&format!(
-                    "hero: stopped waiting; graph {id} goes on: hero graph wait {id}, \
-                     hero graph stop {id}"
-                ));
-                Ok(Err(ExitCode::from(output::SIGNALLED + signal)))
-            }
-        }
-    }
-
-    async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<ExitCode, Error> {
-        let (document, graph) = match self.awaited(methods).await? {
-            Ok(ended) => ended,
-            Err(interrupted) => return Ok(interrupted),
-        };
-        global.print(|| document, || format!("{}\n", graph.counts()))?;
-        for (name, id) in &graph.callbacks {
-            let job = with_state(name, id, &graph);
-            output::note(&format!("hero: {name}: job {job}: hero job wait {id}"));
-        }
-        if graph.state == GraphState::Finished {
-            return Ok(ExitCode::SUCCESS);
-        }
-        let (kind, id, state) = (graph.kind, &graph.id, graph.state);
-        Err(Error::new(Exit::JobError, format!("{kind} {id} {state}: hero graph show {id}")))
-    }
-
-    /// Waits for the end, with its progress at a terminal.
-    async fn ended(&self, methods: &ApiMethods) -> Result<(Value, GraphDocument), Error> {
-        let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
-        let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
-        loop {
-            let left = self.wait.map_or(step, |most| most.saturating_sub(began.elapsed()));
-            let params = json!({ "id": self.id, "wait": left.min(step).as_secs_f64() });
-            let waited = methods.typed::<GraphDocument>("graph.wait", params).await;
-            let is_over = self.wait.is_some_and(|most| began.elapsed() >= most);
-            let (document, graph) = match waited {
-                // An outage ends no wait.
-                Err(error) if error.exit == Exit::Unavailable && is_known && !is_over => {
-                    tokio::time::sleep(PROGRESS_EVERY).await;
-                    continue;
-                }
-                waited => waited?,
-            };
-            is_known = true;
-            if graph.state != GraphState::Running {
-                return Ok((document, graph));
-            }
-            let counts = graph.counts();
-            if is_over {
-                drop(bar);
-                let id = &graph.id;
-                report_first_blocker(methods, id).await;
-                let after = self.wait.map(format_duration).unwrap_or_default();
-                let message = format!(
-                    "gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}"
-                );
-                return Err(Error::new(Exit::GaveUp, message));
-            }
-            #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]
-            let share = (counts.jobs - counts.waiting()) as f64 / counts.jobs.max(1) as f64;
-            bar.tell(share, &counts.to_string());
-        }
-    }
 }

@@ -24,7 +24,7 @@ pub(super) enum LimitCommand {
     #[command(after_help = "Example:\n  hero limit list --json\n\n\
                             A limit that counts separately has a row for each value with running or held \
                             jobs.\nSTARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
-                            is the serial lane\nof an actor, @graph=ID the window of a graph or batch.\n\n\
+                            is the serial lane\nof an actor, @graph=ID the window of a graph or batch, @paused=ID its\npause.\n\n\
                             MOST and RATE are of the configuration file that this command reads. Actors have what it said \
                             when\nthey started or were reloaded last: systemctl reload 'hero@*'.")]
     List,

@@ -19,6 +19,7 @@ use crate::error::{Error, Exit};
 use crate::proto::message::ActorState;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, escape};
+use crate::proto::units::readable_size;
 use crate::rpc::results::{ForgottenMachine, MachineChange, MachineList};
 
 /// List the machines that run actors; drain one before a reboot, and resume it
@@ -89,9 +90,9 @@ impl MachineCommand {
             }
             Self::Forget(MachineName { machine }) => {
                 let params = json!({ "machine": machine });
-                let (document, ForgottenMachine { forgotten }) =
+                let (document, ForgottenMachine { host, .. }) =
                     methods.typed("machine.forget", params).await?;
-                global.print(|| document, || format!("{} forgotten\n", escape(&forgotten)))?;
+                global.print(|| document, || format!("{} forgotten\n", escape(&host)))?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -124,6 +125,8 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
         .column("*STATE", &|of| state(of))
         .column(">RUNNING", &|of| of.running.to_string())
         .column(">TASKS", &|of| of.tasks.to_string())
+        .column("?>LOAD", &|of| of.load.map(|load| format!("{load:.2}")).unwrap_or_default())
+        .column("?>FREE", &|of| of.memory_available.map(readable_size).unwrap_or_default())
         .column(">SEEN", &|of| seen(&of.seen_at, now))
         .column("~ACTORS", &|of| {
             of.actors.iter().map(|of| of.actor.as_str()).collect::<Vec<_>>().join(" ")
@@ -162,6 +165,9 @@ impl MachineName {
         for of in found {
             let mut lines = vec![("host", of.host.clone()), ("machine", of.machine.clone())];
             lines.push(("state", state(of)));
+            let load = of.load.map(|load| ("load", format!("{load:.2}")));
+            let free = of.memory_available.map(|bytes| ("free", readable_size(bytes)));
+            lines.extend([load, free].into_iter().flatten());
             let labels = of.labels.iter().map(|(name, value)| format!("{name}={value}"));
             lines.push(("labels", labels.collect::<Vec<_>>().join(" ")));
             for (name, value) in lines {

@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_line;
+mod batch_lines;
 mod each;
 #[cfg(test)]
 mod entrances;
@@ -17,6 +18,7 @@ use serde_json::json;
 use super::api::ApiMethods;
 use super::every::EveryOptions;
 use super::input::bad;
+use super::job_notes::JobTargets;
 use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
@@ -57,6 +59,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
 #[command(mut_arg("args", |args| args.index(2)))]
 #[command(mut_arg("at_a_time", |arg| arg.requires("Many").help_heading(MANY)))]
 #[command(mut_arg("stop_after", |arg| arg.requires("Many").help_heading(MANY)))]
+#[command(mut_arg("pause_after", |arg| arg.requires("Many").help_heading(MANY)))]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --timeout 2h -- rsync -a /srv/data backup:data\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
@@ -72,6 +75,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
                         hero submit --each hosts.txt --timeout 5m check.sh\n  \
                         hero submit --each hosts.txt --at-a-time 4 --stop-after 5% -- deploy\n  \
+                        hero submit --each hosts.txt --pause-after '1 tell' -- deploy\n  \
                         hero graph wait \"$(hero submit --batch jobs.jsonl)\"\n  \
                         echo '{\"script_type\": \"osis\", \"script\": \"1\"}' | hero submit --batch -\n\n", SCRIPT_HELP,
     "\n\n\
@@ -80,7 +84,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         A batch has a job a line, an object of JSON with these members, or the words of the\n\
                         options:\n", &batch_members(), "\n\
                         Beside --graph or --batch, --id and --name name the graph or batch, --notify\n\
-                        the notifications that tell of its end, --at-a-time and --stop-after bound it;\n\
+                        the notifications that tell of its end, --at-a-time, --stop-after and --pause-after bound it;\n\
                         of the others only --check can be given, which checks a graph and submits nothing."].concat())]
 pub(super) struct Submit {
     #[command(flatten)]
@@ -278,6 +282,11 @@ impl Submit {
         let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
         self.print_graph(&json!({ "graph_id": graph.id(), "jobs": ids }), global)?;
         job_notes::print_of_graph(&graph, config);
+        if config.supervisor.served_legacy_queues().is_empty() {
+            let mut targets = JobTargets::default();
+            graph.nodes().iter().for_each(|node| targets.add(&node.job().spec));
+            targets.report_unserved(&client).await;
+        }
         span.end("graph", graph.id().as_str()).await;
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! The options that bound a graph or batch.
 
 use clap::Args;
+use serde_json::{Value, json};
 
-use crate::proto::window::{GraphWindow, StopAfter};
+use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
 /// The window of a graph or batch.
 #[derive(Debug, Clone, Copy, Args)]
@@ -13,14 +14,29 @@ pub(super) struct WindowOptions {
     /// Stop its jobs that have not started after so many failures, or a share of all jobs such as 5%; 0 for no bound
     #[arg(long, value_name = "FAILURES")]
     stop_after: Option<StopAfter>,
+    /// Start so many of its jobs, and the others once these have ended well and a time has passed, such as '1 10m', or,
+    /// for '1 tell', once `hero graph tell ID go` says so; 0 for no pause
+    #[arg(long, value_name = "JOBS PAUSE")]
+    pause_after: Option<PauseAfter>,
 }
 
 impl WindowOptions {
     /// The names of the options.
-    pub(super) const IDS: [&str; 2] = ["at_a_time", "stop_after"];
+    pub(super) const IDS: [&str; 3] = ["at_a_time", "stop_after", "pause_after"];
 
     /// Returns what they set.
     pub(super) fn window(self) -> GraphWindow {
-        GraphWindow { at_a_time: self.at_a_time, stop_after: self.stop_after }
+        let Self { at_a_time, stop_after, pause_after } = self;
+        GraphWindow { at_a_time, stop_after, pause_after }
+    }
+
+    /// Adds the bounds that parameters of a method do not have yet.
+    pub(super) fn add_to(params: &mut Value, window: GraphWindow) {
+        let bounds = json!(window);
+        for (name, bound) in bounds.as_object().into_iter().flatten() {
+            if params[name].is_null() {
+                params[name] = bound.clone();
+            }
+        }
     }
 }

@@ -91,7 +91,7 @@ impl Client {
         Ok(untold)
     }
 
-    async fn tell_shards(
+    pub(super) async fn tell_shards(
         &self,
         actor: &ActorId,
         message: &Control,

@@ -68,6 +68,11 @@ impl Client {
     ) -> Result<Vec<BackfilledFiring>, Error> {
         let crontab = self.whole_crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
+        if entry.fleet.is_some() {
+            let why =
+                "each of its firings is a batch for every machine: hero cron run submits one now";
+            return Err(Error::new(Exit::Data, format!("cannot backfill {name}: {why}")));
+        }
         let times = within(entry, period, self.now().await?)?;
         let (mut done, mut before) = (Vec::with_capacity(times.len()), None);
         for due in times {

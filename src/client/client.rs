@@ -52,6 +52,7 @@ mod files;
 mod follow;
 mod graph;
 mod graph_around;
+mod graph_documents;
 mod graph_retry;
 mod graphs;
 mod in_force;
@@ -104,12 +105,12 @@ pub use files::JobFile;
 pub use follow::{JobFollower, JobNews};
 pub use graph::{Graph, GraphNode};
 pub use graph_around::{GraphJob, JobGraph};
-pub use graph_retry::GraphRetry;
-pub use graphs::{
+pub use graph_documents::{
     CallbackJob, GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument,
 };
+pub use graph_retry::GraphRetry;
 pub use logs::LogFollower;
-pub use machines::{Every, FleetMember, MachineActorDocument, MachineDocument};
+pub use machines::{CronCopies, FleetMember, MachineActorDocument, MachineDocument};
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;

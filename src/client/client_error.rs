@@ -210,6 +210,9 @@ pub enum ClientError {
         /// The reason.
         why: String,
     },
+    /// All machines of a periodic job are absent.
+    #[error("no machine can run it; {0}; with expires the jobs wait for their return")]
+    NoLiveMachine(String),
     /// A job of the graph runs.
     #[error("cannot delete graph {id}: its job {job} runs; stop it first: hero graph stop {id}")]
     GraphRuns {
@@ -329,6 +332,7 @@ impl ClientError {
             | Self::ShortIdNotFound { .. }
             | Self::NoSuchActor(_)
             | Self::NoMachine(_)
+            | Self::NoLiveMachine(_)
             | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
             Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::documents::word;
 use crate::config::{CronEntry, CronPlace};
+use crate::proto::every::Every;
+use crate::proto::window::GraphWindow;
 use crate::store::PeriodicJobState;
 
 /// A periodic job.
@@ -65,6 +67,11 @@ pub struct PeriodicJobDocument {
     pub overdue_at: Option<String>,
     /// Set if that has passed without a success.
     pub overdue: bool,
+    /// The receivers of the copies of its job: each firing is a batch.
+    pub every: Option<Every>,
+    /// The window of these batches: `at_a_time`, `stop_after` and `pause_after`.
+    #[serde(flatten)]
+    pub window: GraphWindow,
 }
 
 /// The delay of the firings of a periodic job.
@@ -72,8 +79,8 @@ pub struct PeriodicJobDocument {
 pub struct SpreadDocument {
     /// The longest, in seconds.
     pub most_s: u64,
-    /// The value of this periodic job, in seconds.
-    pub own_s: u64,
+    /// The value of this periodic job, in seconds; null if each machine has one of its own.
+    pub own_s: Option<u64>,
 }
 
 /// A periodic job with its next and latest firings.
@@ -106,11 +113,13 @@ pub struct FiringDocument {
     pub outcome: String,
     /// Its job; for one that was left out, the job that had not ended.
     pub job_id: Option<String>,
-    /// The state of that job, if it is still kept.
+    /// The state of that job or batch, if it is still kept.
     pub status: Option<String>,
     /// The reason for which it was left out (overlap or `unique_key`), failed or was missed; the job that it replaced;
-    /// `run now` or `backfill` beside its schedule.
+    /// `run now` or `backfill` beside its schedule; the machines without a job, as they were absent.
     pub why: Option<String>,
+    /// Its batch, in place of a job, if it runs on every machine.
+    pub batch_id: Option<String>,
 }
 
 /// The last firing of a periodic job.
@@ -119,9 +128,11 @@ pub struct LastFiringDocument {
     /// The due time, in RFC 3339.
     pub due: String,
     /// Its job.
-    pub job_id: String,
-    /// The state of the job, if it is still kept.
+    pub job_id: Option<String>,
+    /// The state of the job or batch, if it is still kept.
     pub status: Option<String>,
+    /// Its batch, in place of a job, if it runs on every machine.
+    pub batch_id: Option<String>,
 }
 
 impl PeriodicJobDocument {
@@ -133,6 +144,7 @@ impl PeriodicJobDocument {
     ) -> Self {
         let (last, disabled) = (state.last.as_ref(), state.disabled.as_ref());
         let (ends, (spread, own_delay)) = (&state.ends, entry.schedule.spread());
+        let spread = entry.fleet.map_or(spread, |fleet| fleet.spread);
         let overdue = ends.overdue.filter(|_| disabled.is_none());
         let added = match &entry.place {
             CronPlace::Redis { by, at } => Some((by, at)),
@@ -150,8 +162,10 @@ impl PeriodicJobDocument {
             script_type: entry.script_type().map(ToString::to_string),
             catch_up: word(&entry.catch_up),
             overlap: word(&entry.overlap),
-            spread: (!spread.is_zero())
-                .then_some(SpreadDocument { most_s: spread.as_secs(), own_s: own_delay.as_secs() }),
+            spread: (!spread.is_zero()).then_some(SpreadDocument {
+                most_s: spread.as_secs(),
+                own_s: entry.fleet.is_none().then(|| own_delay.as_secs()),
+            }),
             calendar: entry.schedule.calendar().map(|of| of.name().to_string()),
             enabled: disabled.is_none(),
             disabled_at: disabled.map(|disabled| disabled.at.clone()),
@@ -160,8 +174,9 @@ impl PeriodicJobDocument {
             next: next.map(|next| next.to_string()),
             last: last.map(|last| LastFiringDocument {
                 due: last.due.to_string(),
-                job_id: last.id.to_string(),
-                status: last.status.map(|status| status.to_string()),
+                job_id: (!last.is_batch).then(|| last.id.to_string()),
+                status: last.status.map(str::to_owned),
+                batch_id: last.is_batch.then(|| last.id.to_string()),
             }),
             fired: last.map_or(0, |last| last.fired),
             left_out: last.map_or(0, |last| last.left_out),
@@ -173,6 +188,8 @@ impl PeriodicJobDocument {
             duration_s: ends.took.map(|took| took.as_secs_f64()),
             overdue_at: overdue.map(|at| at.to_string()),
             overdue: overdue.is_some_and(|at| at < now),
+            every: entry.fleet.map(|fleet| fleet.every),
+            window: entry.fleet.map(|fleet| fleet.window).unwrap_or_default(),
         }
     }
 }

@@ -90,7 +90,8 @@ pub(super) fn word(value: &impl Serialize) -> String {
 /// A limit, or one of the values that it counts separately.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitDocument {
-    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or batch.
+    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or batch,
+    /// `@paused=ID` for its pause.
     pub name: String,
     /// The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual
     /// one as `#` and its hash.

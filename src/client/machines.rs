@@ -1,5 +1,7 @@
 //! Machines: those that actors live on, or were seen on, and the copies of a job for each of them.
 
+mod cron_fleet;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -7,24 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::cron_fleet::CronCopies;
 use super::{Client, ClientError};
+use crate::proto::every::{Every, check_copied};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::labels::{LabelValue, Labels, label};
-use crate::proto::message::{ActorState, Presence};
+use crate::proto::message::{ActorState, Control, Presence};
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
-use crate::proto::word_table::words;
 use crate::store::{PresenceOf, SeenActor};
-
-words! {
-    /// The receivers of the copies of a job.
-    #[derive(Deserialize, JsonSchema)]
-    Every;
-    /// Every machine with an actor of the type.
-    Machine = "machine",
-    /// Every actor of the type.
-    Actor = "actor",
-}
 
 /// A machine that actors live on, or were seen on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +34,10 @@ pub struct MachineDocument {
     pub running: usize,
     /// The number of jobs that they can run at once.
     pub tasks: usize,
+    /// Its load over the last minute, by the latest heartbeat of a live actor.
+    pub load: Option<f64>,
+    /// Its available memory in bytes, by the same.
+    pub memory_available: Option<u64>,
     /// The labels that all its actors have.
     #[schemars(with = "BTreeMap<String, Value>")]
     pub labels: Labels,
@@ -162,6 +159,27 @@ impl Client {
         Ok(members)
     }
 
+    /// Sends these actors of a machine an order. Returns the shards that do not answer, each after its actor.
+    ///
+    /// # Errors
+    /// As [`Client::tell_actor`].
+    pub async fn tell_machine(
+        &self,
+        machine: &MachineDocument,
+        actors: &[ActorId],
+        message: &Control,
+    ) -> Result<Vec<String>, ClientError> {
+        let mut untold = Vec::new();
+        for actor in actors {
+            let shards = self.tell_shards(actor, message).await?;
+            untold.extend(shards.iter().map(|shard| format!("{actor}: {shard}")));
+        }
+        let what = if *message == Control::Drain { "machine.drain" } else { "machine.resume" };
+        let actors = actors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        self.note(what, format!("{}: {actors}", machine.host)).await;
+        Ok(untold)
+    }
+
     /// Forgets a machine that has no live actor, until one is seen on it again.
     ///
     /// # Errors
@@ -170,7 +188,7 @@ impl Client {
         let actors = machine.actors.iter().map(|of| of.actor.parse());
         let actors = actors.collect::<Result<Vec<ActorId>, _>>()?;
         self.store.forget_seen(&actors).await?;
-        self.note("machine.forget", &machine.machine).await;
+        self.note("machine.forget", &machine.host).await;
         Ok(())
     }
 }
@@ -186,6 +204,10 @@ impl From<(LabelValue, Vec<Sighting>)> for MachineDocument {
         }
         // They tell actors apart, not machines.
         labels.retain(|name, _| !["group", "instance"].contains(&name.as_str()));
+        let presence = latest.and_then(|of| of.presence.as_ref());
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+        let load = presence.and_then(|of| of.load_hundredths).map(|load| load as f64 / 100.0);
+        let memory_available = presence.and_then(|of| of.memory_available);
         let seen_at = actors.iter().map(|of| of.at).max().unwrap_or_default().to_string();
         let actors: Vec<_> = actors.into_iter().map(MachineActorDocument::from).collect();
         Self {
@@ -194,6 +216,8 @@ impl From<(LabelValue, Vec<Sighting>)> for MachineDocument {
             running: actors.iter().map(|of| of.running).sum(),
             tasks: actors.iter().map(|of| of.tasks).sum(),
             machine,
+            load,
+            memory_available,
             seen_at,
             labels,
             actors,
@@ -216,25 +240,13 @@ impl From<Sighting> for MachineActorDocument {
 
 /// Refuses settings that copies of a job cannot share. Returns its type.
 fn check_copies(job: &Job) -> Result<ScriptType, ClientError> {
-    let spec = &job.spec;
-    let refused = |field: &str, why: &str| Err(InvalidJob::new(field, why).into());
     if job.has_fixed_id {
-        return refused("id", "names one job, and a job for every machine is a batch of copies");
+        let why = "names one job, and a job for every machine is a batch of copies";
+        return Err(InvalidJob::new("id", why).into());
     }
-    if spec.unique_key.is_some() || spec.unique_by.is_some() {
-        return refused("unique_key", "would leave one copy of a job for every machine");
-    }
-    if let Some(group) = &spec.group {
-        let why = format!("is a label in a job for every machine: where = 'group = \"{group}\"'");
-        return refused("group", &why);
-    }
-    if spec.instance.is_some() {
-        return refused("instance", "names one actor, not every machine");
-    }
-    let Some(script_type) = &spec.script_type else {
-        return refused("script_type", "is missing");
-    };
-    Ok(script_type.clone())
+    check_copied(&job.spec)?;
+    let missing = || InvalidJob::new("script_type", "is missing").into();
+    job.spec.script_type.clone().ok_or_else(missing)
 }
 
 /// Makes the copy of a job for a machine, or for an actor of it, with whether it is live.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::placement::{at_random, shard_of_all};
 use super::{Client, ClientError};
+use crate::proto::cron::CronName;
 use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName};
 use crate::proto::shard::ShardCount;
@@ -25,6 +26,8 @@ pub struct NewBatch {
     pub notify: Vec<NotifyName>,
     /// The number of its jobs that run at once, and the failures after which no other starts.
     pub window: GraphWindow,
+    /// The periodic job that it is a run of.
+    pub cron: Option<CronName>,
     /// Distinguishes it from a later batch with the same id.
     pub opening: String,
 }
@@ -35,7 +38,7 @@ impl Default for NewBatch {
         let (id, has_fixed_id) = (JobId::random(), false);
         let opening = JobId::random().to_string();
         let (callbacks, notify, window) = (BTreeMap::new(), Vec::new(), GraphWindow::default());
-        Self { id, has_fixed_id, name: None, callbacks, notify, window, opening }
+        Self { id, has_fixed_id, name: None, callbacks, notify, window, cron: None, opening }
     }
 }
 
@@ -63,6 +66,7 @@ impl NewBatch {
             callbacks: self.callbacks.iter().map(named).collect(),
             notify: self.notify.clone(),
             window: self.window,
+            cron: self.cron.clone(),
         }
     }
 }

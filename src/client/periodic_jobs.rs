@@ -12,7 +12,7 @@ use super::{Client, ClientError};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
 use crate::proto::cron::CronName;
-use crate::proto::job::{Entrance, Job, JobId, JobStatus, Setting};
+use crate::proto::job::{Entrance, Job, JobId, Setting};
 use crate::proto::message::SupervisorPresence;
 use crate::store::{FiredCron, Firing};
 
@@ -126,7 +126,7 @@ impl Client {
         Ok(fired)
     }
 
-    /// Submits the job of a periodic job now, besides its schedule. Returns its id.
+    /// Submits the job or the batch of a periodic job now, besides its schedule. Returns its id.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; as [`Client::submit`].
@@ -134,9 +134,13 @@ impl Client {
         let crontab = self.whole_crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
         // Its id is fixed, and so on the home shard.
-        let id = self.submit(job_of(entry, self.now().await?)).await?;
-        self.store.note_cron_run(&entry.name, &id).await.map_err(ClientError::from)?;
-        self.note("cron.run", format!("{}: job {id}", entry.name)).await;
+        let (what, id) = match &entry.fleet {
+            Some(fleet) => ("batch", Box::pin(self.run_fleet(entry, fleet)).await?),
+            None => ("job", self.submit(job_of(entry, self.now().await?)).await?),
+        };
+        let noted = self.store.note_cron_run(&entry.name, &id, what == "batch").await;
+        noted.map_err(ClientError::from)?;
+        self.note("cron.run", format!("{}: {what} {id}", entry.name)).await;
         Ok(id)
     }
 
@@ -194,7 +198,7 @@ fn of_files(supervisors: &[SupervisorPresence]) -> Option<BTreeSet<&str>> {
     (!supervisors.is_empty()).then_some(names)
 }
 
-fn firing_document(firing: Firing, status: Option<JobStatus>) -> FiringDocument {
+fn firing_document(firing: Firing, status: Option<&str>) -> FiringDocument {
     let time = |text: &str| text.parse::<Timestamp>().ok();
     let late = time(&firing.due).zip(time(&firing.at)).map(|(due, at)| at.duration_since(due));
     FiringDocument {
@@ -202,9 +206,10 @@ fn firing_document(firing: Firing, status: Option<JobStatus>) -> FiringDocument 
         fired_at: firing.at,
         late_s: late.map_or(0.0, |late| late.as_secs_f64().max(0.0)),
         outcome: firing.did.as_str().to_owned(),
-        job_id: firing.id.map(|id| id.to_string()),
-        status: status.map(|status| status.to_string()),
+        job_id: firing.id.as_ref().filter(|_| !firing.batch).map(ToString::to_string),
+        status: status.map(str::to_owned),
         why: firing.why,
+        batch_id: firing.id.filter(|_| firing.batch).map(|id| id.to_string()),
     }
 }
 

@@ -25,7 +25,7 @@ impl CronRules {
         let schedule =
             Schedule::new(&added.schedule, zone).map_err(|why| format!("schedule: {why}"))?;
         let (spread, calendar) = (added.spread.as_deref(), added.calendar.as_deref());
-        let schedule = self
+        let mut schedule = self
             .with_rules(name, schedule, spread, calendar)
             .map_err(|(key, why)| format!("{key}: {why}"))?;
         match &spec.script_type {
@@ -44,7 +44,9 @@ impl CronRules {
         name.job_id(jiff::Timestamp::UNIX_EPOCH).map_err(|error| error.to_string())?;
         let place = CronPlace::Redis { by: added.by.clone(), at: added.at.clone() };
         let (catch_up, overlap) = (added.catch_up, added.overlap);
-        Ok(CronEntry { name: name.clone(), place, schedule, catch_up, overlap, spec })
+        let fleet = Self::fleet((added.every, added.window), &spec, overlap, &mut schedule)
+            .map_err(|(key, why)| format!("{key}: {why}"))?;
+        Ok(CronEntry { name: name.clone(), place, schedule, catch_up, overlap, fleet, spec })
     }
 }
 

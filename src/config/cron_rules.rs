@@ -6,11 +6,13 @@ use std::sync::Arc;
 use super::calendar::CalendarConfig;
 use super::schema::Config;
 use super::types::TypeConfig;
-use crate::proto::cron::{Calendar, CalendarName, CronName, Schedule};
-use crate::proto::job::JobBounds;
+use crate::proto::cron::{Calendar, CalendarName, CronName, Overlap, Schedule};
+use crate::proto::every::{CronFleet, Every, check_copied};
+use crate::proto::job::{JobBounds, JobSpec};
 use crate::proto::target::ScriptType;
 use crate::proto::text::shown;
 use crate::proto::units::parse_duration;
+use crate::proto::window::GraphWindow;
 
 /// The parts of a configuration that check a periodic job in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +65,31 @@ impl CronRules {
             ))
         };
         schedule.with_calendar(known.ok_or_else(unknown)?).map_err(wrong)
+    }
+
+    /// Returns the batch of the firings of a periodic job with `every`; its spread is one of the jobs, not of the firings.
+    ///
+    /// # Errors
+    /// The key that has a mistake, and the mistake.
+    pub(super) fn fleet(
+        (every, window): (Option<Every>, GraphWindow),
+        spec: &JobSpec,
+        overlap: Overlap,
+        schedule: &mut Schedule,
+    ) -> Result<Option<CronFleet>, (&'static str, String)> {
+        let Some(every) = every else {
+            let field = window.fields().next();
+            let why = "is for the batch of a periodic job with every".to_owned();
+            return field.map_or(Ok(None), |(name, _)| Err((name, why)));
+        };
+        if overlap == Overlap::Replace {
+            let why = "cannot be replace beside every: no batch is replaced; skip or allow";
+            return Err(("overlap", why.to_owned()));
+        }
+        check_copied(spec).map_err(|error| ("every", error.to_string()))?;
+        let (spread, _) = schedule.spread();
+        schedule.start_at_once();
+        Ok(Some(CronFleet { every, window: window.without_zeros(), spread }))
     }
 
     /// The rules of a configuration.

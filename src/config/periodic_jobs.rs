@@ -18,10 +18,12 @@ use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
 use crate::proto::cron::{Calendar, CatchUp, CronName, Overlap, Schedule};
+use crate::proto::every::{CronFleet, Every};
 use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
+use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
 /// The maximum number of periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
@@ -42,6 +44,8 @@ pub struct CronEntry {
     pub catch_up: CatchUp,
     /// The treatment of a firing while the last job has not ended.
     pub overlap: Overlap,
+    /// The batch of every firing, if it is one.
+    pub fleet: Option<CronFleet>,
     /// The settings of the job of every firing, without its id.
     pub(super) spec: JobSpec,
 }
@@ -166,12 +170,14 @@ impl CronRules {
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
         let (spread, calendar) = (own.spread.as_deref(), own.calendar.as_deref());
-        let schedule = self
+        let mut schedule = self
             .with_rules(&name, schedule, spread, calendar)
             .map_err(|(key, why)| table.wrong(key, why))?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);
+        let fleet = Self::fleet(own.fleet(), &spec, overlap, &mut schedule)
+            .map_err(|(key, why)| table.wrong(key, why))?;
         let place = CronPlace::File(file.to_owned());
-        Ok(CronEntry { name, place, schedule, catch_up, overlap, spec })
+        Ok(CronEntry { name, place, schedule, catch_up, overlap, fleet, spec })
     }
 
     fn read_cron_script(
@@ -200,7 +206,8 @@ impl CronEntry {
     /// Returns the job of the firing that is due at this time.
     pub fn job(&self, due: Timestamp) -> Job {
         let mut spec = self.spec.clone();
-        spec.id = self.name.job_id(due).ok();
+        // The copies have ids of their own.
+        spec.id = if self.fleet.is_some() { None } else { self.name.job_id(due).ok() };
         spec.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
         spec.into()
     }
@@ -216,6 +223,9 @@ impl CronEntry {
         // Without them the digest is the same as in other versions.
         if !spread.is_zero() || !days.is_empty() {
             said.push(json!([spread.as_secs(), days]));
+        }
+        if let Some(CronFleet { every, window, spread }) = &self.fleet {
+            said.push(json!([every, window, spread.as_secs()]));
         }
         let said = if said.len() == 1 { said.remove(0) } else { json!(said) };
         let hash = digest(&SHA256, said.to_string().as_bytes());
@@ -281,6 +291,17 @@ struct CronKeys {
     overlap: Overlap,
     spread: Option<String>,
     calendar: Option<String>,
+    every: Option<Every>,
+    at_a_time: Option<u32>,
+    stop_after: Option<StopAfter>,
+    pause_after: Option<PauseAfter>,
+}
+
+impl CronKeys {
+    fn fleet(&self) -> (Option<Every>, GraphWindow) {
+        let Self { every, at_a_time, stop_after, pause_after, .. } = *self;
+        (every, GraphWindow { at_a_time, stop_after, pause_after })
+    }
 }
 
 fn utc() -> String {
@@ -404,6 +425,13 @@ mod tests {
                 "/a.toml:5:7: cron.nightly.env: has `A B`",
             ),
             (&format!("{NIGHTLY}file = \"/x\""), "cannot be set beside script"),
+            (&format!("{NIGHTLY}at_a_time = 2"), "is for the batch of a periodic job with every"),
+            (&format!("{NIGHTLY}every = \"rack\""), "/a.toml:5:9: cron.nightly.every: expected"),
+            (
+                &format!("{NIGHTLY}every = \"machine\"\noverlap = \"replace\""),
+                "/a.toml:6:11: cron.nightly.overlap: cannot be replace beside every",
+            ),
+            (&format!("{NIGHTLY}every = \"machine\"\ngroup = \"io\""), "where = 'group = \"io\"'"),
             (&format!("{NIGHTLY}colour = 1"), "/a.toml:5:1: unknown key `colour`"),
             (
                 &format!("{NIGHTLY}retires = 1"),

@@ -26,10 +26,13 @@ pub use self::import::{CrontabKind, ImportNote, ImportedCrontab, ImportedJob, im
 pub use self::in_force::CronInForce;
 pub use self::lateness::{MissedFirings, OverdueTime};
 use self::line::CronLine;
+pub use self::rules::delay_of;
+use super::every::Every;
 use super::job::JobId;
 use super::spoken_time::moments;
 use super::target::{IllegalName, name};
 use super::units::{format_duration, parse_duration};
+use super::window::GraphWindow;
 use crate::proto::word_table::words;
 
 name!(
@@ -102,6 +105,12 @@ pub struct AddedCron {
     /// The calendar of the days on which it does not fire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<String>,
+    /// The receivers of the copies of its job: each firing is a batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Every>,
+    /// The window of these batches.
+    #[serde(flatten)]
+    pub window: GraphWindow,
     /// The settings of its jobs, named as the fields of the hash.
     pub job: serde_json::Map<String, serde_json::Value>,
     /// The person or program that added or changed it last.
@@ -125,6 +134,10 @@ pub struct CronChange {
     pub spread: Option<String>,
     /// The calendar of the days on which it does not fire; empty for none.
     pub calendar: Option<String>,
+    /// The receivers of the copies of its job.
+    pub every: Option<Every>,
+    /// A change of the window of its batches.
+    pub window: GraphWindow,
     /// Settings of its jobs, named as the fields of the hash.
     pub job: serde_json::Map<String, serde_json::Value>,
 }
@@ -139,6 +152,8 @@ impl AddedCron {
         self.overlap = change.overlap.unwrap_or(self.overlap);
         self.spread = change.spread.or(self.spread);
         self.calendar = change.calendar.or(self.calendar).filter(|name| !name.is_empty());
+        self.every = change.every.or(self.every);
+        self.window = self.window.changed_by(change.window).without_zeros();
         self.job.extend(change.job);
         // A setting that is taken away.
         self.job.retain(|_, value| !value.is_null());
@@ -156,6 +171,8 @@ impl Default for AddedCron {
             overlap: Overlap::default(),
             spread: None,
             calendar: None,
+            every: None,
+            window: GraphWindow::default(),
             job: serde_json::Map::new(),
             by: String::new(),
             at: String::new(),

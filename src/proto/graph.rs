@@ -150,11 +150,17 @@ pub struct GraphInfo {
     pub window: GraphWindow,
     /// The error of its jobs that did not start, once it was stopped after failures.
     pub stopped: Option<String>,
+    /// The jobs that started before the others, as long as `pause_after` binds them.
+    pub first: Vec<JobId>,
+    /// When the others start, or started, in microseconds since 1970.
+    pub goes_on_us: Option<i64>,
+    /// True if its first jobs have started and no other starts yet.
+    pub paused: bool,
 }
 
 impl GraphInfo {
     /// The fields of its hash, without the callbacks, which may be large.
-    pub const FIELDS: [&str; 12] = [
+    pub const FIELDS: [&str; 15] = [
         "jobs",
         "kind",
         "name",
@@ -167,10 +173,13 @@ impl GraphInfo {
         "at_a_time",
         "stop_after",
         "stopped",
+        "pause_after",
+        "first",
+        "goes_on_us",
     ];
 
-    /// Reads the values of its fields. `None` if it does not exist.
-    pub fn from_values(id: JobId, values: Vec<Option<String>>) -> Option<Self> {
+    /// Reads the values of its fields at a time, in microseconds since 1970. `None` if it does not exist.
+    pub fn from_values(id: JobId, values: Vec<Option<String>>, now_us: i64) -> Option<Self> {
         let fields = Self::FIELDS.into_iter().zip(values);
         let mut fields: HashMap<&str, String> =
             fields.filter_map(|(name, value)| Some((name, value?))).collect();
@@ -185,7 +194,12 @@ impl GraphInfo {
         };
         let number = |name| fields.get(name).and_then(|text| text.parse().ok());
         let stop_after = fields.get("stop_after").and_then(|text| text.parse().ok());
-        let window = GraphWindow { at_a_time: number("at_a_time"), stop_after };
+        let pause_after = fields.get("pause_after").and_then(|text| text.parse().ok());
+        let window = GraphWindow { at_a_time: number("at_a_time"), stop_after, pause_after };
+        let first = fields.get("first").map(String::as_str).unwrap_or_default();
+        let first: Vec<JobId> = first.split(' ').filter_map(|id| id.parse().ok()).collect();
+        let goes_on_us = fields.get("goes_on_us").and_then(|text| text.parse().ok());
+        let is_full = window.pause_after.is_some_and(|pause| first.len() >= pause.jobs as usize);
         Some(Self {
             id,
             name: fields.remove("name"),
@@ -197,6 +211,9 @@ impl GraphInfo {
             callbacks,
             window,
             stopped: fields.remove("stopped"),
+            first,
+            goes_on_us,
+            paused: is_full && goes_on_us.is_none_or(|at: i64| at > now_us),
         })
     }
 }

@@ -222,6 +222,12 @@ pub struct Presence {
     /// The folders of jobs that its process could not remove.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub folders_left: u64,
+    /// The load of its machine over the last minute, in hundredths; absent where the kernel does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_hundredths: Option<u64>,
+    /// The memory of its machine that is available, in bytes; absent where the kernel does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_available: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -278,6 +284,8 @@ impl Presence {
             after_oom_kill: None,
             labels: Labels::new(),
             folders_left: 0,
+            load_hundredths: None,
+            memory_available: None,
         }
     }
 

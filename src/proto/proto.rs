@@ -9,6 +9,7 @@ pub mod backup;
 pub mod cron;
 pub mod env_file;
 pub mod error_kind;
+pub mod every;
 pub mod graph;
 pub mod job;
 pub mod job_filter;

@@ -1,26 +1,48 @@
-//! The window of a graph or batch: how many of its jobs run at once, and after how many failures no other starts.
+//! The window of a graph or batch: how many of its jobs run at once, after how many failures no other starts, and after
+//! how many jobs the others pause.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::text::counted;
+use super::units::{format_duration, parse_duration};
+
 /// The window of a graph or batch, or a change of it. Zero is no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct GraphWindow {
     /// The number of its jobs that run at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_a_time: Option<u32>,
     /// The failures after which its other jobs are stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<StopAfter>,
+    /// The jobs that start before the others, which pause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_after: Option<PauseAfter>,
 }
 
 impl GraphWindow {
-    /// Returns the fields of both bounds.
+    /// Returns the fields of its bounds.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
         let at_a_time = self.at_a_time.map(|number| ("at_a_time", number.to_string()));
         let stop_after = self.stop_after.map(|failures| ("stop_after", failures.to_string()));
-        at_a_time.into_iter().chain(stop_after)
+        let pause_after = self.pause_after.map(|pause| ("pause_after", pause.to_string()));
+        [at_a_time, stop_after, pause_after].into_iter().flatten()
+    }
+
+    /// Returns it without the bounds that are zero.
+    #[must_use]
+    pub fn without_zeros(self) -> Self {
+        Self {
+            at_a_time: self.at_a_time.filter(|number| *number > 0),
+            stop_after: self.stop_after.filter(|of| *of != StopAfter::Failures(0)),
+            pause_after: self.pause_after.filter(|of| of.jobs > 0),
+        }
     }
 
     /// Returns whether its bound of failures depends on the number of all jobs.
@@ -34,18 +56,24 @@ impl GraphWindow {
         Self {
             at_a_time: other.at_a_time.or(self.at_a_time),
             stop_after: other.stop_after.or(self.stop_after),
+            pause_after: other.pause_after.or(self.pause_after),
         }
     }
 }
 
-/// `4 at a time, stops after 5% failed`.
+/// `4 at a time, stops after 5% failed, pauses after 1 job for 10m`.
 impl fmt::Display for GraphWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at_a_time {
             Some(number) => write!(f, "{number} at a time")?,
             None => f.write_str("all at a time")?,
         }
-        self.stop_after.map_or(Ok(()), |failures| write!(f, ", stops after {failures} failed"))
+        if let Some(failures) = self.stop_after {
+            write!(f, ", stops after {failures} failed")?;
+        }
+        let Some(PauseAfter { jobs, time }) = self.pause_after else { return Ok(()) };
+        write!(f, ", pauses after {}", counted(jobs, "job", "jobs"))?;
+        time.map_or(Ok(()), |time| write!(f, " for {}", format_duration(time)))
     }
 }
 
@@ -56,6 +84,86 @@ pub enum StopAfter {
     Failures(u32),
     /// So many of a hundred jobs, rounded up.
     Share(u8),
+}
+
+/// The jobs of a graph or batch that start first, and the pause of the others once these have ended well; written `1 10m`,
+/// or `1 tell`. Zero jobs are no pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PauseAfter {
+    /// The number of these jobs.
+    pub jobs: u32,
+    /// The length of the pause; without it, the pause lasts until the graph is told to go on.
+    pub time: Option<Duration>,
+}
+
+impl PauseAfter {
+    /// The most jobs that start before the others.
+    pub const JOBS_MAX: u32 = 100;
+    /// The longest pause.
+    const TIME_MAX: Duration = Duration::from_hours(30 * 24);
+    /// Ends a pause that has no length.
+    const TELL: &str = "tell";
+}
+
+/// The form of its text.
+const PAUSE_FORM: &str = "expected a number of jobs up to 100 and the length of the pause up to 30d, such as `1 10m`, or `1 tell`";
+
+impl fmt::Display for PauseAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.time {
+            _ if self.jobs == 0 => f.write_str("0"),
+            Some(time) => write!(f, "{} {}", self.jobs, format_duration(time)),
+            None => write!(f, "{} {}", self.jobs, Self::TELL),
+        }
+    }
+}
+
+impl FromStr for PauseAfter {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "0" {
+            return Ok(Self { jobs: 0, time: None });
+        }
+        let (jobs, pause) = text.split_once(' ').ok_or(PAUSE_FORM)?;
+        if !jobs.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(PAUSE_FORM);
+        }
+        let jobs = jobs.parse().map_err(|_| PAUSE_FORM)?;
+        let time = match pause {
+            Self::TELL => None,
+            pause => Some(parse_duration(pause).map_err(|_| PAUSE_FORM)?),
+        };
+        let is_legal = (1..=Self::JOBS_MAX).contains(&jobs)
+            && time.is_none_or(|time| !time.is_zero() && time <= Self::TIME_MAX);
+        if is_legal { Ok(Self { jobs, time }) } else { Err(PAUSE_FORM) }
+    }
+}
+
+impl Serialize for PauseAfter {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PauseAfter {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for PauseAfter {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PauseAfter".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(0|[0-9]+ (tell|[0-9a-z]+))$" })
+    }
 }
 
 /// The form of its text.
@@ -144,6 +252,28 @@ mod tests {
         }
         for bad in ["", "%", "0%", "101%", "5 %", "-1", "+1", "1.5%", "two", "99999999999"] {
             assert!(bad.parse::<StopAfter>().is_err(), "{bad} was accepted");
+        }
+    }
+
+    #[test]
+    fn pause_is_a_number_of_jobs_with_a_time_or_until_it_is_told_and_reads_back() {
+        let minutes = |jobs, minutes| PauseAfter { jobs, time: Some(Duration::from_mins(minutes)) };
+        for (text, read) in [
+            ("0", PauseAfter { jobs: 0, time: None }),
+            ("1 tell", PauseAfter { jobs: 1, time: None }),
+            ("1 10m", minutes(1, 10)),
+            ("100 90m", minutes(100, 90)),
+        ] {
+            assert_eq!(text.parse(), Ok(read));
+            assert_eq!(read.to_string(), text);
+            let json = serde_json::to_string(&read).expect("JSON");
+            assert_eq!(serde_json::from_str::<PauseAfter>(&json).expect("it reads back"), read);
+        }
+        for bad in [
+            "", "1", "0 tell", "0 10m", "101 tell", "1 go", "1  10m", "+1 tell", "1 31d", "1 0s",
+            "tell",
+        ] {
+            assert!(bad.parse::<PauseAfter>().is_err(), "{bad} was accepted");
         }
     }
 }

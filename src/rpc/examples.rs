@@ -66,6 +66,7 @@ fn graph(name: &str) -> Value {
         "list" => json!({ "limit": 20 }),
         "get" => json!({ "id": JOB, "outcome": "failed" }),
         "edit" => json!({ "id": JOB, "at_a_time": 8, "stop_after": "5%" }),
+        "tell" => json!({ "id": JOB, "order": "go" }),
         "wait" => json!({ "id": JOB, "wait": 10 }),
         _ => json!({ "id": JOB }),
     }

@@ -21,6 +21,7 @@ mod cron;
 mod dead;
 mod follow;
 mod graph;
+mod graph_window;
 mod job;
 mod job_dependents;
 mod job_edit;
@@ -84,6 +85,7 @@ pub(super) fn all() -> Vec<Method> {
         audit::methods(),
         batch::methods(),
         graph::methods(),
+        graph_window::methods(),
         queue::methods(),
         actor::methods(),
         cron::methods(),

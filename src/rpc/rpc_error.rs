@@ -141,7 +141,7 @@ fn of_client(error: ClientError) -> RpcError {
             let found: Vec<String> = first.iter().map(ToString::to_string).collect();
             of_id(code::INVALID_PARAMS, &part).with(&format!("{of}s"), found)
         }
-        ClientError::NoMachine(_) => new(code::NOT_FOUND),
+        ClientError::NoMachine(_) | ClientError::NoLiveMachine(_) => new(code::NOT_FOUND),
         ClientError::NoSuchActor(actor) => of_actor(code::NOT_FOUND, actor),
         ClientError::NoPong { actor, .. } => of_actor(code::GAVE_UP, actor),
         ClientError::IdTaken(id) | ClientError::KeyHeld(Some(id)) | ClientError::GraphTaken(id) => {

@@ -2,13 +2,14 @@
 //! calls that check them and reserve their ids. One call decides; from then on the jobs are submitted
 //! in portions, by the client, or by a supervisor if that has gone.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::time::Duration;
 
 use redis::ScriptInvocation;
 
 use super::attempts::kept;
+use super::batch_order::{links_of, order_of, ranks_of};
 use super::graphs::NewGraph;
 use super::portions::{LINK_WORK, portions};
 use super::submission::{
@@ -81,9 +82,33 @@ impl Store {
         graph: Option<&NewGraph>,
         retention: impl Into<Retention>,
     ) -> Result<BatchOutcome, StoreError> {
+        let batch = JobId::random();
+        if let Some(refused) = self.stage_all(&batch, jobs, graph.is_some()).await? {
+            return Ok(refused);
+        }
+        let retention = kept(retention);
+        match self.commit_step(batch.as_str(), Some((jobs.len(), graph)), &retention).await? {
+            -2 => {
+                self.drop_staged(&batch, jobs.iter().map(|job| &job.id)).await?;
+                return Ok(BatchOutcome::GraphExists);
+            }
+            ..0 => return Ok(BatchOutcome::TooSlow),
+            _ => {}
+        }
+        self.commit_all(&batch, &retention).await;
+        Ok(BatchOutcome::Accepted)
+    }
+
+    /// Stages jobs, with their places in the graph that they become. Returns the reason if the batch is refused.
+    pub(super) async fn stage_all(
+        &self,
+        batch: &JobId,
+        jobs: &[Job],
+        is_graph: bool,
+    ) -> Result<Option<BatchOutcome>, StoreError> {
         let links = links_of(jobs);
         let parts = parts_of(jobs, &links);
-        let ranks = graph.map(|_| ranks_of(&links));
+        let ranks = is_graph.then(|| ranks_of(&links));
         let staged = order_of(&links).into_iter().map(|place| StagedJob {
             place,
             rank: ranks.as_ref().map(|ranks| ranks[place]),
@@ -94,23 +119,13 @@ impl Store {
             },
             part: &parts[place],
         });
-        let staged: Vec<StagedJob<'_>> = staged.collect();
-        let batch = JobId::random();
-        if let Some(refused) = self.stage(&batch, &staged).await? {
-            return Ok(refused);
-        }
-        let (id, retention) = (batch.as_str(), kept(retention));
-        match self.commit_step(id, Some((jobs.len(), graph)), &retention).await? {
-            -2 => {
-                self.drop_staged(&batch, &staged).await?;
-                return Ok(BatchOutcome::GraphExists);
-            }
-            ..0 => return Ok(BatchOutcome::TooSlow),
-            _ => {}
-        }
-        // All are submitted now. Where a step fails, a supervisor makes the rest.
-        while self.commit_step(id, None, &retention).await.is_ok_and(|left| left > 0) {}
-        Ok(BatchOutcome::Accepted)
+        self.stage(batch, &staged.collect::<Vec<_>>()).await
+    }
+
+    /// Submits the jobs of a batch whose submission is decided. Where a step fails, a supervisor makes the rest.
+    pub(super) async fn commit_all(&self, batch: &JobId, retention: &str) {
+        let batch = batch.as_str();
+        while self.commit_step(batch, None, retention).await.is_ok_and(|left| left > 0) {}
     }
 
     /// Makes one step of a commit that was begun, which its client may have left. Returns true if
@@ -194,7 +209,8 @@ impl Store {
                 }
             }
             if let Some((place, why)) = why {
-                self.drop_staged(batch, &jobs[..before]).await?;
+                let staged = jobs[..before].iter().map(|StagedJob { job: (job, _), .. }| &job.id);
+                self.drop_staged(batch, staged).await?;
                 return Ok(Some(BatchOutcome::Refused { place, why }));
             }
         }
@@ -221,12 +237,16 @@ impl Store {
     }
 
     /// Deletes the staged keys of a refused batch; without this they would expire.
-    async fn drop_staged(&self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<(), StoreError> {
+    pub(super) async fn drop_staged(
+        &self,
+        batch: &JobId,
+        jobs: impl Iterator<Item = &JobId>,
+    ) -> Result<(), StoreError> {
         const JOBS_PER_CALL: usize = 100;
-        for some in jobs.chunks(JOBS_PER_CALL) {
+        for some in jobs.collect::<Vec<_>>().chunks(JOBS_PER_CALL) {
             let mut unlink = redis::cmd("UNLINK");
-            for StagedJob { job: (job, _), .. } in some {
-                unlink.arg(&self.keys.staged_parts(batch, &job.id));
+            for id in some {
+                unlink.arg(&self.keys.staged_parts(batch, id));
             }
             self.link.query::<u64>("deleting staged jobs", &unlink).await?;
         }
@@ -240,62 +260,6 @@ fn head<'a, 'b>(
     batch: &JobId,
 ) -> &'a mut ScriptInvocation<'b> {
     stage.arg(batch.as_str()).arg(NEXT_STEP_WITHIN.as_secs()).arg(STAGED_FOR.as_secs())
-}
-
-/// For each job the places of its prerequisites within the batch, each once.
-fn links_of(jobs: &[Job]) -> Vec<BTreeSet<usize>> {
-    let places: HashMap<&JobId, usize> =
-        jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
-    let within =
-        |job: &Job| job.spec.waits_for().filter_map(|id| places.get(id).copied()).collect();
-    jobs.iter().map(within).collect()
-}
-
-/// The order of the commit: the dependents of a job come before it, so that all of them are there
-/// once it can end. Jobs that wait for no other keep their order, and are dispatched in it.
-fn order_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
-    let mut uncommitted = vec![0; links.len()];
-    links.iter().flatten().for_each(|prerequisite| uncommitted[*prerequisite] += 1);
-    let waits = |place: &usize| !links[*place].is_empty();
-    let mut next: VecDeque<usize> =
-        (0..links.len()).filter(|place| uncommitted[*place] == 0 && waits(place)).collect();
-    let mut order = Vec::with_capacity(links.len());
-    while let Some(place) = next.pop_front() {
-        order.push(place);
-        for prerequisite in &links[place] {
-            uncommitted[*prerequisite] -= 1;
-            if uncommitted[*prerequisite] == 0 && waits(prerequisite) {
-                next.push_back(*prerequisite);
-            }
-        }
-    }
-    order.extend((0..links.len()).filter(|place| !waits(place)));
-    order
-}
-
-/// The place of each job in its graph: its prerequisites come before it, else the jobs keep their order.
-fn ranks_of(links: &[BTreeSet<usize>]) -> Vec<usize> {
-    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); links.len()];
-    let mut pending: Vec<usize> = links.iter().map(BTreeSet::len).collect();
-    for (place, prerequisites) in links.iter().enumerate() {
-        for prerequisite in prerequisites {
-            dependents[*prerequisite].push(place);
-        }
-    }
-    let mut next: BTreeSet<usize> = (0..links.len()).filter(|place| pending[*place] == 0).collect();
-    let mut ranks = vec![0; links.len()];
-    let mut rank = 0;
-    while let Some(place) = next.pop_first() {
-        ranks[place] = rank;
-        rank += 1;
-        for dependent in &dependents[place] {
-            pending[*dependent] -= 1;
-            if pending[*dependent] == 0 {
-                next.insert(*dependent);
-            }
-        }
-    }
-    ranks
 }
 
 /// The prerequisites and dependents of a job, within the batch and outside of it.

@@ -1,5 +1,6 @@
 //! The lateness of periodic jobs: what supervisors note of it, and what everybody reads.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,6 +8,7 @@ use jiff::Timestamp;
 use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
 use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
+use crate::proto::graph::GraphState;
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 /// The most names that are read.
@@ -214,7 +216,8 @@ impl Store {
         let mut pipeline = redis::pipe();
         for name in &names {
             pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
-            pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&["missed", "id", "ran_id"]);
+            let of_cron = ["missed", "id", "ran_id", "batch_id"];
+            pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&of_cron);
         }
         let fields: Vec<FieldTexts> = self.link.pipeline(DOING, &pipeline).await?;
         let of_names: Vec<&[FieldTexts]> = fields.chunks(2).collect();
@@ -231,11 +234,17 @@ impl Store {
             let state = text(Some(state)).and_then(|state| state.parse::<JobStatus>().ok());
             state == Some(JobStatus::Started)
         };
+        let batch = |of: &[FieldTexts]| text(of[1].get(3))?.parse::<JobId>().ok();
+        let batches: Vec<JobId> = of_names.iter().filter_map(|of| batch(of)).collect();
+        let batches = self.read_graphs(&batches).await?.into_iter().flatten();
+        let runs = batches.filter(|batch| batch.counts.state() == GraphState::Running);
+        let running: HashSet<JobId> = runs.map(|batch| batch.id).collect();
         let crons = names.into_iter().zip(of_names).zip(states.chunks(2));
         let crons = crons.map(|((name, of), states)| FiredCron {
             name,
             ends: ends(&of[0], of[1].first()),
-            is_running: states.iter().any(is_started),
+            is_running: states.iter().any(is_started)
+                || batch(of).is_some_and(|id| running.contains(&id)),
         });
         Ok(crons.collect())
     }

@@ -1,6 +1,7 @@
 //! Periodic jobs: the state of each, and its firing, once among any number of supervisors.
 
 use jiff::Timestamp;
+use redis::ScriptInvocation;
 
 use super::attempts::kept;
 use super::cron_marks::CronEnds;
@@ -21,6 +22,8 @@ pub const FIRINGS_MAX: usize = 100;
 pub enum Fired {
     /// This job was submitted.
     Job(JobId),
+    /// This batch was submitted.
+    Batch(JobId),
     /// It was fired before.
     Past,
     /// The job of the last firing has not ended, or holds the unique key; nothing was submitted.
@@ -36,10 +39,12 @@ pub enum Fired {
 pub struct LastFiring {
     /// The due time.
     pub due: Timestamp,
-    /// Its job.
+    /// Its job, or its batch.
     pub id: JobId,
-    /// The state of the job, if it is still kept.
-    pub status: Option<JobStatus>,
+    /// True if it is a batch.
+    pub is_batch: bool,
+    /// The state of the job or batch, if it is still kept.
+    pub status: Option<&'static str>,
     /// The number of firings.
     pub fired: u64,
     /// The number of firings left out because the last job had not ended.
@@ -55,8 +60,11 @@ pub struct Firing {
     pub at: String,
     /// Its outcome.
     pub did: FiringOutcome,
-    /// Its job; the job that was the reason to leave it out.
+    /// Its job or batch; the one that was the reason to leave it out.
     pub id: Option<JobId>,
+    /// True if that is a batch.
+    #[serde(default)]
+    pub batch: bool,
     /// The reason why it was left out or failed, or the job that it replaced.
     pub why: Option<String>,
 }
@@ -131,22 +139,26 @@ impl Store {
             Ok(job) => (job, ""),
             Err(failed) => failed,
         };
+        let mut script = self.firing((name, due), (overlap, catch_up), (&job.id, why), retention);
+        submission(&mut script, &[with_fields(job)], true, retention);
+        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
+        fired(&code, &detail, DOING)
+    }
+
+    /// Returns the call of a firing without what it submits: with the id of that, or the reason why there is none.
+    pub(super) fn firing(
+        &self,
+        (name, due): (&CronName, Timestamp),
+        (overlap, catch_up): (Overlap, CatchUp),
+        (id, why): (&JobId, &str),
+        retention: Retention,
+    ) -> ScriptInvocation<'_> {
         let mut script = self.scripts.fire.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond()).arg(overlap.as_str());
         let makes_up = overlap != Overlap::Allow && catch_up == CatchUp::All;
         let missed_us = if makes_up { MISSED_AFTER.as_micros() } else { 0 };
-        script.arg(kept(retention)).arg(job.id.as_str()).arg(missed_us.to_string()).arg(why);
-        submission(&mut script, &[with_fields(job)], true, retention);
-        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
-        let id = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
-        match code.as_str() {
-            "fired" => Ok(Fired::Job(id()?)),
-            "past" => Ok(Fired::Past),
-            "left_out" => Ok(Fired::LeftOut(id()?)),
-            "waits" => Ok(Fired::Waits(id()?)),
-            "failed" => Ok(Fired::Failed(detail)),
-            _ => Err(StoreError::unexpected(DOING)),
-        }
+        script.arg(kept(retention)).arg(id.as_str()).arg(missed_us.to_string()).arg(why);
+        script
     }
 
     /// Enables or disables a periodic job; `by` is who asks. Returns false if it was so already.
@@ -171,7 +183,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
-        const FIELDS: [&str; 8] = [
+        const FIELDS: [&str; 9] = [
             "fired_us",
             "id",
             "fired",
@@ -180,32 +192,39 @@ impl Store {
             "disabled_by",
             "ran_us",
             "ran_id",
+            "batch_id",
         ];
         let arguments = (self.keys.cron(name), &FIELDS);
-        let fields: [Option<String>; 8] =
+        let fields: [Option<String>; 9] =
             self.link.command("looking at a periodic job", "HMGET", arguments).await?;
-        let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id] = fields;
+        let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id, batch_id] = fields;
         let number =
             |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
         let ran_last = number(&ran_us) > number(&fired_us);
         let (fired_us, id) = if ran_last { (ran_us, ran_id) } else { (fired_us, id) };
         let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
-        let last = self.last_of([fired_us, id, fired, left_out]).await?;
+        let is_batch = id.is_some() && id == batch_id;
+        let last = self.last_of([fired_us, id, fired, left_out], is_batch).await?;
         Ok(PeriodicJobState { last, disabled, ends: self.cron_ends(name).await? })
     }
 
-    /// Notes a run of a periodic job beside its schedule.
+    /// Notes a run of a periodic job beside its schedule, as a job or as a batch.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn note_cron_run(&self, name: &CronName, id: &JobId) -> Result<(), StoreError> {
+    pub async fn note_cron_run(
+        &self,
+        name: &CronName,
+        id: &JobId,
+        is_batch: bool,
+    ) -> Result<(), StoreError> {
         let mut script = self.scripts.cron_ran.prepare_invoke();
-        script.arg(name.as_str()).arg(id.as_str());
+        script.arg(name.as_str()).arg(id.as_str()).arg(if is_batch { "batch" } else { "" });
         self.invoke::<u8>("noting a run of a periodic job", &script).await.map(drop)
     }
 
-    /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job, if that
-    /// is still kept.
+    /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job or batch, if
+    /// that is still kept.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -213,39 +232,68 @@ impl Store {
         &self,
         name: &CronName,
         most: usize,
-    ) -> Result<Vec<(Firing, Option<JobStatus>)>, StoreError> {
+    ) -> Result<Vec<(Firing, Option<&'static str>)>, StoreError> {
         const DOING: &str = "reading the history of a periodic job";
         let history: Option<String> =
             self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
         let history: Vec<Firing> =
             history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let history: Vec<Firing> = history.into_iter().take(most).collect();
-        let ids: Vec<&JobId> = history.iter().filter_map(|firing| firing.id.as_ref()).collect();
-        if ids.is_empty() {
-            return Ok(history.into_iter().map(|firing| (firing, None)).collect());
-        }
-        let mut pipeline = redis::pipe();
-        for id in ids {
+        let ids = |is_batch| {
+            let of_kind = history.iter().filter(move |firing| firing.batch == is_batch);
+            of_kind.filter_map(|firing| firing.id.clone()).collect::<Vec<JobId>>()
+        };
+        let batches = self.read_graphs(&ids(true)).await?.into_iter();
+        let mut batches = batches.map(|batch| batch.map(|batch| batch.counts.state().as_str()));
+        let (ids, mut pipeline) = (ids(false), redis::pipe());
+        for id in &ids {
             pipeline.cmd("HGET").arg(self.keys.job(id)).arg("status");
         }
-        let states: Vec<Option<String>> = self.link.pipeline(DOING, &pipeline).await?;
-        let mut states = states.into_iter();
+        let states: Vec<Option<String>> =
+            if ids.is_empty() { Vec::new() } else { self.link.pipeline(DOING, &pipeline).await? };
+        let status = |text: Option<String>| text?.parse().ok().map(JobStatus::as_str);
+        let mut states = states.into_iter().map(status);
         let firings = history.into_iter().map(|firing| {
-            let state = firing.id.as_ref().and_then(|_| states.next().flatten());
-            (firing, state.and_then(|state| state.parse().ok()))
+            let state = match &firing.id {
+                Some(_) if firing.batch => batches.next().flatten(),
+                Some(_) => states.next().flatten(),
+                None => None,
+            };
+            (firing, state)
         });
         Ok(firings.collect())
     }
 
-    async fn last_of(&self, fields: [Option<String>; 4]) -> Result<Option<LastFiring>, StoreError> {
+    async fn last_of(
+        &self,
+        fields: [Option<String>; 4],
+        is_batch: bool,
+    ) -> Result<Option<LastFiring>, StoreError> {
         let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let due = fields[0].as_deref().and_then(time);
         let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
         let (Some(due), Some(id)) = (due, id) else { return Ok(None) };
-        let status = self.state(&id).await?;
+        let status = if is_batch {
+            self.graph(&id).await?.map(|batch| batch.counts.state().as_str())
+        } else {
+            self.state(&id).await?.map(JobStatus::as_str)
+        };
         let (fired, left_out) = (number(&fields[2]), number(&fields[3]));
         let (fired, left_out) = (fired.unwrap_or_default(), left_out.unwrap_or_default());
-        Ok(Some(LastFiring { due, id, status, fired, left_out }))
+        Ok(Some(LastFiring { due, id, is_batch, status, fired, left_out }))
+    }
+}
+
+/// Reads the answer to a firing.
+pub(super) fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired, StoreError> {
+    let id = || detail.parse().map_err(|_| StoreError::unexpected(doing));
+    match code {
+        "fired" => Ok(Fired::Job(id()?)),
+        "past" => Ok(Fired::Past),
+        "left_out" => Ok(Fired::LeftOut(id()?)),
+        "waits" => Ok(Fired::Waits(id()?)),
+        "failed" => Ok(Fired::Failed(detail.to_owned())),
+        _ => Err(StoreError::unexpected(doing)),
     }
 }
 

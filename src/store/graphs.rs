@@ -6,6 +6,7 @@ use serde_json::json;
 use super::submission::{fields_of_submitter, named_target};
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
+use crate::proto::cron::CronName;
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName, Retention};
 use crate::proto::window::GraphWindow;
@@ -29,6 +30,8 @@ pub struct NewGraph {
     pub notify: Vec<NotifyName>,
     /// Its window.
     pub window: GraphWindow,
+    /// The periodic job whose firing it is.
+    pub cron: Option<CronName>,
 }
 
 impl NewGraph {
@@ -55,6 +58,12 @@ impl NewGraph {
         }
         for (name, bound) in self.window.fields().filter(|(_, bound)| bound != "0") {
             script.arg(name).arg(bound);
+        }
+        if let Some(cron) = &self.cron {
+            script.arg("cron").arg(cron.as_str());
+        }
+        if let Some(ms) = pause_ms(self.window) {
+            script.arg("pause_ms").arg(ms);
         }
         for (callback, job) in &self.callbacks {
             let mut texts = Vec::from(named_target(job));
@@ -144,9 +153,23 @@ impl Store {
         let mut script = self.scripts.edit_graph.prepare_invoke();
         let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
         script.arg(id.as_str());
-        script.arg(text("at_a_time").unwrap_or_default());
-        script.arg(text("stop_after").unwrap_or_default());
+        for name in ["at_a_time", "stop_after", "pause_after"] {
+            script.arg(text(name).unwrap_or_default());
+        }
+        script.arg(pause_ms(window).map(|ms| ms.to_string()).unwrap_or_default());
         Ok(self.invoke_for_caller::<u8>("changing a graph", None, script).await? == 1)
+    }
+
+    /// Ends the pause of a graph or batch, also one that is to come. `None` if there is none that the caller may change,
+    /// false if it has no pause.
+    ///
+    /// # Errors
+    /// [`StoreError`]; calling again is safe.
+    pub async fn end_pause(&self, id: &JobId) -> Result<Option<bool>, StoreError> {
+        let mut script = self.scripts.edit_graph.prepare_invoke();
+        script.arg(id.as_str()).arg("").arg("").arg("go").arg("");
+        let ended: u8 = self.invoke_for_caller("telling a graph to go on", None, script).await?;
+        Ok((ended != 0).then_some(ended == 1))
     }
 
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.
@@ -232,8 +255,12 @@ impl Store {
                 pipeline.cmd("ZCOUNT").arg(self.keys.graph_jobs(id)).arg(first).arg(last);
             }
         }
-        let answers: Vec<redis::Value> = self.link.pipeline(READING, &pipeline).await?;
+        pipeline.cmd("TIME");
+        let mut answers: Vec<redis::Value> = self.link.pipeline(READING, &pipeline).await?;
         let unexpected = |_| StoreError::unexpected(READING);
+        let time = answers.pop().ok_or_else(|| StoreError::unexpected(READING))?;
+        let (s, us): (i64, i64) = redis::from_redis_value(time).map_err(unexpected)?;
+        let now_us = s.saturating_mul(1_000_000).saturating_add(us);
         let mut graphs = Vec::with_capacity(ids.len());
         for (id, answer) in ids.iter().zip(answers.chunks_exact(4)) {
             let values: Vec<Option<String>> =
@@ -243,7 +270,7 @@ impl Store {
                 *count = redis::from_redis_value(value.clone()).map_err(unexpected)?;
             }
             let [finished, failed, cancelled] = counts;
-            graphs.push(GraphInfo::from_values(id.clone(), values).map(|graph| {
+            graphs.push(GraphInfo::from_values(id.clone(), values, now_us).map(|graph| {
                 let jobs = graph.counts.jobs;
                 GraphInfo { counts: GraphCounts { jobs, finished, failed, cancelled }, ..graph }
             }));
@@ -288,6 +315,11 @@ impl Store {
         }
         Ok(members)
     }
+}
+
+/// Returns the length of the pause of a window in milliseconds.
+fn pause_ms(window: GraphWindow) -> Option<u64> {
+    u64::try_from(window.pause_after?.time?.as_millis()).ok()
 }
 
 /// Returns a score as the whole number that it is.

@@ -107,7 +107,8 @@ impl Store {
 /// The jobs under a limit, or under one of the values that it counts separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitState {
-    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or batch.
+    /// Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or batch,
+    /// `@paused=ID` for its pause.
     pub name: String,
     /// The value that is counted here.
     pub value: Option<String>,
@@ -167,6 +168,7 @@ impl Store {
         let state = |name: &String| {
             let [running, held, started] = [number(), number(), number()];
             let at_a_time = graph_of(name).map(|_| u32::try_from(number()).unwrap_or(u32::MAX));
+            let at_a_time = at_a_time.or(name.starts_with("@paused=").then_some(0));
             let (name, value) = parts(name);
             let (name, value) = (name.to_owned(), value.map(ToOwned::to_owned));
             LimitState { name, value, running, held, started, at_a_time }

@@ -17,6 +17,7 @@ mod attempts;
 mod audit;
 mod backoff;
 mod backup;
+mod batch_order;
 mod blocker;
 mod checkpoint;
 mod children;
@@ -25,6 +26,7 @@ mod confirmations;
 mod connection;
 mod control;
 mod cron_added;
+mod cron_batch;
 mod cron_marks;
 mod cron_state;
 mod cursor;
@@ -110,6 +112,7 @@ pub use children::ChildSubmitted;
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
+pub use cron_batch::FiredBatch;
 pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
 pub use cron_state::{
     Disabled, FIRINGS_MAX, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState,

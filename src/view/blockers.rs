@@ -9,9 +9,14 @@ use crate::store::Blocker;
 /// Returns what a job waits for, and what to do about it.
 pub fn blocker_words(id: &JobId, blocker: &Blocker) -> String {
     match blocker {
-        Blocker::Limit(limit) => match limit.strip_prefix("@graph=") {
-            Some(graph) => format!("a slot in the window of {graph}: hero graph show {graph}"),
-            None => format!("a slot in the limit {limit}: hero limit list"),
+        Blocker::Limit(limit) => match limit.split_once('=') {
+            Some(("@graph", graph)) => {
+                format!("a slot in the window of {graph}: hero graph show {graph}")
+            }
+            Some(("@paused", graph)) => {
+                format!("the end of the pause of {graph}: hero graph show {graph}")
+            }
+            _ => format!("a slot in the limit {limit}: hero limit list"),
         },
         Blocker::Pause(queue, rule) => {
             let resume = rule.as_ref().map(PauseRule::resume);

@@ -454,6 +454,8 @@ pub(crate) mod tests {
                 after_oom_kill: None,
                 labels: crate::proto::labels::Labels::new(),
                 folders_left: 0,
+                load_hundredths: None,
+                memory_available: None,
             },
         }
     }

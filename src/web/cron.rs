@@ -165,7 +165,7 @@ fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup 
     html! {
         @if let Some(last) = &job.last {
             @if let Some(state) = ShownState::of_status(last.status.as_deref()) { (state.shown()) " " }
-            (id_link(&last.job_id, links)) " " span.faint { (was_at(&last.due, now)) }
+            (firing_link(last.job_id.as_deref(), last.batch_id.as_deref(), links)) " " span.faint { (was_at(&last.due, now)) }
         } @else { span.faint { "never" } }
     }
 }
@@ -230,7 +230,15 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
                 dt { "Overlap" } dd { (job.overlap) }
                 dt { "Last" } dd { (last(job, links, now)) }
                 @if let Some(spread) = &job.spread {
-                    dt { "Spread" } dd { (seconds(spread.own_s)) " of at most " (seconds(spread.most_s)) }
+                    dt { "Spread" }
+                    dd {
+                        @if let Some(own) = spread.own_s { (seconds(own)) " of at most " }
+                        @else { "by machine, at most " }
+                        (seconds(spread.most_s))
+                    }
+                }
+                @if let Some(every) = job.every {
+                    dt { "Every" } dd { (every.as_str()) ", " (job.window.to_string()) }
                 }
                 @if let Some(calendar) = &job.calendar { dt { "Calendar" } dd { (calendar) } }
                 dt { "Succeeded" } dd { (succeeded(job, now)) }
@@ -290,14 +298,22 @@ fn firing_table(firings: &[FiringDocument], links: &SiteLinks, now: Timestamp) -
     }
 }
 
+/// Returns the link to the job or batch of a firing.
+fn firing_link(job: Option<&str>, batch: Option<&str>, links: &SiteLinks) -> Markup {
+    html! {
+        @match (job, batch) {
+            (Some(id), _) => (id_link(id, links)),
+            (_, Some(id)) => a.mono href=(links.to(&format!("/graphs/{id}"))) { (id) },
+            _ => span.faint { "–" },
+        }
+    }
+}
+
 fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         tr role="row" {
             td.m1 role="cell" {
-                @match &firing.job_id {
-                    Some(id) => (id_link(id, links)),
-                    None => span.faint { "–" },
-                }
+                (firing_link(firing.job_id.as_deref(), firing.batch_id.as_deref(), links))
             }
             td.m4 role="cell" {
                 @match (firing.outcome.as_str(), ShownState::of_status(firing.status.as_deref())) {
@@ -357,7 +373,8 @@ mod tests {
         let hostile = "<script>alert(1)</script>";
         let last = LastFiringDocument {
             due: "2026-01-31T12:00:00Z".to_owned(),
-            job_id: hostile.to_owned(),
+            job_id: Some(hostile.to_owned()),
+            batch_id: None,
             status: Some("error".to_owned()),
         };
         let job = PeriodicJobDocument {

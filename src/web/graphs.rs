@@ -154,6 +154,9 @@ mod tests {
             at_a_time: None,
             stop_after: None,
             stopped: None,
+            pause_after: None,
+            paused: false,
+            goes_on_at: None,
         };
         let now = Timestamp::UNIX_EPOCH;
         let text = graphs_table(&[graph], &SiteLinks::new("/x"), now).into_string();

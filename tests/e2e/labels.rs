@@ -104,6 +104,21 @@ fn job_that_no_actor_matches_waits_and_is_reported_until_one_comes() {
              1 fails role = \"db\"; none has the label `rak`, did you mean `rack`?: hero actor list --json",
         );
     hero.run(&["submit", "-t", "bash", "--id", "b", "--where", "role = 'db'", "-e", ":"]).code(0);
+    let unmatched = "hero: 2 jobs wait: no live actor matches role = \"mail\": of 1 live actor, 1 fails role = \"mail\": hero actor list --json";
+    let job = "type = \"bash\"\nscript = \":\"\nwhere = \"role = 'mail'\"\n";
+    let graph = format!("[job.one]\n{job}[job.two]\n{job}");
+    let graph = hero.run_with_input(&["submit", "--graph", "-", "--id", "g"], &graph).code(0);
+    graph.says(unmatched);
+    let each = ["submit", "--each", "-", "-t", "bash", "--where", "role = mail", "--", "echo"];
+    hero.run_with_input(&each, "1\n2\n").code(0).says(unmatched);
+    let line = "{\"type\":\"bash\",\"where\":\"role = mail\",\"script\":\":\"}\n".repeat(2);
+    hero.run_with_input(&["submit", "--batch", "-", "--all-or-none"], &line)
+        .code(0)
+        .says(unmatched);
+    let shown = hero.run(&["graph", "show", "g"]).code(0).stdout;
+    assert!(shown.contains("waits for  an actor that matches role = \"mail\""), "{shown}");
+    let mail = queue_of("role = \"mail\"");
+    hero.run(&["queue", "purge", "--yes", &mail]).code(0);
     let queue = queue_of("role = \"db\"");
     let problem = format!(
         "queue {queue} has 1 job and no live actor that matches role = \"db\": of 1 live actor, 1 fails role = \"db\""

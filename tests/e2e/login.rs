@@ -40,6 +40,7 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("graph wait", Some(&["a"])),
     ("graph retry", Some(&["a"])),
     ("graph edit", Some(&["a", "--at-a-time", "2"])),
+    ("graph tell", Some(&["a", "go"])),
     ("graph stop", Some(&["a"])),
     ("graph delete", Some(&["a"])),
     ("queue list", Some(&[])),

@@ -9,32 +9,32 @@ use super::field;
 use crate::support::{Hero, Process, Redis, keys, needs, until, wait_until};
 
 /// Returns whether actors of this test can have machines of their own.
-fn can_divide() -> bool {
+pub(super) fn can_divide() -> bool {
     needs("root", || nix::unistd::geteuid().is_root())
 }
 
 /// Actors of bash: 1 on web1, 2 and 3 on web2.
-fn fleet(hero: &Hero) -> [Process; 3] {
+pub(super) fn fleet(hero: &Hero) -> [Process; 3] {
     let on = |unit: &str, host: &str| hero.actor(unit).on_machine(host).start();
     [on("bash-default-1", "web1"), on("bash-default-2", "web2"), on("bash-default-3", "web2")]
 }
 
-fn on(redis: &Redis) -> Hero {
+pub(super) fn on(redis: &Redis) -> Hero {
     Hero::on(redis).set("actor.labels.role", "\"web\"").quick_sweeps()
 }
 
 /// Returns the lines of a command's JSON.
-fn lines(text: &str) -> Vec<Value> {
+pub(super) fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-fn until_noted(redis: &Redis, actor: &str) {
+pub(super) fn until_noted(redis: &Redis, actor: &str) {
     let labels = format!("HEXISTS {} {actor}", keys::prefix("ACTOR_LABELS"));
     wait_until("the machine is noted", || redis.ask::<bool>(&labels));
 }
 
 /// Ends an actor in order, as a machine does that shuts down.
-fn shut_down(actor: Process) {
+pub(super) fn shut_down(actor: Process) {
     actor.signal(Signal::SIGTERM);
     actor.ends().code(0);
 }
@@ -58,7 +58,9 @@ fn job_for_every_machine_runs_once_on_each_and_equal_outputs_are_shown_once() {
     let named = outputs.display().to_string();
     let fails = "hostname; [ $(hostname) != web2 ] || exit 3";
     let done = hero.run(&[&every[..], &["--outputs", &named, "-e", fails]].concat()).code(1);
-    done.stdout("== web1\nweb1\n== web2 failed: exit code 3\n");
+    let shown = &done.stdout;
+    assert!(shown.starts_with("== web1\nweb1\n== web2 failed: exit code 3 (job "), "{shown}");
+    assert!(shown.ends_with(")\nweb2\n"), "its last lines: {shown}");
     assert_eq!(fs::read_to_string(outputs.join("web1")).expect("written").trim(), "web1");
 
     let every_actor = ["--json", "exec", "--every-actor", "-t", "bash", "-e", "hostname"];
@@ -130,6 +132,7 @@ fn absent_machine_is_named_and_gets_a_job_that_may_wait_for_its_return() {
     until_noted(&redis, "bash:default:2");
     shut_down(second);
     let list = hero.run(&["machine", "list"]).code(0).stdout;
+    assert!(list.contains("LOAD") && list.contains("FREE") && list.contains("GiB"), "{list}");
     let row = |host: &str| list.lines().find(|line| line.starts_with(host)).expect(host).to_owned();
     assert!(row("web1").contains("ready") && row("web2").contains("absent"), "{list}");
     let done = hero.run(&["exec", "--every-machine", "-t", "bash", "-e", "hostname"]).code(75);
@@ -185,8 +188,16 @@ fn drained_machine_claims_nothing_until_it_is_resumed() {
     }
     actors.into_iter().for_each(shut_down);
     hero.run(&["machine", "drain", "web2"]).code(66).says("machine web2 has no live actor");
-    hero.run(&["machine", "forget", "web2"]).code(0);
-    assert!(hero.run(&["audit"]).code(0).stdout.contains("machine.forget"));
+    hero.run(&["machine", "forget", "web2"]).code(0).stdout("web2 forgotten\n");
+    let audit = hero.run(&["audit", "--what", "machine"]).code(0).stdout;
+    for record in [
+        "machine.forget",
+        "machine.drain",
+        "machine.resume",
+        "web2: bash:default:2, bash:default:3",
+    ] {
+        assert!(audit.contains(record), "{audit}");
+    }
     let list = hero.run(&["machine", "list"]).code(0).stdout;
     assert!(list.contains("web1") && !list.contains("web2"), "{list}");
 }

@@ -172,6 +172,10 @@ fn window_of_a_running_batch_is_changed_by_a_command() {
     let own = own.iter().find(|of| of["name"] == "@graph=b").expect("its limit");
     let numbers = [&own["running"], &own["running_max"], &own["held"]];
     assert_eq!(numbers, [&json!(3), &json!(3), &json!(5)], "{own}");
+    let shown = json_of(&hero, &["graph", "show", "b"]);
+    assert_eq!(shown["waits_for"], json!(["a slot in its window"]), "{shown}");
+    let held = |of: &&Value| of["held_by"] == "@graph=b";
+    assert_eq!(shown["jobs"].as_array().expect("jobs").iter().filter(held).count(), 5);
     let held = json_of(&hero, &["job", "list", "--held"]);
     let id = held["jobs"][0]["id"].as_str().expect("held jobs");
     assert_eq!(field(&redis, id, "held_by").as_deref(), Some("@graph=b"));
@@ -218,4 +222,71 @@ fn jobs_after_one_that_may_fail_run_and_their_graph_finishes() {
         hero.run(&["submit", "--batch", "b.jsonl", "--all-or-none"]).code(0);
     }
     hero.run(&["job", "wait", "m2"]).code(0);
+}
+
+#[test]
+fn rest_of_a_batch_starts_after_its_canary_has_finished_and_it_was_told() {
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    batch(&redis, 6, &marking(&path, ""));
+    let _supervisor = hero.supervisor().start();
+    let _actors = ["bash-default-1", "bash-default-2"].map(|unit| hero.actor(unit).start());
+    let submit = ["submit", "--batch", "jobs.jsonl", "--id", "b", "--pause-after", "1 tell"];
+    hero.run(&submit).code(0);
+    wait_until("the canary has finished", || {
+        json_of(&hero, &["graph", "show", "b"])["graph"]["finished"] == 1
+    });
+    let shown = hero.run(&["graph", "show", "b"]).code(0).stdout;
+    for line in [
+        "window     all at a time, pauses after 1 job\n",
+        "paused     after 1 job: hero graph tell b go\n",
+        "waits for  the end of its pause\n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let gave_up = hero.run(&["graph", "wait", "b", "--wait", "10ms"]).code(75);
+    gave_up.says("the end of the pause of b: hero graph show b");
+    hero.run(&["graph", "tell", "b", "stop"]).code(2).says("go");
+    hero.run(&["graph", "tell", "b", "go"]).code(0).stdout("batch b goes on\n");
+    hero.run(&["graph", "wait", "b", "--wait", "60s"]).code(0).stdout("6 of 6 done\n");
+    assert_eq!(starts(&path), 6);
+    hero.run(&["graph", "edit", "b", "--pause-after", "0"]).code(0);
+    hero.run(&["graph", "tell", "b", "go"]).code(65).says("graph b has no pause to end");
+}
+
+#[test]
+fn no_job_starts_beside_a_canary_whose_actor_and_supervisor_are_killed() {
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    let go = redis.folder().join("go");
+    let waits = format!("until [ -e {} ]; do sleep 0.02; done", go.display());
+    let mut text = "pause_after = \"1 1s\"\n[defaults]\ntype = \"bash\"\n".to_owned();
+    for job in ["a", "b", "c"] {
+        let _ = writeln!(text, "[job.{job}]\nscript = '''\n{}'''", marking(&path, &waits));
+    }
+    fs::write(redis.folder().join("g.toml"), &text).expect("written");
+    let mut supervisor = hero.supervisor().start();
+    let mut dying = hero.actor("bash-default-1").tasks(4).start();
+    hero.run(&["submit", "--graph", "g.toml", "--id", "g"]).code(0);
+    wait_until("the canary runs", || starts(&path) == 1);
+    let canary = marks(&path)[0].2.clone();
+    dying.kill();
+    supervisor.kill();
+    let _supervisor = hero.supervisor().start();
+    let _actors =
+        ["bash-default-1", "bash-default-2"].map(|unit| hero.actor(unit).tasks(4).start());
+    wait_until("the canary runs again", || starts(&path) == 2);
+    assert_eq!(
+        marks(&path).iter().filter(|(is_start, _, job)| *is_start && *job == canary).count(),
+        2
+    );
+    fs::write(&go, "").expect("written");
+    hero.run(&["graph", "wait", "g", "--wait", "60s"]).code(0).stdout("3 of 3 done\n");
+    let shown = json_of(&hero, &["graph", "show", "g"]);
+    let went_on = shown["graph"]["goes_on_at"].as_str().expect("a time");
+    for job in shown["jobs"].as_array().expect("jobs") {
+        let id = job["id"].as_str().expect("an id");
+        let started = field(&redis, id, "started_at").expect("it started");
+        assert!(id == canary || started.as_str() >= went_on, "{id} {started} {went_on}");
+    }
 }

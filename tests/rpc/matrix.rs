@@ -41,8 +41,8 @@ enum Kind {
 const PLAIN: &str = "where after all all_or_none args at_a_time backoff calendar caller caller_id cancelled catch_up change concurrent context \
     context_id cpu cursor data dead debounce debounce_max delay description discard_if dry_run durable ended_since ended_until \
     env_vars error event every expect_within expires extension failed_because fallback force group held host idle inputs instance \
-    job_memory kind late limit limit_key log_path machine may_fail memory name network notify only_missing on_duplicate outcome output_overflow \
-    overlap params priority query queue reply reply_format retention retries retry_if run_at schedule script script_digest \
+    job_memory kind late limit limit_key log_path machine may_fail memory name network notify only_missing on_duplicate order outcome output_overflow \
+    overlap params pause_after priority query queue reply reply_format retention retries retry_if run_at schedule script script_digest \
     script_type secrets settings shard_key signature since slow_after spread status stdin stop_after subscription tags text time_zone \
     timeout traceparent unique_by unique_for until version wait what who with_dependents yes actor children";
 
@@ -177,6 +177,7 @@ fn bases(method: &str, path: &[String]) -> Vec<Value> {
         }
         "graph.submit" => vec![json!({ "jobs": [node] })],
         "graph.edit" => vec![json!({ "id": OWN_GRAPH, "at_a_time": 2 })],
+        "graph.tell" => vec![json!({ "id": OWN_GRAPH, "order": "go" })],
         "graph.retry" => vec![json!({ "id": OWN_GRAPH, "changes": { "a": {} } })],
         "job.change_many" => {
             let ids = json!([OWN_JOB]);
@@ -332,7 +333,8 @@ fn expected(place: &Place, needs: Option<Scope>, token: &Caller, owner: Owner) -
         Kind::Taken => return Expected::Refused,
         // A window holds and stops all jobs of a graph.
         Kind::Graph { .. }
-            if place.method == "graph.edit" && matches!(access(token, owner), Access::None) =>
+            if ["graph.edit", "graph.tell"].contains(&place.method.as_str())
+                && matches!(access(token, owner), Access::None) =>
         {
             Access::None
         }
@@ -467,7 +469,8 @@ fn store_graph(api: &Api, id: &str, owner: Owner) {
     let mut job = of_owner(&format!("{id}-a"), owner);
     job["run_at"] = json!(FAR);
     job["name"] = Value::Null;
-    api.call("graph.submit", json!({ "id": id, "jobs": [{ "name": "a", "job": job }] }));
+    let jobs = json!([{ "name": "a", "job": job }]);
+    api.call("graph.submit", json!({ "id": id, "jobs": jobs, "pause_after": "1 tell" }));
 }
 
 fn add_graph(api: &Api, id: &str, life: Life, owner: Owner) {

@@ -56,6 +56,8 @@ fn graph_is_listed_read_awaited_and_changed_by_its_caller_alone() {
     assert_eq!(api.fails(&bound, "graph.get", json!(["g"])).0, code::NOT_FOUND);
     let seen = api.call_as(&bound, "graph.list", Value::Null).expect("may list");
     assert_eq!(seen, json!({ "graphs": [], "next": null }));
+    let go = json!({ "id": "g", "order": "go" });
+    assert_eq!(api.fails(&admin(), "graph.tell", go).0, code::CONFLICT, "it has no pause");
     let other = caller("other", &[Scope::Submit, Scope::Read]);
     for method in ["graph.retry", "graph.stop", "graph.delete"] {
         assert_eq!(api.fails(&other, method, json!(["g"])).0, code::NOT_PERMITTED, "{method}");
@@ -73,8 +75,14 @@ fn graph_is_listed_read_awaited_and_changed_by_its_caller_alone() {
     assert_eq!(api.call("graph.delete", json!(["g"]))["done"], 2);
     assert_eq!(api.fails(&admin(), "graph.get", json!(["g"])).0, code::NOT_FOUND);
     let batch = json!({ "jobs": [osis("1"), osis("2")], "id": "b", "all_or_none": true, "at_a_time": 1,
-        "stop_after": 2 });
+        "stop_after": 2, "pause_after": "1 tell" });
     assert_eq!(api.call("batch.submit", batch)["batch_id"], "b");
+    let go = json!({ "id": "b", "order": "go" });
+    assert_eq!(api.fails(&other, "graph.tell", go.clone()).0, code::NOT_PERMITTED);
+    let told = api.call("graph.tell", go);
+    assert_eq!((&told["pause_after"], &told["paused"]), (&json!("1 tell"), &json!(false)));
+    let bad = json!({ "id": "b", "pause_after": "1" });
+    assert_eq!(api.fails(&admin(), "graph.edit", bad).0, code::INVALID_PARAMS);
     let ended = api.call("graph.wait", json!(["b"]));
     assert_eq!(
         (&ended["finished"], &ended["at_a_time"], &ended["stop_after"]),

@@ -53,7 +53,8 @@ fn window_of_a_graph_with_a_job_of_another_is_changed_by_neither() {
     let of = |id: &str, caller: &str| {
         osis(id, "1", json!({ "run_at": FAR, "caller_id": caller, "group": "io" }))
     };
-    let batch = json!({ "id": "both", "jobs": [of("first", "ann"), of("second", "bob")] });
+    let batch = json!({ "id": "both", "jobs": [of("first", "ann"), of("second", "bob")],
+        "pause_after": "1 tell" });
     api.call("batch.submit", batch);
     let batch = json!({ "id": "own", "jobs": [of("third", "ann"), of("fourth", "ann")] });
     api.call("batch.submit", batch);
@@ -63,6 +64,8 @@ fn window_of_a_graph_with_a_job_of_another_is_changed_by_neither() {
     let bounds = Bounds { groups: words(&["far"]), ..Bounds::default() };
     for who in [submitter("ann"), Caller { bounds, ..submitter("ann") }] {
         assert!(edit(&who, "both").is_err());
+        let go = json!({ "id": "both", "order": "go" });
+        assert!(api.call_as(&who, "graph.tell", go).is_err());
         assert_eq!(
             api.redis.field(&keys::keys().graph(&"both".parse().expect("legal")), "stop_after"),
             None

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use hero::proto::cron::{CatchUp, MissedFirings, OverdueTime, Overlap};
-use hero::proto::job::JobStatus;
 use hero::store::{FIRINGS_MAX, Fired, FiringOutcome, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
@@ -185,9 +184,9 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
         (firing.did, firing.id.as_ref().map(ToString::to_string), firing.why.clone(), *status)
     };
     let text = |text: &str| Some(text.to_owned());
-    let dispatched = Some(JobStatus::Dispatched);
+    let dispatched = Some("dispatched");
     assert_eq!(seen(0), (FiringOutcome::Fired, text("l"), text("replaced j125"), dispatched));
-    let stopped = Some(JobStatus::Error);
+    let stopped = Some("error");
     assert_eq!(seen(1), (FiringOutcome::LeftOut, text("j125"), text("overlap"), stopped));
     assert_eq!(seen(2), (FiringOutcome::Fired, text("j125"), None, stopped));
     assert_eq!(seen(99).1, text("j28"));
@@ -358,7 +357,7 @@ async fn run_outside_of_the_schedule_is_recorded_though_it_ended_before_its_reco
     let own = world.started(&life, "a").await;
     let done = Verdict::Finished { output: "".into(), exit_code: None };
     world.finish(&life, &own, done).await;
-    world.store.note_cron_run(&name, &own).await.expect("noting");
+    world.store.note_cron_run(&name, &own, false).await.expect("noting");
     let ends = world.store.cron_ends(&name).await.expect("looking");
     assert_eq!(ends.succeeded.expect("it succeeded").1, "a");
 }

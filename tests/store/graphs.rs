@@ -30,6 +30,7 @@ fn new_graph(kind: GraphKind) -> NewGraph {
         callbacks: Vec::new(),
         notify: Vec::new(),
         window: GraphWindow::default(),
+        cron: None,
     }
 }
 

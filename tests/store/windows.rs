@@ -10,21 +10,22 @@ use hero::store::{BatchOutcome, NewGraph, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
 
-fn id(text: &str) -> JobId {
+pub(super) fn id(text: &str) -> JobId {
     text.parse().expect("a legal id")
 }
 
 fn window(at_a_time: Option<u32>, stop_after: &str) -> GraphWindow {
-    GraphWindow { at_a_time, stop_after: stop_after.parse().ok() }
+    GraphWindow { at_a_time, stop_after: stop_after.parse().ok(), pause_after: None }
 }
 
-fn new_graph(kind: GraphKind, window: GraphWindow) -> NewGraph {
+pub(super) fn new_graph(kind: GraphKind, window: GraphWindow) -> NewGraph {
     let (name, callbacks, notify) = (None, Vec::new(), Vec::new());
-    NewGraph { id: id("g"), kind, name, caller: String::new(), callbacks, notify, window }
+    let cron = None;
+    NewGraph { id: id("g"), kind, name, caller: String::new(), callbacks, notify, window, cron }
 }
 
 /// A job of `g`.
-fn member(name: &str) -> Job {
+pub(super) fn member(name: &str) -> Job {
     Job { graph_id: Some(id("g")), ..job(name) }
 }
 
@@ -33,12 +34,12 @@ fn after(name: &str, other: &str) -> Job {
     Job { graph_id: Some(id("g")), ..job }
 }
 
-fn numbered(number: usize) -> Vec<Job> {
+pub(super) fn numbered(number: usize) -> Vec<Job> {
     (0..number).map(|n| member(&format!("j{n:04}"))).collect()
 }
 
 /// Submits jobs as the graph `g`.
-async fn graph(world: &World, jobs: &[Job], window: GraphWindow) {
+pub(super) async fn graph(world: &World, jobs: &[Job], window: GraphWindow) {
     submit_graph(world, jobs, &new_graph(GraphKind::Graph, window)).await;
 }
 
@@ -48,30 +49,30 @@ async fn submit_graph(world: &World, jobs: &[Job], new: &NewGraph) {
     world.check();
 }
 
-fn done() -> Verdict {
+pub(super) fn done() -> Verdict {
     Verdict::Finished { output: "".into(), exit_code: None }
 }
 
-fn failed() -> Verdict {
+pub(super) fn failed() -> Verdict {
     Verdict::Error { error: "no".to_owned(), exit_code: None, dead: true }
 }
 
-fn again() -> Verdict {
+pub(super) fn again() -> Verdict {
     let delay = Duration::ZERO;
     Verdict::Retry { error: "no".to_owned(), exit_code: None, delay }
 }
 
-async fn claimed(world: &World, life: &Life) -> Vec<String> {
+pub(super) async fn claimed(world: &World, life: &Life) -> Vec<String> {
     let attempts = world.claim(life, 9).await.attempts;
     ids(&attempts).into_iter().map(ToOwned::to_owned).collect()
 }
 
-async fn settle(world: &World) {
+pub(super) async fn settle(world: &World) {
     while world.store.settle(RETENTION).await.expect("settling") {}
     world.check();
 }
 
-async fn progress(world: &World) -> String {
+pub(super) async fn progress(world: &World) -> String {
     world.check();
     world.store.graph(&id("g")).await.expect("reading").expect("it exists").counts.to_string()
 }
@@ -81,7 +82,7 @@ fn error(world: &World, id: &str) -> Option<String> {
 }
 
 /// Lets every limit that holds jobs look for free slots.
-async fn tend(world: &World) {
+pub(super) async fn tend(world: &World) {
     for limit in world.redis.members(&keys::limits()) {
         world.redis.put(&keys::limits(), 1, &limit);
     }

@@ -83,6 +83,8 @@ impl Life {
             after_oom_kill: None,
             labels: hero::proto::labels::Labels::new(),
             folders_left: 0,
+            load_hundredths: None,
+            memory_available: None,
         }
     }
 }

@@ -93,7 +93,13 @@ fn graph_is_retried_stopped_and_deleted_by_forms_of_those_who_may() {
     );
     assert_eq!(post(&cookie, &format!("do=retry&csrf={forgery}")).status, 303);
     let page = send(&site, "GET", "/graphs/g", &cookie, "").body;
-    assert!(page.contains("2 not ended"), "{page}");
+    assert!(page.contains("2 not ended") && !page.contains("value=\"go\""), "{page}");
+    hero.run(&["graph", "edit", "g", "--pause-after", "1 tell"]).code(0);
+    let page = send(&site, "GET", "/graphs/g", &cookie, "").body;
+    assert!(page.contains("value=\"go\"") && page.contains("pauses after 1 job"), "{page}");
+    assert_eq!(post(&cookie, &format!("do=go&csrf={forgery}")).status, 303);
+    let page = send(&site, "GET", "/graphs/g", &cookie, "").body;
+    assert!(!page.contains("value=\"go\""), "{page}");
     assert_eq!(post(&cookie, &format!("do=drop&csrf={forgery}")).status, 400);
     let deleted = post(&cookie, &format!("do=delete&csrf={forgery}"));
     assert_eq!((deleted.status, deleted.header("location")), (303, Some("/graphs")));

@@ -1,18 +1,18 @@
 //! `hero submit --batch` and `--each`: one job per line.
 
-use std::io::{BufRead, Read};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::batch_line::{self, LineFiles};
+use super::batch_line::LineFiles;
+use super::batch_lines::{BatchLine, BatchLines};
 use super::each::JobPerLine;
-use crate::cli::script_files::{folder_of, read_files};
+use crate::cli::job_notes::JobTargets;
 use crate::cli::{input, output};
 use crate::client::{Client, ClientError, NewBatch};
-use crate::config::{Config, format_size};
+use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::proto::job::{INPUT_FILES, InvalidJob, Job, JobFiles, JobId, TraceParent};
+use crate::proto::job::{INPUT_FILES, Job, JobId, TraceParent};
 use crate::proto::text::counted;
 use crate::store::Store;
 
@@ -50,6 +50,7 @@ struct Tally {
     refused: Vec<Value>,
     /// Ids to write, one per line, after each round trip.
     unwritten: String,
+    targets: JobTargets,
 }
 
 /// Submits the jobs of a file, some per round trip, or all as one atomic batch.
@@ -80,7 +81,12 @@ pub(super) async fn run(
             client.close_batch(&batch).await?;
         }
     }
-    tally.end(path, &batch)
+    let targets = std::mem::take(&mut tally.targets);
+    let ended = tally.end(path, &batch);
+    if config.supervisor.served_legacy_queues().is_empty() {
+        targets.report_unserved(client).await;
+    }
+    ended
 }
 
 /// Submits about as many jobs as one call to Redis takes. Returns whether there may be more.
@@ -123,6 +129,8 @@ async fn submit_some(
             tally.repeated += 1;
         }
     }
+    let accepted = jobs.iter().zip(&submitted).filter(|(_, result)| result.is_ok());
+    accepted.for_each(|(job, _)| tally.targets.add(&job.spec));
     let is_other = |(job, result): &(&Job, &Result<JobId, ClientError>)| {
         job.extra.contains_key(INPUT_FILES) && !result.as_ref().is_ok_and(|id| *id == job.id)
     };
@@ -249,6 +257,7 @@ async fn submit_atomic_batch(
     match submitted {
         Ok(ids) => {
             tally.is_stored = !jobs.is_empty();
+            jobs.iter().for_each(|job| tally.targets.add(&job.spec));
             for (number, id) in numbers.into_iter().zip(ids) {
                 tally.add(lines.path, number, Ok(id));
             }
@@ -324,76 +333,5 @@ impl Tally {
         }
         let number = counted(self.refused.len() as u64, "line was", "lines were");
         Err(Error::new(Exit::Data, format!("{}: {number} rejected", path.display())))
-    }
-}
-
-/// A line of the file.
-struct BatchLine {
-    /// Its number, from 1.
-    number: u64,
-    job: Job,
-    files: LineFiles,
-}
-
-/// Reads the lines of the file as jobs.
-struct BatchLines<'a> {
-    from: Box<dyn BufRead>,
-    path: &'a Path,
-    /// The options of all jobs, if lines are their arguments.
-    each: Option<&'a JobPerLine<'a>>,
-    config: &'a Config,
-    bytes_max: u64,
-    /// The trace of the jobs that are in no other.
-    trace: Option<TraceParent>,
-    /// The number of the last line read, from 1.
-    number: u64,
-}
-
-impl BatchLines<'_> {
-    /// Reads the next line that is not empty; `None` at the end.
-    ///
-    /// # Errors
-    /// The file cannot be read, or a line is too long for any job.
-    fn next(&mut self, client: &Client) -> Result<Option<Result<BatchLine, InvalidJob>>, Error> {
-        loop {
-            self.number += 1;
-            let mut bytes = Vec::new();
-            let mut line = self.from.as_mut().take(self.bytes_max + 1);
-            let read = line.read_until(b'\n', &mut bytes);
-            let read = read.map_err(|error| input::unreadable(self.path, &error))?;
-            if read == 0 {
-                return Ok(None);
-            }
-            if read as u64 > self.bytes_max {
-                let (path, most) = (self.path.display(), format_size(self.bytes_max));
-                let message = format!("{path}:{}: the line is longer than {most}", self.number);
-                return Err(Error::new(Exit::Data, message));
-            }
-            let text = bytes.trim_ascii();
-            if !text.is_empty() {
-                let check =
-                    |job: &Job| client.check(job).and_then(|()| self.config.check_asked(&job.spec));
-                let read = match self.each {
-                    Some(each) => each.job(text).map(|job| (job, LineFiles::default())),
-                    None => batch_line::read(text, self.path, self.config),
-                };
-                return Ok(Some(read.and_then(|(mut job, files)| {
-                    job.spec.traceparent = job.spec.traceparent.or(self.trace);
-                    check(&job).map(|()| BatchLine { number: self.number, job, files })
-                })));
-            }
-        }
-    }
-
-    /// Reads the files of a job.
-    fn read_files(&self, job: &Job, files: &LineFiles) -> Result<JobFiles, InvalidJob> {
-        let folder = folder_of(self.path);
-        let inputs = files.inputs.iter().map(|(name, file)| (name.as_str(), folder.join(file)));
-        let stdin = files.stdin.as_ref().map(|file| folder.join(file));
-        let files = read_files(&self.config.job, inputs, stdin.as_deref()).map_err(|error| {
-            InvalidJob::new("its files:", error.message.replace("--input: ", ""))
-        })?;
-        self.config.check_files(&job.spec, &files)?;
-        Ok(files)
     }
 }

@@ -92,6 +92,7 @@ impl<'s> GraphFile<'s> {
                 "notify",
                 "at_a_time",
                 "stop_after",
+                "pause_after",
                 "job",
                 "defaults",
                 "on_success",
@@ -180,9 +181,12 @@ fn named_graph(source: &Source<'_>) -> Result<Graph, Error> {
     let at_a_time = source.value("at_a_time", "a number of jobs").map_err(bad)?;
     let failures = "a number of failures, or a share of all jobs such as \"5%\"";
     let stop_after = source.value("stop_after", failures).map_err(bad)?;
+    let pause = "jobs and the length of their pause, such as \"1 10m\", or \"1 tell\"";
+    let pause_after = source.value("pause_after", pause).map_err(bad)?;
     graph.set_window(GraphWindow {
         at_a_time: at_a_time.map(|(number, _)| number),
         stop_after: stop_after.map(|(failures, _)| failures),
+        pause_after: pause_after.map(|(pause, _)| pause),
     });
     Ok(graph)
 }

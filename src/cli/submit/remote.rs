@@ -10,12 +10,12 @@ use super::{Submit, batch_line, graph};
 use crate::cli::api::{ApiMethods, settings};
 use crate::cli::every::EveryOptions;
 use crate::cli::input;
+use crate::cli::window_options::WindowOptions;
 use crate::cli::{Global, output};
 use crate::config::{Config, format_size};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
 use crate::proto::text::{counted, escape_lines};
-use crate::proto::window::GraphWindow;
 
 impl Submit {
     /// Submits many jobs over the API.
@@ -36,9 +36,8 @@ impl Submit {
             return print_batch(&result, &format!("--every-{word}"), printed);
         }
         let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-        let GraphWindow { at_a_time, stop_after } = self.window.window();
-        let mut params = json!({ "id": id, "name": name, "notify": notify, "at_a_time": at_a_time,
-            "stop_after": stop_after });
+        let mut params = json!({ "id": id, "name": name, "notify": notify });
+        WindowOptions::add_to(&mut params, self.window.window());
         if let Some(file) = &self.graph {
             graph_params(&mut params, file, config)?;
             let result = api.call("graph.submit", params).await?;
@@ -135,12 +134,7 @@ fn graph_params(params: &mut Value, file: &Path, config: &Config) -> Result<(), 
     if params["name"].is_null() {
         params["name"] = json!(graph.name_of_all());
     }
-    if params["at_a_time"].is_null() {
-        params["at_a_time"] = json!(graph.window().at_a_time);
-    }
-    if params["stop_after"].is_null() {
-        params["stop_after"] = json!(graph.window().stop_after);
-    }
+    WindowOptions::add_to(params, graph.window());
     let notify = params["notify"].as_array_mut().into_iter();
     notify.for_each(|all| all.extend(graph.notifications().iter().map(|name| json!(name))));
     let mut jobs = Vec::new();

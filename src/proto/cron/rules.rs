@@ -22,8 +22,13 @@ impl Schedule {
             return Err("is longer than a day".to_owned());
         }
         self.rules.spread = spread;
-        self.rules.delay = delay_of(name, spread);
+        self.rules.delay = delay_of(name.as_str(), spread);
         Ok(self)
+    }
+
+    /// Takes its delay away.
+    pub fn start_at_once(&mut self) {
+        (self.rules.spread, self.rules.delay) = (Duration::ZERO, Duration::ZERO);
     }
 
     /// Returns it without the firings on the days of a calendar, in its time zone.
@@ -74,8 +79,9 @@ impl Schedule {
 }
 
 /// Returns the delay of a name, in whole seconds.
-fn delay_of(name: &CronName, spread: Duration) -> Duration {
-    let hash = digest(&SHA256, name.as_str().as_bytes());
+/// Returns a delay of at most `spread`, in whole seconds, which depends on a name alone.
+pub fn delay_of(name: &str, spread: Duration) -> Duration {
+    let hash = digest(&SHA256, name.as_bytes());
     let number =
         hash.as_ref().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
     Duration::from_secs(number % (spread.as_secs() + 1))
@@ -119,7 +125,7 @@ mod tests {
     #[test]
     fn spread_delays_by_a_time_of_the_name_and_a_day_is_the_day_of_the_line() {
         let spread = Duration::from_mins(10);
-        let delay = |name: &str| delay_of(&name.parse().expect("legal"), spread).as_secs();
+        let delay = |name: &str| delay_of(name, spread).as_secs();
         let delays = ["a", "b", "c", "d", "backup", "report"].map(delay);
         assert_eq!(delays, ["a", "b", "c", "d", "backup", "report"].map(delay), "stable");
         assert!(delays.iter().all(|delay| *delay <= 600), "{delays:?}");

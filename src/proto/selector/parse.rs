@@ -3,6 +3,7 @@
 use super::{Comparison, Expression, Selector, all, any, one_of};
 use crate::proto::labels::{LabelName, LabelValue};
 use crate::proto::text::shown;
+use crate::proto::units::parse_size;
 
 /// The maximum depth of parentheses and negations.
 const DEPTH_MAX: usize = 32;
@@ -189,9 +190,24 @@ impl SelectorParser<'_> {
         };
         let is_negated = self.next == Lexeme::Sign("!=");
         self.advance()?;
+        if comparison != Comparison::Equal {
+            self.check_unit()?;
+        }
         let value = self.value()?.canonical();
         let compared = Expression::Compare(label, comparison, value);
         Ok(if is_negated { compared.negated() } else { compared })
+    }
+
+    /// Refuses a number with an unknown unit in front of an order: as a text it would match by its digits.
+    fn check_unit(&self) -> Result<(), SelectorError> {
+        let Lexeme::Word(text) = self.next else { return Ok(()) };
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_number = unit.len() < text.len() && !unit.is_empty();
+        if !is_number || !unit.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Ok(());
+        }
+        let wrong = |error| self.mistake(format!("{error}; a text stands in quotation marks"));
+        parse_size(text).map(drop).map_err(wrong)
     }
 
     fn values(&mut self) -> Result<Vec<LabelValue>, SelectorError> {

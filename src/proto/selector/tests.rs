@@ -96,6 +96,10 @@ fn mistakes_name_their_place_and_what_was_expected() {
         ),
         ("role in (web db)", "at character 14: expected `,` or `)`, not `db`"),
         ("role = and", "at character 8: expected a value, such as \"web\" or 12, not `and`"),
+        (
+            "memory >= 16XiB",
+            "at character 11: expected a size in B, KB, MB, GB, KiB, MiB or GiB, such as \"1MiB\"; a text stands in quotation marks",
+        ),
         ("röle = web", "at character 2: `ö` has no meaning here"),
         ("a = 1 && b = 2", "at character 7: `&` has no meaning here"),
         ("a = \"é\" und b = 2", "at character 9: expected `and`, `or` or the end, not `und`"),

@@ -12,10 +12,11 @@ use super::graph::{callbacks, notifications};
 use super::job_types::JobSettings;
 use super::params::Spelled;
 use super::repeats::stored_or_same;
-use crate::client::{ClientError, Every, FleetMember, MachineActorDocument, NewBatch};
+use crate::client::{ClientError, FleetMember, MachineActorDocument, NewBatch};
+use crate::proto::every::Every;
 use crate::proto::job::{Job, JobId, JobName};
 use crate::proto::message::ActorState;
-use crate::proto::window::{GraphWindow, StopAfter};
+use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 use crate::store::Store;
 
 /// The maximum number of jobs of one batch that is not atomic.
@@ -57,6 +58,9 @@ struct Batch {
     /// Submits the only job of the batch once for every machine, or every actor, of its type that matches its `where`,
     /// each named after it. Needs the scope operate. Those that are absent get it if the job has `expires`.
     every: Option<Every>,
+    /// The number of its jobs, up to 100, that start before the others, and how long these pause once the first have ended
+    /// well, up to 30d, such as `1 10m`; `1 tell` pauses until `graph.tell`. No pause without it.
+    pause_after: Option<PauseAfter>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
@@ -190,12 +194,13 @@ async fn read(context: &CallContext, given: &Batch) -> Result<JobsToSubmit, RpcE
 
 /// Returns the batch without its jobs.
 async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBatch, RpcError> {
+    let Batch { at_a_time, stop_after, pause_after, .. } = *given;
     let asked = [given.on_success.take(), given.on_failure.take(), given.on_end.take()];
     Ok(NewBatch {
         name: given.name.take().map(|Spelled(name)| name),
         callbacks: callbacks(context, asked).await?,
         notify: notifications(&given.notify)?,
-        window: GraphWindow { at_a_time: given.at_a_time, stop_after: given.stop_after },
+        window: GraphWindow { at_a_time, stop_after, pause_after },
         ..NewBatch::with_id(given.id.take().map(|Spelled(id)| id))
     })
 }

@@ -1,5 +1,7 @@
 //! `cron.*`: the periodic jobs of the configuration.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,9 @@ use crate::client::{
 };
 use crate::config::Crontab;
 use crate::proto::cron::{CatchUp, CronChange, Overlap};
+use crate::proto::every::Every;
 use crate::proto::job::Job;
+use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 use crate::store::FIRINGS_MAX;
 
 methods! {
@@ -31,7 +35,7 @@ methods! {
     "cron.history", Scope::Read => history;
     /// Submits the jobs of a periodic job for its firings in a period of the past.
     "cron.backfill", Scope::Operate => backfill;
-    /// Runs a periodic job now, besides its schedule.
+    /// Runs a periodic job now, besides its schedule: returns the id of its job, or of its batch.
     "cron.run", Scope::Operate => run;
     /// Adds a periodic job to those in Redis, which every supervisor fires beside those in files.
     "cron.add", Scope::Admin => add;
@@ -73,7 +77,8 @@ async fn seen(context: &CallContext) -> Result<Crontab, RpcError> {
 
 async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList, RpcError> {
     let crontab = seen(&context).await?;
-    let cron = context.client.periodic_job_documents(&crontab).await?;
+    let mut cron = context.client.periodic_job_documents(&crontab).await?;
+    hide_jobs_beyond(&context, &mut cron, &mut []).await?;
     let problems = crontab.problems.iter().map(ToString::to_string).collect();
     Ok(PeriodicJobList { cron, problems })
 }
@@ -92,7 +97,8 @@ async fn get(
 ) -> Result<PeriodicJobHistoryDocument, RpcError> {
     let crontab = seen(&context).await?;
     let mut found = context.client.periodic_job_history(&crontab, &given.name).await?;
-    hide_holders(&context, &mut found.history);
+    let job = std::slice::from_mut(&mut found.job);
+    hide_jobs_beyond(&context, job, &mut found.history).await?;
     if !context.operates() {
         mask(&mut found.settings);
     }
@@ -121,16 +127,37 @@ async fn history(context: CallContext, given: LatestFirings) -> Result<FiringLis
     let most = page_size(given.limit, FIRINGS_MAX)?;
     let crontab = seen(&context).await?;
     let mut firings = context.client.cron_firings(&crontab, &given.name, most).await?;
-    hide_holders(&context, &mut firings);
+    hide_jobs_beyond(&context, &mut [], &mut firings).await?;
     Ok(FiringList { firings })
 }
 
-/// Removes the holders of unique keys from firings, which may be beyond the bounds of the caller.
-fn hide_holders(context: &CallContext, firings: &mut [FiringDocument]) {
-    let of_others = |firing: &&mut FiringDocument| firing.why.as_deref() == Some("unique_key");
-    for firing in firings.iter_mut().filter(|_| context.is_bound()).filter(of_others) {
-        (firing.job_id, firing.status) = (None, None);
+/// Removes from documents the jobs that a bound caller does not find: a firing of before may be of another group, and one
+/// that was left out names the holder of a unique key.
+async fn hide_jobs_beyond(
+    context: &CallContext,
+    jobs: &mut [PeriodicJobDocument],
+    firings: &mut [FiringDocument],
+) -> Result<(), RpcError> {
+    if !context.is_bound() {
+        return Ok(());
     }
+    let last = |job: &PeriodicJobDocument| job.last.as_ref().and_then(|last| last.job_id.clone());
+    let of_jobs = jobs.iter().flat_map(|job| [last(job), job.failed_id.clone()]);
+    let named = of_jobs.chain(firings.iter().map(|firing| firing.job_id.clone())).flatten();
+    let found = context.client.job_summaries(named.filter_map(|id| id.parse().ok()).collect());
+    let found = found.await?.into_iter().filter(|job| context.finds(job));
+    let found: HashSet<String> = found.map(|job| job.id.to_string()).collect();
+    let is_found = |id: &String| found.contains(id);
+    for job in jobs {
+        job.last = job.last.take().filter(|last| last.job_id.as_ref().is_some_and(is_found));
+        if !job.failed_id.as_ref().is_some_and(is_found) {
+            (job.failed_id, job.failed_why) = (None, None);
+        }
+    }
+    for firing in firings.iter_mut().filter(|of| !of.job_id.as_ref().is_some_and(is_found)) {
+        (firing.job_id, firing.batch_id, firing.status) = (None, None, None);
+    }
+    Ok(())
 }
 
 /// A period of a periodic job.
@@ -197,6 +224,15 @@ struct NewPeriodicJob {
     calendar: Option<String>,
     /// The settings of its jobs.
     job: JobSettings,
+    /// Submits at each firing a batch with a copy of the job for every machine, or every actor, of its type that matches its
+    /// `where`; `spread` then delays each copy by the name of its machine.
+    every: Option<Every>,
+    /// The number of jobs of such a batch that run at once.
+    at_a_time: Option<u32>,
+    /// The failures that stop the jobs of such a batch that have not started: a number, or a share such as `5%`.
+    stop_after: Option<StopAfter>,
+    /// The number of jobs of such a batch that start before the others, and the pause of the others, such as `1 10m`.
+    pause_after: Option<PauseAfter>,
 }
 
 /// A change of a periodic job.
@@ -221,6 +257,14 @@ struct PeriodicJobChange {
     calendar: Option<String>,
     /// Settings of its jobs that replace those it has.
     job: Option<ChangedSettings>,
+    /// Submits at each firing a batch with a copy of the job for every machine, or every actor.
+    every: Option<Every>,
+    /// The number of jobs of such a batch that run at once; 0 for no bound.
+    at_a_time: Option<u32>,
+    /// The failures that stop the jobs of such a batch that have not started; 0 for no bound.
+    stop_after: Option<StopAfter>,
+    /// The number of jobs of such a batch that start before the others, and their pause; 0 for none.
+    pause_after: Option<PauseAfter>,
 }
 
 /// A periodic job that was added, changed or deleted.
@@ -232,16 +276,18 @@ struct ChangedPeriodicJob {
 
 async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
-    let NewPeriodicJob { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
-        given;
+    let NewPeriodicJob { at_a_time, stop_after, pause_after, .. } = given;
+    let name = given.name;
     let new = CronChange {
-        schedule: Some(schedule),
-        time_zone,
-        catch_up,
-        overlap,
-        spread,
-        calendar,
-        job: job.members(),
+        schedule: Some(given.schedule),
+        time_zone: given.time_zone,
+        catch_up: given.catch_up,
+        overlap: given.overlap,
+        spread: given.spread,
+        calendar: given.calendar,
+        every: given.every,
+        window: GraphWindow { at_a_time, stop_after, pause_after },
+        job: given.job.members(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
@@ -253,16 +299,18 @@ async fn edit(
     given: PeriodicJobChange,
 ) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("change periodic jobs")?;
-    let PeriodicJobChange { name, schedule, time_zone, catch_up, overlap, spread, calendar, job } =
-        given;
+    let PeriodicJobChange { at_a_time, stop_after, pause_after, .. } = given;
+    let name = given.name;
     let change = CronChange {
-        schedule,
-        time_zone,
-        catch_up,
-        overlap,
-        spread,
-        calendar,
-        job: job.map(|ChangedSettings(members)| members).unwrap_or_default(),
+        schedule: given.schedule,
+        time_zone: given.time_zone,
+        catch_up: given.catch_up,
+        overlap: given.overlap,
+        spread: given.spread,
+        calendar: given.calendar,
+        every: given.every,
+        window: GraphWindow { at_a_time, stop_after, pause_after },
+        job: given.job.map(|ChangedSettings(members)| members).unwrap_or_default(),
     };
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     // A new script or setting of a type is a use of the type.

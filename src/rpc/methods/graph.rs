@@ -1,4 +1,4 @@
-//! `graph.*`: submits jobs that wait for each other by name; reads, retries, changes, stops and deletes graphs
+//! `graph.*`: submits jobs that wait for each other by name; reads, retries, stops and deletes graphs
 //! and batches.
 
 use std::collections::BTreeMap;
@@ -18,11 +18,14 @@ use crate::client::{
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
-use crate::proto::window::{GraphWindow, StopAfter};
-use crate::store::Store;
+use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
+use crate::store::{Blocker, Store};
+use crate::view::blocker_words;
 
 /// The maximum number of graphs that are looked at for a page.
 const LOOKED_MAX: usize = 100_000;
+/// The maximum number of jobs of a graph that are asked why they wait.
+const EXPLAINED_MAX: usize = 20;
 
 methods! {
     /// Submits jobs that wait for each other by name: all or none.
@@ -35,8 +38,6 @@ methods! {
     "graph.wait", Scope::Read => wait;
     /// Runs those jobs of a graph or batch again that failed or were stopped, with corrected scripts and settings.
     "graph.retry", Scope::Submit => retry;
-    /// Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while it runs.
-    "graph.edit", Scope::Submit => edit;
     /// Stops all jobs of a graph or batch that have not ended.
     "graph.stop", Scope::Submit => stop;
     /// Deletes a graph or batch with all its jobs, unless one of them runs.
@@ -68,6 +69,9 @@ struct GraphToSubmit {
     /// The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no bound
     /// without it.
     stop_after: Option<StopAfter>,
+    /// The number of its jobs, up to 100, that start before the others, and how long these pause once the first have ended
+    /// well, up to 30d, such as `1 10m`; `1 tell` pauses until `graph.tell`. No pause without it.
+    pause_after: Option<PauseAfter>,
 }
 
 /// A job of a graph.
@@ -114,7 +118,8 @@ async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedG
         graph.set_name(name);
     }
     graph.notify(notifications(&given.notify)?);
-    graph.set_window(GraphWindow { at_a_time: given.at_a_time, stop_after: given.stop_after });
+    let GraphToSubmit { at_a_time, stop_after, pause_after, .. } = given;
+    graph.set_window(GraphWindow { at_a_time, stop_after, pause_after });
     for GraphJobToSubmit { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
@@ -221,7 +226,7 @@ async fn named(context: &CallContext, id: &str) -> Result<JobId, RpcError> {
 }
 
 /// Reads a graph that the caller may see.
-async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcError> {
+pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcError> {
     let graph = context.client.graph(id).await?;
     if is_visible(context, &graph) {
         return Ok(graph);
@@ -230,7 +235,7 @@ async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcErro
 }
 
 /// Returns the same of a graph that the caller may change.
-async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId, RpcError> {
+pub(super) async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId, RpcError> {
     let id = named(context, id).await?;
     let graph = visible(context, &id).await?;
     if context.operates() || graph.caller == context.caller.name {
@@ -266,6 +271,31 @@ pub(crate) struct ShownGraph {
     pub(crate) jobs: Vec<JobOfGraphDocument>,
     /// The cursor of the next page, if there may be one.
     pub(crate) next: Option<u64>,
+    /// Reasons, other than prerequisites, for which the first of its jobs that have not ended wait; empty for a caller with
+    /// bounds.
+    #[serde(default)]
+    pub(crate) waits_for: Vec<String>,
+}
+
+/// Returns why the first jobs of a graph that have not ended do not start, each reason once.
+async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>, RpcError> {
+    let (waiting, mut reasons) = (Some(GraphJobOutcome::Waiting), Vec::new());
+    for of in context.client.jobs_of_graph(id, waiting, None, EXPLAINED_MAX).await? {
+        let Some(blocker) = context.client.blocker(&of.member.id).await? else { continue };
+        let reason = match &blocker {
+            Blocker::Limit(limit) if *limit == format!("@graph={id}") => {
+                "a slot in its window".to_owned()
+            }
+            Blocker::Limit(limit) if *limit == format!("@paused={id}") => {
+                "the end of its pause".to_owned()
+            }
+            other => blocker_words(&of.member.id, other),
+        };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    Ok(reasons)
 }
 
 async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
@@ -278,8 +308,10 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcErr
         job.job.as_ref().is_none_or(|job| JobOwnership::of_summary(job).is_within(&context.caller))
     });
     let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
+    let is_open = graph.counts.waiting() > 0 && !context.is_bound();
+    let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
     let graph = context.client.graph_document(&graph).await?;
-    Ok(ShownGraph { graph, jobs, next })
+    Ok(ShownGraph { graph, jobs, next, waits_for })
 }
 
 /// A graph or batch to wait for.
@@ -339,53 +371,6 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, 
     }
     let how = GraphRetry { from, changes };
     Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
-}
-
-/// A graph or batch with other bounds: at least one of them.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct EditGraph {
-    /// The id of the graph or batch, its beginning, or its name, if no other has it.
-    id: String,
-    /// The number of its jobs that run at once; 0 for no bound.
-    at_a_time: Option<u32>,
-    /// The failures that stop its jobs that have not started, earlier ones included: a number, or a share of all
-    /// jobs such as `5%`; 0 for no bound.
-    stop_after: Option<StopAfter>,
-}
-
-async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument, RpcError> {
-    let EditGraph { id, at_a_time, stop_after } = given;
-    let window = GraphWindow { at_a_time, stop_after };
-    if window == GraphWindow::default() {
-        let message = "the graph stays as it is: give at_a_time, stop_after or both";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "at_a_time"));
-    }
-    let id = own(&context, &id, "change").await?;
-    may_change_all(&context, &id).await?;
-    context.client.edit_graph(&id, window).await?;
-    let graph = visible(&context, &id).await?;
-    Ok(context.client.graph_document(&graph).await?)
-}
-
-/// Refuses to change the window of a graph with a job that the caller may not change: a window stops and holds all of them.
-async fn may_change_all(context: &CallContext, id: &JobId) -> Result<(), RpcError> {
-    let (mut is_whole, mut cursor) = (context.changes_any_job(), None);
-    while !is_whole {
-        let most = Store::GRAPHS_PER_PAGE_MAX;
-        let page = context.client.jobs_of_graph(id, None, cursor, most).await?;
-        for job in page.iter().filter_map(|of| of.job.as_ref()) {
-            if !JobOwnership::of_summary(job).is_within(&context.caller) {
-                return Err(ClientError::NoSuchGraph(id.clone()).into());
-            }
-            let is_own = job.fields.get("caller_id") == Some(&context.caller.name);
-            if !is_own && !context.operates() {
-                return Err(context.may_not(format!("change graph {id}: it has jobs of others")));
-            }
-        }
-        (is_whole, cursor) = (page.len() < most, page.last().map(|of| of.member.score));
-    }
-    Ok(())
 }
 
 async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {

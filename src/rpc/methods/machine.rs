@@ -213,11 +213,7 @@ async fn order(
         let message = format!("machine {} has no live actor: hero machine list", given.machine);
         return Err(RpcError::new(code::NOT_FOUND, message));
     }
-    let mut not_told = Vec::new();
-    for id in &live {
-        let untold = context.client.tell_actor(id, message).await?;
-        not_told.extend(untold.iter().map(|shard| format!("{id}: {shard}")));
-    }
+    let not_told = context.client.tell_machine(&machine, &live, message).await?;
     Ok(MachineChange {
         actors: live.iter().map(ToString::to_string).collect(),
         machine: machine.machine,
@@ -235,6 +231,8 @@ async fn order(
 pub(crate) struct ForgottenMachine {
     /// Its name.
     pub(crate) forgotten: String,
+    /// Its host name.
+    pub(crate) host: String,
 }
 
 async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine, RpcError> {
@@ -248,5 +246,5 @@ async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMach
         return Err(RpcError::new(code::CONFLICT, message));
     }
     context.client.forget_machine(&machine).await?;
-    Ok(ForgottenMachine { forgotten: machine.machine })
+    Ok(ForgottenMachine { forgotten: machine.machine, host: machine.host })
 }

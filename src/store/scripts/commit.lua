@@ -8,7 +8,7 @@
 --       2 its number of jobs, to decide; else ''  3 retention
 --       4 to decide: the graph that it becomes, with its fields and values, or ''
 -- returns how many jobs are left, -1 if the batch has expired, or -2 if the id of the graph is taken
--- needs: wrong_type rights time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end
+-- needs: wrong_type rights time names job counters index events ending prerequisites waiting awaited expiring dependents graph_start graph_end decide_batch
 
 -- The work of one step: a job counts as two, each prerequisite outside of the batch as one.
 local work = 400
@@ -21,39 +21,10 @@ local batch = STAGED .. id_of_batch
 local at = now_us()
 local number, ended = 0, {}
 
--- What is staged must last until it is submitted, however late a supervisor does that. From a place on, keeps the keys of
--- some jobs, and notes where to go on.
-local function keep_staged(from)
-  local most = 1000
-  local jobs = redis.call('LRANGE', batch .. '::jobs', from, from + most - 1)
-  for _, text in ipairs(jobs) do
-    local job = cjson.decode(text)
-    local staged = batch .. ':' .. job.id
-    redis.call('PERSIST', staged)
-    redis.call('PERSIST', RESERVED .. job.id)
-    if job.unique_key then redis.call('PERSIST', UNIQUE .. job.unique_key) end
-    if job.within then redis.call('PERSIST', staged .. ':pending') end
-    if job.more then redis.call('PERSIST', staged .. ':dependents') end
-    if job.others then redis.call('PERSIST', staged .. ':others') end
-  end
-  redis.call('SET', batch, #jobs == most and 'kept ' .. integer(from + most) or 'kept')
-end
-
-if ARGV[2] ~= '' then
-  if redis.call('GET', batch) ~= ARGV[2] then return -1 end
-  if ARGV[4] ~= '' and not open_graph(ARGV[4], ARGV, 5, at) then
-    redis.call('DEL', batch)
-    return -2
-  end
-  if ARGV[4] ~= '' then redis.call('HSET', GRAPH .. ARGV[4], 'opening', id_of_batch) end
-  redis.call('PERSIST', batch .. '::jobs')
-  redis.call('RPUSH', COMMITTING, id_of_batch)
-  keep_staged(0)
-  return tonumber(ARGV[2])
-end
+if ARGV[2] ~= '' then return tonumber(decide_batch(id_of_batch, ARGV[2], ARGV[4], ARGV, 5, at)) end
 local kept = string.match(redis.call('GET', batch) or '', '^kept (%d+)$')
 if kept then
-  keep_staged(tonumber(kept))
+  keep_staged(batch, tonumber(kept))
   return redis.call('LLEN', batch .. '::jobs')
 end
 

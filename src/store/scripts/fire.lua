@@ -3,14 +3,20 @@
 -- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
 --       firing has not ended  4 retention  5 id of the job, another one if it is taken  6 unless 'allow': the age in
 --       us of a firing that was missed and is made up for, 0 if none is  7 the reason why it has no job, else
---       empty  then the arguments of `submit`
+--       empty  then the arguments of `submit`; or, where it submits a batch: 'ask' alone, to learn if it is to be staged; then
+--       'batch', its id while it is staged, its number of jobs, what its history says of it or '', its id, its fields
+--       and values
 -- returns two strings:
 --       'fired', id
 --       'past', ''       this firing, or a later one, was fired or left out before, or it is disabled
 --       'left_out', id   this job has not ended, or holds the unique key
 --       'waits', id      it is made up for once this job has ended: try again later
 --       'failed', why    the job was refused; it does not fire for this time again
+--       'stage', ''      the batch is to be staged: nothing is written
+--       'expired', ''    the batch took too long to stage: nothing is written
+--       'taken', id      another graph or batch has its id: nothing is written
 -- needs: wrong_type time names job reserved submit_jobs stop_job cron
+-- rarely: decide_batch
 
 local WHY_BYTES_MAX = 200
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -27,6 +33,10 @@ local before = legal_id(f[2])
 local last = before and read(before, 'status', 'cron') or {}
 local status = last[2] == name and last[1]
 local on_its_way = status and status ~= 'finished' and status ~= 'error'
+if before and not status then
+  local batch = redis.call('HMGET', GRAPH .. before, 'cron', 'ended_at')
+  on_its_way = batch[1] == name and not batch[2]
+end
 
 -- Firings that are made up for wait for each other. Firings that became due meanwhile, after them, were not
 -- missed: else a job that runs for longer than its interval would never catch up.
@@ -44,10 +54,10 @@ if missed_us > 0 then
     return { 'waits', before }
   end
 end
-redis.call('HSET', key, 'due_us', integer(due))
-redis.call('EXPIRE', key, CRON_TTL_S)
-local function note(did, of_job, why)
-  local firing = { due = rfc3339(due), at = rfc3339(now_us()), did = did, id = of_job }
+local function note(did, of_job, why, is_batch)
+  redis.call('HSET', key, 'due_us', integer(due))
+  redis.call('EXPIRE', key, CRON_TTL_S)
+  local firing = { due = rfc3339(due), at = rfc3339(now_us()), did = did, id = of_job, batch = is_batch }
   firing.why = why and string.sub(why, 1, WHY_BYTES_MAX)
   remember(key, f[4], firing)
 end
@@ -57,10 +67,20 @@ if ARGV[7] ~= '' then
 end
 if on_its_way and overlap == 'skip' then
   redis.call('HINCRBY', key, 'left_out', 1)
-  note('left_out', before, 'overlap')
+  note('left_out', before, 'overlap', not status or nil)
   return { 'left_out', before }
 end
 local id = ARGV[5]
+if ARGV[8] == 'ask' then return { 'stage', '' } end
+if ARGV[8] == 'batch' then
+  local decided = rarely().decide_batch(ARGV[9], ARGV[10], ARGV[12], ARGV, 13, now_us())
+  if decided == -1 then return { 'expired', '' } end
+  if decided == -2 then return { 'taken', id } end
+  redis.call('HSET', key, 'id', id, 'batch_id', id, 'fired_us', integer(due))
+  redis.call('HINCRBY', key, 'fired', 1)
+  note('fired', id, ARGV[11] ~= '' and ARGV[11] or nil, true)
+  return { 'fired', id }
+end
 -- Another job took the id of this firing in advance.
 if is_taken(id) then
   id = id .. '-' .. string.sub(redis.sha1hex(integer(now_us())), 1, 8)

@@ -226,6 +226,10 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
                 let graph = limit.split('=').nth(1).unwrap_or("ID");
                 format!("more actors do not help; if its window is too narrow: hero graph edit {graph} --at-a-time NUMBER")
             }
+            Some(limit) if limit.starts_with("@paused") => {
+                let graph = limit.split('=').nth(1).unwrap_or("ID");
+                format!("it pauses after its first jobs: hero graph show {graph}; to let the others start: hero graph tell {graph} go")
+            }
             Some(limit) => format!(
                 "more actors do not help: raise [limit.{limit}] if it is too narrow; all limits: hero limit list"
             ),

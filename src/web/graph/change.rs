@@ -1,4 +1,4 @@
-//! Retries, stops and deletes the jobs of a graph.
+//! Retries, stops and deletes the jobs of a graph, and ends its pause.
 
 use std::fmt::Write as _;
 
@@ -49,10 +49,15 @@ pub(in crate::web) async fn change(
     Path(id): Path<String>,
     fields: Fields,
 ) -> PageResult {
-    let verb @ ("retry" | "stop" | "delete") = fields.get("do") else {
+    let verb @ ("retry" | "stop" | "delete" | "go") = fields.get("do") else {
         return Err(PageError::wrong("The form asks for nothing that a graph can do."));
     };
     let graph = named(&visit, &id).await?;
+    if verb == "go" {
+        let params = json!({ "id": id_alone(&graph.id), "order": "go" });
+        visit.call_for::<GraphDocument>("graph.tell", params).await?;
+        return Ok(visit.done(&address(&graph), "It goes on."));
+    }
     let (method, params) = (format!("graph.{verb}"), json!({ "id": id_alone(&graph.id) }));
     let changed: GraphChange = visit.call_for(&method, params).await?;
     // A graph with jobs left is still there.

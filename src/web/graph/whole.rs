@@ -56,7 +56,7 @@ struct DrawnGraph {
 
 async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGraph> {
     let params = page_params(json!({ "id": id_alone(id), "limit": JOBS_MAX }), &query.after);
-    let ShownGraph { graph, jobs: members, next } = visit.ask("graph.get", params).await?;
+    let ShownGraph { graph, jobs: members, next, .. } = visit.ask("graph.get", params).await?;
     let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
     let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();
     let mut found = visit.site.client.bonds_in_graph(&own, ids).await?;
@@ -162,6 +162,7 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
             span { (counts(graph)) }
             @if let Some(window) = graph.window() { span { (window.to_string()) } }
             @if let Some(stopped) = &graph.stopped { span { (stopped) } }
+            @if let Some(pause) = graph.pause(str::to_owned) { span { "paused " (pause) } }
             @if let Some(job) = first_failure(&shown.jobs) {
                 span {
                     "first failure: "
@@ -243,6 +244,9 @@ fn buttons(links: &SiteLinks, graph: &GraphDocument) -> Markup {
     let own = links.to(&address(graph));
     html! {
         span #graph-actions .actions {
+            @if graph.pause_after.is_some() && graph.goes_on_at.is_none() && graph.waiting > 0 {
+                button #do-go name="do" value="go" { "Go on" }
+            }
             @if graph.failed + graph.cancelled > 0 {
                 button #do-retry name="do" value="retry" data-key="retry" { "Retry failed" }
             }

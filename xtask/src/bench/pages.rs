@@ -128,6 +128,8 @@ fn presence(number: usize) -> Presence {
         after_oom_kill: None,
         labels: hero::proto::labels::Labels::new(),
         folders_left: 0,
+        load_hundredths: None,
+        memory_available: None,
     }
 }
 

@@ -58,6 +58,10 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     """Its labels, which `where` of jobs asks for; empty in the presence of foreign programs and older versions."""
     folders_left: int
     """The folders of jobs that its process could not remove."""
+    load_hundredths: Optional[int]
+    """The load of its machine over the last minute, in hundredths; absent where the kernel does not report it."""
+    memory_available: Optional[int]
+    """The memory of its machine that is available, in bytes; absent where the kernel does not report it."""
 
 
 class AuditList(TypedDict):
@@ -283,10 +287,12 @@ class FiringDocument(TypedDict):
     job_id: Optional[str]
     """Its job; for one that was left out, the job that had not ended."""
     status: Optional[str]
-    """The state of that job, if it is still kept."""
+    """The state of that job or batch, if it is still kept."""
     why: Optional[str]
     """The reason for which it was left out (overlap or `unique_key`), failed or was missed; the job that it
-    replaced; `run now` or `backfill` beside its schedule."""
+    replaced; `run now` or `backfill` beside its schedule; the machines without a job, as they were absent."""
+    batch_id: Optional[str]
+    """Its batch, in place of a job, if it runs on every machine."""
 
 
 class FiringList(TypedDict):
@@ -317,6 +323,8 @@ class ForgottenMachine(TypedDict):
     """A forgotten machine."""
     forgotten: str
     """Its name."""
+    host: str
+    """Its host name."""
 
 
 class FunctionDocument(TypedDict):
@@ -367,6 +375,8 @@ class _GraphDocumentRequired(TypedDict):
     """The name of its submitter, from its first job."""
     created_at: str
     """The time of its submission, in RFC 3339."""
+    paused: bool
+    """True while these jobs have started and no other starts."""
 
 
 class GraphDocument(_GraphDocumentRequired, total=False):
@@ -387,6 +397,12 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     """The failures after which its other jobs are stopped: a number, or a share of all jobs such as `5%`."""
     stopped: Optional[str]
     """The error of its jobs that did not start, once it was stopped after failures."""
+    pause_after: Optional[str]
+    """The number of its jobs that start before the others, and the length of the pause of the others, such as `1
+    10m`, or `1 tell`."""
+    goes_on_at: Optional[str]
+    """When the others start, or started: RFC 3339. Without it, once its first jobs have ended well and the pause is
+    over, or it is told to go on."""
 
 
 class _GraphJobToSubmitRequired(TypedDict):
@@ -776,6 +792,8 @@ class JobOfGraphDocument(_JobOfGraphDocumentRequired, total=False):
     """Its state; absent if it was deleted or has expired."""
     error: Optional[str]
     """Its error, the first 200 characters."""
+    held_by: Optional[str]
+    """The limit that holds it: `@graph=ID` for the window of the graph, `@paused=ID` for its pause."""
 
 
 class JobPage(TypedDict):
@@ -949,16 +967,18 @@ class LastFiringDocument(TypedDict):
     """The last firing of a periodic job."""
     due: str
     """The due time, in RFC 3339."""
-    job_id: str
+    job_id: Optional[str]
     """Its job."""
     status: Optional[str]
-    """The state of the job, if it is still kept."""
+    """The state of the job or batch, if it is still kept."""
+    batch_id: Optional[str]
+    """Its batch, in place of a job, if it runs on every machine."""
 
 
 class _LimitDocumentRequired(TypedDict):
     name: str
     """Its name; `@TYPE/GROUP/INSTANCE` for the serial lane of an actor, `@graph=ID` for the window of a graph or
-    batch."""
+    batch, `@paused=ID` for its pause."""
     value: Optional[str]
     """The type, group, caller or key that is counted here, if the limit counts separately; a long or unusual one as
     `#` and its hash."""
@@ -1271,6 +1291,10 @@ class MachineDocument(TypedDict):
     """The number of jobs that its live actors run."""
     tasks: int
     """The number of jobs that they can run at once."""
+    load: Optional[float]
+    """Its load over the last minute, by the latest heartbeat of a live actor."""
+    memory_available: Optional[int]
+    """Its available memory in bytes, by the same."""
     labels: Dict[str, Any]
     """The labels that all its actors have."""
     actors: List[MachineActorDocument]
@@ -1356,8 +1380,77 @@ class Paused(TypedDict):
     """The queues or the rule that were not paused before."""
 
 
-class PeriodicJobDocument(TypedDict):
+class _PeriodicJobDocumentRequired(TypedDict):
+    name: str
+    """Its name."""
+    file: str
+    """The file that declares it; `redis` if a command added it."""
+    added_by: Optional[str]
+    """The person or program that added or changed it last, if it is in Redis."""
+    added_at: Optional[str]
+    """The time of that, in RFC 3339."""
+    schedule: str
+    """Its schedule, as the file has it."""
+    time_zone: str
+    """The time zone of the schedule."""
+    script_type: Optional[str]
+    """The script type of its jobs."""
+    catch_up: str
+    """The treatment of missed firings."""
+    overlap: str
+    """The treatment of a firing while the last job has not ended."""
+    spread: Optional[SpreadDocument]
+    """The longest delay of its firings, in seconds, and the delay that its name gives them."""
+    calendar: Optional[str]
+    """The calendar of the days on which it does not fire."""
+    enabled: bool
+    """False if a person has disabled it."""
+    disabled_at: Optional[str]
+    """The time at which it was disabled, in RFC 3339."""
+    disabled_by: Optional[str]
+    """The person or program that disabled it."""
+    not_in_force: Optional[str]
+    """Why no live supervisor fires it as it stands here, if none does."""
+    next: Optional[str]
+    """The time of its next firing, in RFC 3339, if it is enabled and in force."""
+    last: Optional[LastFiringDocument]
+    """Its last firing."""
+    fired: int
+    """The number of firings."""
+    left_out: int
+    """The number of firings left out because the last job had not ended."""
+    missed: int
+    """The number of firings that were missed, as no supervisor ran, and are not made up for."""
+    succeeded_at: Optional[str]
+    """The end of its last job that finished, in RFC 3339."""
+    failed_at: Optional[str]
+    """The end of its last job that failed, in RFC 3339."""
+    failed_id: Optional[str]
+    """The job that failed last."""
+    failed_why: Optional[str]
+    """The start of its error."""
+    duration_s: Optional[float]
+    """The duration of its last job that ended, in seconds."""
+    overdue_at: Optional[str]
+    """The time from which it is overdue, in RFC 3339: its second firing after its last success, and the duration of
+    its last job."""
+    overdue: bool
+    """Set if that has passed without a success."""
+    every: Optional[Every]
+    """The receivers of the copies of its job: each firing is a batch."""
+
+
+class PeriodicJobDocument(_PeriodicJobDocumentRequired, total=False):
     """A periodic job."""
+    at_a_time: Optional[int]
+    """The number of its jobs that run at once."""
+    stop_after: Optional[Union[int, str]]
+    """The failures after which its other jobs are stopped."""
+    pause_after: Optional[str]
+    """The jobs that start before the others, which pause."""
+
+
+class _PeriodicJobHistoryDocumentRequired(TypedDict):
     name: str
     """Its name."""
     file: str
@@ -1413,65 +1506,8 @@ class PeriodicJobDocument(TypedDict):
     its last job."""
     overdue: bool
     """Set if that has passed without a success."""
-
-
-class PeriodicJobHistoryDocument(TypedDict):
-    """A periodic job with its next and latest firings."""
-    name: str
-    """Its name."""
-    file: str
-    """The file that declares it; `redis` if a command added it."""
-    added_by: Optional[str]
-    """The person or program that added or changed it last, if it is in Redis."""
-    added_at: Optional[str]
-    """The time of that, in RFC 3339."""
-    schedule: str
-    """Its schedule, as the file has it."""
-    time_zone: str
-    """The time zone of the schedule."""
-    script_type: Optional[str]
-    """The script type of its jobs."""
-    catch_up: str
-    """The treatment of missed firings."""
-    overlap: str
-    """The treatment of a firing while the last job has not ended."""
-    spread: Optional[SpreadDocument]
-    """The longest delay of its firings, in seconds, and the delay that its name gives them."""
-    calendar: Optional[str]
-    """The calendar of the days on which it does not fire."""
-    enabled: bool
-    """False if a person has disabled it."""
-    disabled_at: Optional[str]
-    """The time at which it was disabled, in RFC 3339."""
-    disabled_by: Optional[str]
-    """The person or program that disabled it."""
-    not_in_force: Optional[str]
-    """Why no live supervisor fires it as it stands here, if none does."""
-    next: Optional[str]
-    """The time of its next firing, in RFC 3339, if it is enabled and in force."""
-    last: Optional[LastFiringDocument]
-    """Its last firing."""
-    fired: int
-    """The number of firings."""
-    left_out: int
-    """The number of firings left out because the last job had not ended."""
-    missed: int
-    """The number of firings that were missed, as no supervisor ran, and are not made up for."""
-    succeeded_at: Optional[str]
-    """The end of its last job that finished, in RFC 3339."""
-    failed_at: Optional[str]
-    """The end of its last job that failed, in RFC 3339."""
-    failed_id: Optional[str]
-    """The job that failed last."""
-    failed_why: Optional[str]
-    """The start of its error."""
-    duration_s: Optional[float]
-    """The duration of its last job that ended, in seconds."""
-    overdue_at: Optional[str]
-    """The time from which it is overdue, in RFC 3339: its second firing after its last success, and the duration of
-    its last job."""
-    overdue: bool
-    """Set if that has passed without a success."""
+    every: Optional[Every]
+    """The receivers of the copies of its job: each firing is a batch."""
     upcoming: List[str]
     """The times of the next firings, in RFC 3339, if it is enabled."""
     script: str
@@ -1480,6 +1516,16 @@ class PeriodicJobHistoryDocument(TypedDict):
     """The other settings of its jobs, named as the fields of a job."""
     history: List[FiringDocument]
     """Its latest firings, the newest first; at most 20."""
+
+
+class PeriodicJobHistoryDocument(_PeriodicJobHistoryDocumentRequired, total=False):
+    """A periodic job with its next and latest firings."""
+    at_a_time: Optional[int]
+    """The number of its jobs that run at once."""
+    stop_after: Optional[Union[int, str]]
+    """The failures after which its other jobs are stopped."""
+    pause_after: Optional[str]
+    """The jobs that start before the others, which pause."""
 
 
 class PeriodicJobList(TypedDict):
@@ -1699,14 +1745,17 @@ class ShownGraph(TypedDict):
     """Its jobs: those that failed, the cancelled, those that have not ended, the finished."""
     next: Optional[int]
     """The cursor of the next page, if there may be one."""
+    waits_for: List[str]
+    """Reasons, other than prerequisites, for which the first of its jobs that have not ended wait; empty for a
+    caller with bounds."""
 
 
 class SpreadDocument(TypedDict):
     """The delay of the firings of a periodic job."""
     most_s: int
     """The longest, in seconds."""
-    own_s: int
-    """The value of this periodic job, in seconds."""
+    own_s: Optional[int]
+    """The value of this periodic job, in seconds; null if each machine has one of its own."""
 
 
 class StartedSession(TypedDict):
@@ -1871,6 +1920,9 @@ failed: It ended in an error. cancelled: It was stopped, or deleted before its e
 GraphKind = Literal['graph', 'batch']
 """The kind of a joint submission. graph: As a graph: they wait for each other by name. batch: As a batch."""
 
+GraphOrder = Literal['go']
+"""An order to a graph or batch. go: Start the jobs that wait for the end of its pause."""
+
 GraphState = Literal['running', 'finished', 'failed', 'cancelled']
 """The state of a graph. running: Some of its jobs have not ended. finished: All have finished. failed: All have
 ended, and some failed. cancelled: All have ended, none failed, and some were cancelled."""
@@ -1953,14 +2005,14 @@ class Methods:
         answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None, pause_after: Optional[str] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar}))
+        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
 
     def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
@@ -1978,9 +2030,9 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: given settings replace its own."""
-        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job}))
+        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
 
     def cron_enable(self, *, name: str) -> Switched:
@@ -2004,7 +2056,7 @@ class Methods:
         return answer
 
     def cron_run(self, *, name: str) -> Id:
-        """Runs a periodic job now, besides its schedule."""
+        """Runs a periodic job now, besides its schedule: returns the id of its job, or of its batch."""
         answer: Id = self._call("cron.run", _given({"name": name}))
         return answer
 
@@ -2028,10 +2080,10 @@ class Methods:
         answer: GraphChange = self._call("graph.delete", _given({"id": id}))
         return answer
 
-    def graph_edit(self, *, id: str, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> GraphDocument:
-        """Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while
-        it runs."""
-        answer: GraphDocument = self._call("graph.edit", _given({"id": id, "at_a_time": at_a_time, "stop_after": stop_after}))
+    def graph_edit(self, *, id: str, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> GraphDocument:
+        """Changes how many jobs of a graph or batch run at once, how many failures stop the others, and after how
+        many jobs the others pause, also while it runs."""
+        answer: GraphDocument = self._call("graph.edit", _given({"id": id, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
 
     def graph_get(self, *, id: str, outcome: Optional[GraphJobOutcome] = None, limit: Optional[int] = None, cursor: Optional[int] = None) -> ShownGraph:
@@ -2055,9 +2107,14 @@ class Methods:
         answer: GraphChange = self._call("graph.stop", _given({"id": id}))
         return answer
 
-    def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedGraph:
+    def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
-        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
+        answer: SubmittedGraph = self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
+        return answer
+
+    def graph_tell(self, *, id: str, order: GraphOrder) -> GraphDocument:
+        """Tells a graph or batch to go on after its first jobs."""
+        answer: GraphDocument = self._call("graph.tell", _given({"id": id, "order": order}))
         return answer
 
     def graph_wait(self, *, id: str, wait: Optional[float] = None) -> GraphDocument:
@@ -2379,14 +2436,14 @@ class AsyncMethods:
         answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None, pause_after: Optional[str] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar}))
+        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
 
     async def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
@@ -2404,9 +2461,9 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None) -> ChangedPeriodicJob:
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: given settings replace its own."""
-        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job}))
+        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
 
     async def cron_enable(self, *, name: str) -> Switched:
@@ -2430,7 +2487,7 @@ class AsyncMethods:
         return answer
 
     async def cron_run(self, *, name: str) -> Id:
-        """Runs a periodic job now, besides its schedule."""
+        """Runs a periodic job now, besides its schedule: returns the id of its job, or of its batch."""
         answer: Id = await self._call("cron.run", _given({"name": name}))
         return answer
 
@@ -2454,10 +2511,10 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.delete", _given({"id": id}))
         return answer
 
-    async def graph_edit(self, *, id: str, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> GraphDocument:
-        """Changes how many jobs of a graph or batch run at once, and how many failures stop the others, also while
-        it runs."""
-        answer: GraphDocument = await self._call("graph.edit", _given({"id": id, "at_a_time": at_a_time, "stop_after": stop_after}))
+    async def graph_edit(self, *, id: str, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> GraphDocument:
+        """Changes how many jobs of a graph or batch run at once, how many failures stop the others, and after how
+        many jobs the others pause, also while it runs."""
+        answer: GraphDocument = await self._call("graph.edit", _given({"id": id, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
 
     async def graph_get(self, *, id: str, outcome: Optional[GraphJobOutcome] = None, limit: Optional[int] = None, cursor: Optional[int] = None) -> ShownGraph:
@@ -2481,9 +2538,14 @@ class AsyncMethods:
         answer: GraphChange = await self._call("graph.stop", _given({"id": id}))
         return answer
 
-    async def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None) -> SubmittedGraph:
+    async def graph_submit(self, *, jobs: List[GraphJobToSubmit], name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> SubmittedGraph:
         """Submits jobs that wait for each other by name: all or none."""
-        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after}))
+        answer: SubmittedGraph = await self._call("graph.submit", _given({"jobs": jobs, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
+        return answer
+
+    async def graph_tell(self, *, id: str, order: GraphOrder) -> GraphDocument:
+        """Tells a graph or batch to go on after its first jobs."""
+        answer: GraphDocument = await self._call("graph.tell", _given({"id": id, "order": order}))
         return answer
 
     async def graph_wait(self, *, id: str, wait: Optional[float] = None) -> GraphDocument:

@@ -9,12 +9,24 @@ local window_of
 do
   local of_graphs = {}
 
+  -- Returns the limit of those jobs that start after the first ones: `left` is how many may start.
+  local function pause_of(graph, pause_after, first, goes_on_us)
+    if not pause_after and not goes_on_us then return nil end
+    first = first or ''
+    local most = tonumber(string.match(pause_after or '', '^%d+') or '') or 0
+    local _, started = string.gsub(first, '%S+', '')
+    local left = most - started
+    if goes_on_us then left = tonumber(goes_on_us) > now_us() and 0 or math.huge end
+    return { name = limit_of_pause(graph), left = left, first = first, of_graph = GRAPH .. graph }
+  end
+
   function window_of(id, graph)
     local window = of_graphs[graph]
     if window == nil then
-      local f = redis.call('HMGET', GRAPH .. graph, 'at_a_time', 'stop_after', 'stopped')
-      window = (f[1] or f[2] or f[3])
-        and { name = limit_of_graph(graph), running = f[3] and 0 or tonumber(f[1] or ''), is_stopped = f[3] }
+      local f = redis.call('HMGET', GRAPH .. graph, 'at_a_time', 'stop_after', 'stopped', 'pause_after', 'first', 'goes_on_us')
+      window = (f[1] or f[2] or f[3] or f[4] or f[6])
+        and { name = limit_of_graph(graph), running = f[3] and 0 or tonumber(f[1] or ''), is_stopped = f[3],
+          pause = not f[3] and pause_of(graph, f[4], f[5], f[6]) or nil }
       of_graphs[graph] = window or false
     end
     if not window or not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then return nil end
@@ -40,9 +52,11 @@ local function claim_under_limits(claim)
   end
 
   -- The limits of a job.
-  local function limits_of(job, window)
+  local function limits_of(id, job, window)
     local of = {}
-    if window and window.running then of[1] = window end
+    local pause = window and window.pause
+    if pause and not string.find(' ' .. pause.first .. ' ', ' ' .. id .. ' ', 1, true) then of[1] = pause end
+    if window and window.running then of[#of + 1] = window end
     if says_no(job.concurrent) then of[#of + 1] = { name = lane, running = 1 } end
     local group, caller = present(job.group) or 'default', job.caller_id or ''
     local key = present(job.limit_key)
@@ -63,6 +77,7 @@ local function claim_under_limits(claim)
   -- Returns how many jobs of a limit may start now, and when to look again if none may.
   local function free_slots(limit)
     local free, look = math.huge, next_probe(at)
+    if limit.left then free = limit.left end
     if limit.running then free = limit.running - redis.call('ZCARD', LIMIT_RUNNING .. limit.name) end
     if limit.rate then
       local starts = LIMIT_STARTS .. limit.name
@@ -118,7 +133,7 @@ local function claim_under_limits(claim)
   -- Holds a job if one of its limits has no slot for it. Returns true, or false and its limits.
   local function is_held(id, hash, list, window)
     local job = limited_by(hash)
-    local of = limits_of(job, window)
+    local of = limits_of(id, job, window)
     if #of == 0 then return false, of end
     local queue = queue_of(present(job.script_type) or own_type, job.group, job.instance, job.priority, job.where)
     -- The actor rejects an illegal job, which takes no time.
@@ -154,6 +169,10 @@ local function claim_under_limits(claim)
       if limit.running then
         redis.call('ZADD', LIMIT_RUNNING .. limit.name, integer(at), id)
         names[#names + 1] = limit.name
+      end
+      if limit.left and limit.left < math.huge then
+        limit.left, limit.first = limit.left - 1, (limit.first .. ' ' .. id):match('%S.*')
+        redis.call('HSET', limit.of_graph, 'first', limit.first)
       end
       if limit.rate then
         redis.call('ZADD', LIMIT_STARTS .. limit.name, integer(at), id .. ' ' .. attempt)

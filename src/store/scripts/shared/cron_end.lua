@@ -17,10 +17,10 @@ local function is_of_cron(name, id)
   return false
 end
 
--- Notes the end of a job of the periodic job `name`, as its hash has it. One that a person stopped, or that the next firing
+-- Notes the end of a job of the periodic job `name`, as its hash has it, or of a batch of it, with its start. One that a person stopped, or that the next firing
 -- replaced, tells nothing. A success moves the time from which the periodic job is overdue: a supervisor has
 -- left in `twice_us` how long two of its firings take.
-local function note_cron_end(name, id, status, text, at)
+local function note_cron_end(name, id, status, text, at, began)
   local ttl_s, why_bytes_max, grace_us = 400 * 86400, 200, 60000000
   if #name > 32 or not string.match(name, '^[a-z0-9][a-z0-9_-]*$') then return end
   if status == 'error' and intended_end(text) then return end
@@ -29,7 +29,7 @@ local function note_cron_end(name, id, status, text, at)
   local f = redis.pcall('HMGET', key, 'twice_us', 'took_us')
   -- An access list of an older version does not permit the key.
   if f.err then return end
-  local started = microseconds(read(id, 'started_at')[1])
+  local started = microseconds(began or read(id, 'started_at')[1])
   local took = started > 0 and math.max(at - started, 0) or tonumber(f[2] or '') or 0
   local fields = { 'took_us', integer(took) }
   local function add(name_of_field, value)

@@ -11,7 +11,8 @@ local function open_graph(graph, args, from, at)
   redis.call('EXPIRE', key, unended_s)
   redis.call('ZADD', GRAPHS, integer(at), graph)
   redis.call('ZREMRANGEBYRANK', GRAPHS, 0, -graphs_max - 1)
-  if redis.call('HEXISTS', key, 'at_a_time') == 1 or redis.call('HEXISTS', key, 'stop_after') == 1 then keep_windows() end
+  local window = redis.call('HMGET', key, 'at_a_time', 'stop_after', 'pause_after')
+  if window[1] or window[2] or window[3] then keep_windows() end
   return true
 end
 

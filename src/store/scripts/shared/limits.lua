@@ -55,7 +55,8 @@ do
           return
         end
       end
-      if #ahead < RELEASED_AHEAD then
+      local last = #ahead == RELEASED_AHEAD and redis.call('LINDEX', WORK .. queue, -1)
+      if not last or (tonumber(redis.call('ZSCORE', READY .. queue, last) or '') or math.huge) < score then
         redis.call('RPUSH', WORK .. queue, id)
       else
         redis.call('LINSERT', WORK .. queue, 'AFTER', ahead[#ahead], id)

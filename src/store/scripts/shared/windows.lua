@@ -1,9 +1,14 @@
--- Windows of graphs and batches: how many of their jobs run at once, and after how many failures no other starts.
+-- Windows of graphs and batches: how many of their jobs run at once, after how many failures no other starts, and after
+-- how many jobs the others pause.
 -- Their hashes have:
 --   at_a_time    how many of the jobs run at once
 --   stop_after   how many failures stop the others: a number, or a share of all jobs, such as 5%
 --   failures     jobs that failed since the submission, or since a job of the stopped graph was retried
 --   stopped      the error of the jobs that have not started, once the graph is stopped: no claim starts any
+--   pause_after  how many of the jobs start before the others, and the length of the pause: such as `1 10m`, or `1 tell`
+--   pause_ms     the length in ms; without it the pause ends by `edit_graph` alone
+--   first        the jobs that started before the others, separated by spaces
+--   goes_on_us   from when on the others start; absent until the first ones have ended well, or it is told to go on
 --   stopping     how often their end was asked for, while an entry of SETTLING ends them
 -- WINDOWS exists as long as a graph may have a window: without it, claims look at no graph.
 -- needs: wrong_type time
@@ -15,6 +20,21 @@ end
 
 -- Returns the limit of the jobs of a graph that run at once.
 local function limit_of_graph(graph) return '@graph=' .. graph end
+
+-- Returns the limit of the jobs of a graph that start after the first ones.
+local function limit_of_pause(graph) return '@paused=' .. graph end
+
+-- Begins the pause of a graph whose first jobs have all ended well, and ends it after its length.
+local function begin_pause(graph, at)
+  local f = redis.call('HMGET', GRAPH .. graph, 'pause_after', 'pause_ms', 'first', 'goes_on_us')
+  if not (f[1] and f[2] and f[3]) or f[4] then return end
+  local left = tonumber(string.match(f[1], '^%d+')) or 0
+  for id in string.gmatch(f[3], '%S+') do
+    local score = tonumber(redis.call('ZSCORE', GRAPH_JOBS .. graph, id) or '') or 0
+    if math.floor(score / 1000000000) == 1 then left = left - 1 end
+  end
+  if left <= 0 then redis.call('HSET', GRAPH .. graph, 'goes_on_us', integer(at + tonumber(f[2]) * 1000)) end
+end
 
 -- Has `settle` end the jobs of a stopped graph that have not started.
 local function end_unstarted(graph)

@@ -1,0 +1,137 @@
+//! `hero graph wait`: waits for the end of a graph or batch.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::api::{ApiMethods, CALL_WAIT};
+use super::job_notes::{blocker, report_blocker};
+use super::progress::Bar;
+use super::{Global, output};
+use crate::client::GraphDocument;
+use crate::config::{format_duration, parse_duration};
+use crate::daemon::Interrupts;
+use crate::error::{Error, Exit};
+use crate::proto::graph::{GraphJobOutcome, GraphState};
+use crate::rpc::results::ShownGraph;
+
+/// The time between two looks at the progress of a graph.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// Wait until all jobs of a graph or batch have ended
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hero graph wait --wait 1h 7f9c2ba4\n\n\
+                        Exit code 1: not all jobs finished. At a terminal, the progress is on standard \
+                        error.")]
+pub(super) struct GraphWait {
+    /// The graph or batch: its id, or the unique beginning of it
+    id: String,
+    /// Give up after this time; the jobs go on
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+/// Returns the id of the job of a callback, with its state unless it has expired.
+pub(super) fn with_state(name: &str, id: &str, graph: &GraphDocument) -> String {
+    let job = graph.callback_jobs.iter().find(|job| job.callback == name);
+    format!("{id}{}", job.map(|job| format!(" {}", job.status)).unwrap_or_default())
+}
+
+/// Reports why the first job of a graph that has not ended does not start. Without an answer it reports nothing.
+async fn report_first_blocker(methods: &ApiMethods, id: &str) {
+    let params = json!({ "id": id, "outcome": GraphJobOutcome::Waiting, "limit": 20 });
+    let shown = methods.typed::<ShownGraph>("graph.get", params).await;
+    for job in shown.map(|(_, shown)| shown.jobs).unwrap_or_default() {
+        if let Some(reason) = blocker(methods, &job.id).await {
+            return report_blocker(&job.id, &reason);
+        }
+    }
+}
+
+impl GraphWait {
+    /// A wait for a graph, for a time at most.
+    pub(super) fn of(id: String, wait: Option<Duration>) -> Self {
+        Self { id, wait }
+    }
+
+    /// Waits for the end of a graph. Returns the exit code if a signal ends the wait.
+    pub(super) async fn awaited(
+        &self,
+        methods: &ApiMethods,
+    ) -> Result<Result<(Value, GraphDocument), ExitCode>, Error> {
+        let mut interrupts = Interrupts::listen()?;
+        tokio::select! {
+            ended = self.ended(methods) => ended.map(Ok),
+            signal = interrupts.next() => {
+                let id = &self.id;
+                output::note(&format!(
+                    "hero: stopped waiting; graph {id} goes on: hero graph wait {id}, \
+                     hero graph stop {id}"
+                ));
+                Ok(Err(ExitCode::from(output::SIGNALLED + signal)))
+            }
+        }
+    }
+
+    pub(super) async fn run(
+        &self,
+        methods: &ApiMethods,
+        global: &Global,
+    ) -> Result<ExitCode, Error> {
+        let (document, graph) = match self.awaited(methods).await? {
+            Ok(ended) => ended,
+            Err(interrupted) => return Ok(interrupted),
+        };
+        global.print(|| document, || format!("{}\n", graph.counts()))?;
+        for (name, id) in &graph.callbacks {
+            let job = with_state(name, id, &graph);
+            output::note(&format!("hero: {name}: job {job}: hero job wait {id}"));
+        }
+        if graph.state == GraphState::Finished {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let (kind, id, state) = (graph.kind, &graph.id, graph.state);
+        Err(Error::new(Exit::JobError, format!("{kind} {id} {state}: hero graph show {id}")))
+    }
+
+    /// Waits for the end, with its progress at a terminal.
+    async fn ended(&self, methods: &ApiMethods) -> Result<(Value, GraphDocument), Error> {
+        let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
+        let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
+        loop {
+            let left = self.wait.map_or(step, |most| most.saturating_sub(began.elapsed()));
+            let params = json!({ "id": self.id, "wait": left.min(step).as_secs_f64() });
+            let waited = methods.typed::<GraphDocument>("graph.wait", params).await;
+            let is_over = self.wait.is_some_and(|most| began.elapsed() >= most);
+            let (document, graph) = match waited {
+                // An outage ends no wait.
+                Err(error) if error.exit == Exit::Unavailable && is_known && !is_over => {
+                    tokio::time::sleep(PROGRESS_EVERY).await;
+                    continue;
+                }
+                waited => waited?,
+            };
+            is_known = true;
+            if graph.state != GraphState::Running {
+                return Ok((document, graph));
+            }
+            let counts = graph.counts();
+            if is_over {
+                drop(bar);
+                let id = &graph.id;
+                report_first_blocker(methods, id).await;
+                let after = self.wait.map(format_duration).unwrap_or_default();
+                let message = format!(
+                    "gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}"
+                );
+                return Err(Error::new(Exit::GaveUp, message));
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]
+            let share = (counts.jobs - counts.waiting()) as f64 / counts.jobs.max(1) as f64;
+            bar.tell(share, &counts.to_string());
+        }
+    }
+}
