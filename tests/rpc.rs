@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod bounds;
+mod corrected_reach;
 mod corrections;
 mod discover;
 mod doors;
