@@ -48,6 +48,7 @@ mod load;
 mod log_files;
 mod login;
 mod machines;
+mod many_jobs;
 mod metrics;
 mod named_scripts;
 mod one_system;

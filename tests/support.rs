@@ -43,7 +43,7 @@ pub(crate) use npm::npm;
 pub(crate) use pypi::pypi;
 pub(crate) use redis::{Redis, server};
 pub(crate) use seed::{number, seed, seeds, size};
-pub(crate) use served::{Served, request};
+pub(crate) use served::{Served, agent, request};
 pub(crate) use set_clock::can_set_clock;
 pub(crate) use wait::{until, wait_until};
 pub(crate) use world::{Life, RETENTION, World, ids, job, line, queue, script_type};

@@ -3,20 +3,21 @@
 use hero::proto::job::JobEnd;
 use serde_json::{Value, json};
 
+use super::top::Terminal;
 use super::{ENDLESS, until};
-use crate::support::{Hero, Redis, Served, keys, wait_until};
+use crate::support::{Hero, Redis, Served, agent, keys, wait_until};
 use crate::web::requests::{send, signed_in};
 
 /// More jobs than any list shows or any step reads.
-const MANY: usize = 12_000;
+pub(super) const MANY: usize = 12_000;
 
 /// A site whose jobs fail at once.
-fn site(redis: &Redis) -> Served {
+pub(super) fn site(redis: &Redis) -> Served {
     Served::with(Hero::on(redis).set("job.retries", "0"), redis)
 }
 
 /// Submits `MANY` jobs that nobody runs.
-fn submit_many(hero: &Hero) {
+pub(super) fn submit_many(hero: &Hero) {
     let line =
         json!({ "script_type": "osis", "group": "nobody", "script": "1", "caller_id": "shop" });
     let lines = format!("{line}\n").repeat(MANY);
@@ -182,6 +183,13 @@ fn one_failed_job_is_found_behind_thousands_of_stopped_ones_on_every_face() {
     assert_eq!(digits, MANY.to_string(), "{cancelled}");
     let top = hero.run(&["top", "--once"]).code(0).stdout;
     assert!(top.contains("boom") && !top.contains("cancelled"), "{top}");
+    let mut terminal = Terminal::start(hero);
+    terminal.shows("Failures 1");
+    terminal.shows("boom");
+    let screen = terminal.screen();
+    assert!(!screen.contains("Failures 1+") && !screen.contains("stopped"), "{screen}");
+    terminal.press("q");
+    terminal.ends();
 }
 
 #[test]
@@ -232,6 +240,15 @@ fn flushed_redis_is_reported_with_the_jobs_that_were_known() {
         })
     });
     drop(second);
+    for args in [&["status"][..], &["doctor", "--problems"]] {
+        let told = hero.run(args).stdout;
+        assert!(
+            told.contains("was emptied") && told.contains("3 jobs were known"),
+            "{args:?}: {told}"
+        );
+    }
+    let told = agent(hero, "health", &json!({}));
+    assert!(told.contains("redis_emptied") && told.contains("3 jobs were known"), "{told}");
 }
 
 #[test]
@@ -290,14 +307,6 @@ fn bulk_change_over_the_api_and_the_page_goes_on_until_nothing_that_matches_is_l
         (&last["done"], &last["next"], &last["remaining"]),
         (&json!(0), &Value::Null, &json!(0))
     );
-}
-
-/// Returns what an agent's tool answers.
-fn agent(hero: &Hero, tool: &str, arguments: &Value) -> String {
-    let params = json!({ "name": tool, "arguments": arguments });
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let done = hero.run_with_input(&["mcp"], &format!("{call}\n"));
-    format!("{}{}", done.stdout, done.stderr)
 }
 
 /// The commands that report the state of the namespace.

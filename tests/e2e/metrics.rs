@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Hero, Process, Redis, needs, wait_until};
+use crate::support::{Hero, Process, Redis, keys, needs, wait_until};
 
-use super::until;
+use super::{ENDLESS, until};
 
 /// The samples by name and labels, as written.
 fn samples(text: &str) -> BTreeMap<&str, f64> {
@@ -201,5 +201,42 @@ fn jobs_whose_scripts_wait_are_counted_until_their_wait_ends_in_any_way() {
     ] {
         hero.run(command).code(0);
         wait_until("one less waits", || waiting() == (left, left + 1.0));
+    }
+}
+
+#[test]
+fn stopped_jobs_are_neither_failures_nor_dead_letters_and_stay_as_long() {
+    let redis = Redis::start();
+    let all_dead = "[type.osis]\ndead_letters = \"all\"\n";
+    let hero = Hero::on(&redis).set("job.retries", "0").add(all_dead);
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("osis-default-1").start();
+    hero.run(&["exec", "-t", "osis", "--id", "wrong", "-e", "throw \"no\""]).code(1);
+    hero.run(&["submit", "-t", "osis", "-g", "nobody", "--id", "waits", "-e", "1"]).code(0);
+    let runs = ["submit", "-t", "osis", "--id", "runs", "--timeout", "1h", "-e", ENDLESS];
+    hero.run(&runs).code(0);
+    until(&redis, "runs", "started");
+    for id in ["waits", "runs"] {
+        hero.run(&["job", "stop", id]).code(0);
+        until(&redis, id, "error");
+    }
+    let text = hero.run(&["metrics"]).code(0).stdout;
+    let samples = samples(&text);
+    for (name, value) in [
+        ("hero_jobs_failed_total{type=\"osis\",reason=\"script\"}", 1.0),
+        ("hero_jobs_failed_total{type=\"osis\",reason=\"other\"}", 0.0),
+        ("hero_jobs_cancelled_total{type=\"osis\"}", 2.0),
+        ("hero_jobs_dead_total{type=\"osis\"}", 1.0),
+        ("hero_dead_letters{type=\"osis\"}", 1.0),
+    ] {
+        assert_eq!(samples.get(name), Some(&value), "{name} in {text}");
+    }
+    let dead = hero.run(&["job", "list", "--dead", "--json"]).code(0).stdout;
+    let dead: Value = serde_json::from_str(&dead).expect("JSON");
+    let dead = dead["jobs"].as_array().expect("jobs");
+    assert!(dead.len() == 1 && dead[0]["id"] == "wrong", "{dead:?}");
+    for id in ["wrong", "waits", "runs"] {
+        let ttl = redis.ttl(&keys::job(id));
+        assert!(ttl > 6 * 24 * 3600, "{id} stays for {ttl} s");
     }
 }

@@ -16,7 +16,7 @@ const PRIORITIES: [&str; 3] = ["", ":prio:0", ":prio:2"];
 /// The faces, each with the verbs that it has.
 const FACES: [(&str, &[&str]); 4] = [
     ("command", &["pause", "drain", "purge"]),
-    ("api", &["pause", "purge"]),
+    ("api", &["pause", "drain", "purge"]),
     ("page", &["pause", "purge"]),
     ("top", &["pause"]),
 ];

@@ -24,7 +24,7 @@ impl Terminal {
     }
 
     /// Returns the text on the screen.
-    fn screen(&self) -> String {
+    pub(super) fn screen(&self) -> String {
         let [rows, columns] = [24, 80].map(|size| NonZero::new(size).expect("not zero"));
         let mut parser = vt100::Parser::new(rows, columns, 0);
         parser.process(self.process.out().as_bytes());

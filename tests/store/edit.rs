@@ -106,3 +106,23 @@ async fn job_that_has_started_or_is_about_to_is_not_changed() {
     }
     assert_eq!(world.field("popped", "priority"), None);
 }
+
+#[tokio::test]
+async fn job_near_either_end_of_a_long_queue_moves_and_one_in_the_middle_stays() {
+    let world = World::new();
+    let list = keys::work("type:osis");
+    let others: Vec<String> = (0..12_000).map(|number| format!("other{number}")).collect();
+    for name in ["first", "middle", "last"] {
+        if name != "first" {
+            world.redis.push(&list, &others);
+        }
+        world.store.submit(&[job(name)], true, RETENTION).await.expect("submitting");
+    }
+    let background = priority(Priority::Background);
+    let edit = async |name| world.store.edit(&id(name), &background).await.expect("changing a job");
+    let edited = EditOutcome::Edited(JobStatus::Dispatched);
+    assert_eq!([edit("first").await, edit("last").await], [edited.clone(), edited]);
+    assert_eq!(world.work("type:osis:prio:2"), ["first", "last"]);
+    assert_eq!(edit("middle").await, EditOutcome::LongQueue("type:osis".to_owned()));
+    assert_eq!(world.work("type:osis").len(), 24_001);
+}

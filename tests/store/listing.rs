@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hero::client::JobBuilder;
+use hero::config::RedisConfig;
 use hero::proto::job::{Job, JobEnd, JobStatus};
 use hero::proto::job_filter::JobFilter;
 use hero::store::{Cursor, FoundJobs, JobSearch, JobSummary, ListQuery, Shards, Store, Verdict};
@@ -419,50 +420,177 @@ async fn upgrade_sorts_ended_jobs_by_their_ends_and_lists_say_that_they_are_inco
     assert_eq!(sorted_names(&found().await), sorted_names(&before));
 }
 
-/// A random walk: jobs end, run again and are deleted between the pages, at times of which many are equal.
+#[tokio::test]
+async fn upgrade_sorts_a_bounded_number_of_jobs_in_a_step_while_others_end() {
+    const OLD: usize = 1200;
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.redis.has_ended(OLD, JobEnd::Failed, false);
+    let (mut steps, mut sorted, mut ended) = (0, 0, 0);
+    loop {
+        let step = world.store.sample(Duration::ZERO).await.expect("sampling").sorted;
+        assert!(step <= 500, "{step} in one step");
+        sorted += step;
+        steps += usize::from(step > 0);
+        if world.store.count_jobs().await.expect("counting").unsorted == 0 {
+            break;
+        }
+        let new = job(&format!("new{ended}"));
+        world.store.submit(&[new], true, RETENTION).await.expect("submitting");
+        let claimed = world.store_claim(&life, 1).await;
+        world.store_finish(&life, claimed).await;
+        ended += 1;
+        assert!(ended < 20, "it comes to no end");
+    }
+    assert!(steps >= 3 && sorted >= OLD as u64, "{sorted} in {steps} steps");
+    let query = ListQuery { limit: 1000, ..ListQuery::default() };
+    let jobs = all(&world.store, &query).await;
+    assert_eq!(jobs.len(), OLD + ended);
+}
+
+/// A place where jobs of one type stand on one shard.
+struct WalkPlace {
+    shard: usize,
+    kind: &'static str,
+    status: &'static str,
+    error: &'static str,
+    indexes: Vec<String>,
+}
+
+/// The places of scheduled, finished, failed and stopped jobs of two types on two shards.
+fn places(shards: &Shards) -> Vec<WalkPlace> {
+    let mut places = Vec::new();
+    for (shard, store) in shards.all().iter().enumerate() {
+        for kind in ["osis", "sal"] {
+            for (status, end, error) in [
+                ("scheduled", None, ""),
+                ("finished", Some(JobEnd::Finished), ""),
+                ("error", Some(JobEnd::Failed), "x"),
+                ("error", Some(JobEnd::Cancelled), "stopped"),
+            ] {
+                let of_state =
+                    store.keys().index(status.parse().expect("legal"), &script_type(kind));
+                let of_end = end.map(|end| store.keys().ended(end, &script_type(kind)));
+                let indexes = [of_state].into_iter().chain(of_end).collect();
+                places.push(WalkPlace { shard, kind, status, error, indexes });
+            }
+        }
+    }
+    places
+}
+
+/// Jobs that come, move and go, in the order of their places.
+struct Walk<'a> {
+    world: &'a World,
+    shards: &'a Shards,
+    places: Vec<WalkPlace>,
+}
+
+impl Walk<'_> {
+    /// Puts a job there.
+    fn put(&self, place: &WalkPlace, time: u64, id: &str, caller: &str) {
+        let keys = self.shards.all()[place.shard].keys();
+        let (key, redis) = (keys.job(&id.parse().expect("legal")), &self.world.redis);
+        redis.run(&format!("DEL {key}"));
+        redis.run(&format!(
+            "HSET {key} status {} script_type {} caller_id {caller} finished_at 2026-01-01T00:00:00Z",
+            place.status, place.kind
+        ));
+        if !place.error.is_empty() {
+            redis.set_field(&key, "error", place.error);
+        }
+        for index in &place.indexes {
+            redis.put(index, time, id);
+        }
+    }
+
+    /// Takes a job away from there.
+    fn take(&self, place: &WalkPlace, id: &str) {
+        place.indexes.iter().for_each(|index| self.world.redis.remove(index, id));
+    }
+
+    fn clear(&self) {
+        self.places
+            .iter()
+            .flat_map(|place| &place.indexes)
+            .for_each(|of| self.world.redis.delete(of));
+    }
+}
+
+/// A random walk over states, types and two shards, with and without filters: jobs end, run again and are deleted between
+/// the pages, at times of which many are equal.
 #[tokio::test]
 async fn pages_have_each_job_that_stays_once_though_others_come_and_go() {
     let seed = seed();
     let mut random = fastrand::Rng::with_seed(seed);
     let world = World::new();
-    let index = world.store.keys().ended(JobEnd::Failed, &script_type("osis"));
-    let statuses = vec![JobStatus::Error];
+    let config = RedisConfig { shards: 2, ..world.redis.config("hero") };
+    let shards = Shards::open(&config, Ok).expect("settings");
+    for store in shards.all() {
+        world.redis.run(&format!("SADD {} osis sal", store.keys().types()));
+    }
+    let walk = Walk { world: &world, shards: &shards, places: places(&shards) };
     for round in 0..20 {
-        world.redis.delete(&index);
-        world.redis.run(&format!("SADD {} osis", keys::types()));
-        let mut next = 0;
-        let mut end = |time: u64| {
-            next += 1;
-            let id = format!("r{round}n{next:03}");
-            world.redis.run(&format!(
-                "HSET {} status error script_type osis error x finished_at 2026-01-01T00:00:00Z",
-                keys::job(&id)
-            ));
-            world.redis.put(&index, time, &id);
-            (time, id)
+        walk.clear();
+        let mut number = 0;
+        let mut new = |random: &mut fastrand::Rng, time: u64| {
+            number += 1;
+            let place = random.usize(0..walk.places.len());
+            let shard = if walk.places[place].shard == 0 { "" } else { "s1-" };
+            let (id, is_own) = (format!("{shard}r{round}n{number:03}"), random.u8(0..3) > 0);
+            walk.put(&walk.places[place], time, &id, if is_own { "ann" } else { "bob" });
+            (time, id, place, is_own)
         };
-        let mut stay: Vec<(u64, String)> = (0..40).map(|_| end(random.u64(1..12))).collect();
+        let mut stay: Vec<_> = (0..60)
+            .map(|_| {
+                let time = random.u64(1..12);
+                new(&mut random, time)
+            })
+            .collect();
+        let (own, kind) = (random.bool(), random.bool().then_some("sal"));
+        let search = if own { search("caller", "ann") } else { JobSearch::default() };
         let limit = random.usize(1..9);
-        let mut query = ListQuery { statuses: statuses.clone(), limit, ..ListQuery::default() };
+        let statuses = vec![JobStatus::Scheduled, JobStatus::Finished, JobStatus::Error];
+        let script_type = kind.map(script_type);
+        let mut query = ListQuery { statuses, script_type, limit, ..ListQuery::default() };
         let mut listed: Vec<String> = Vec::new();
         loop {
-            let page = world.store.list_jobs(&query).await.expect("listing");
+            // Some searches are cut before their page is full.
+            query.budget = random.bool().then_some(Duration::ZERO);
+            let page = shards.find_jobs(&query, &search, |_| true).await.expect("searching");
+            assert!(page.items.len() <= limit);
             listed.extend(page.items.iter().map(|job| job.id.to_string()));
-            let Some(next) = page.next else { break };
+            let Some(next) = page.next else {
+                assert!(page.complete, "seed {seed}, round {round}");
+                break;
+            };
             query.cursor = Some(next.to_string().parse().expect("legible"));
-            // A job ends: later than all others. One is deleted, and one runs again and fails.
-            end(random.u64(20..30));
-            let gone = stay.remove(random.usize(0..stay.len())).1;
-            world.redis.run(&format!("ZREM {index} {gone}"));
-            let again = stay.remove(random.usize(0..stay.len())).1;
-            world.redis.put(&index, 40, &again);
+            // A job comes: later than all others. One is deleted, and one runs again and fails.
+            let time = random.u64(20..30);
+            new(&mut random, time);
+            if stay.len() > 10 {
+                let (_, id, place, _) = stay.remove(random.usize(0..stay.len()));
+                walk.take(&walk.places[place], &id);
+                let (_, id, place, is_own) = stay.remove(random.usize(0..stay.len()));
+                let from = &walk.places[place];
+                walk.take(from, &id);
+                let failed =
+                    |to: &&WalkPlace| (to.shard, to.kind, to.error) == (from.shard, from.kind, "x");
+                let to = walk.places.iter().find(failed).expect("each type has one on each shard");
+                walk.put(to, 40, &id, if is_own { "ann" } else { "bob" });
+            }
         }
-        stay.sort_by(|a, b| b.cmp(a));
-        let whole: Vec<&String> = stay.iter().map(|(_, id)| id).collect();
+        stay.sort_by(|a, b| (b.0, &b.1).cmp(&(a.0, &a.1)));
+        let is_wanted = |place: usize, is_own: bool| {
+            (is_own || !own) && kind.is_none_or(|kind| walk.places[place].kind == kind)
+        };
+        let whole: Vec<&String> =
+            stay.iter().filter(|of| is_wanted(of.2, of.3)).map(|(_, id, ..)| id).collect();
         let of_those: Vec<&String> = listed.iter().filter(|id| whole.contains(id)).collect();
         assert_eq!(of_those, whole, "seed {seed}, round {round}, pages of {limit}");
         let (number, distinct) = (listed.len(), listed.iter().collect::<BTreeSet<_>>().len());
         assert_eq!(number, distinct, "seed {seed}, round {round}: a job came twice");
+        let strange = listed.iter().filter(|id| stay.iter().any(|of| of.1 == **id)).count();
+        assert_eq!(strange, whole.len(), "seed {seed}, round {round}: one does not match");
     }
 }
 

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hero::config::RedisConfig;
+use hero::proto::job::JobEnd;
+use jiff::Timestamp;
 use redis::{FromRedisValue, ToRedisArgs};
 use tempfile::TempDir;
 
@@ -223,6 +225,36 @@ impl Redis {
     #[track_caller]
     pub(crate) fn set_field<A: ToRedisArgs>(&self, key: &str, name: &str, value: A) {
         self.ask_with::<i64, _>(&format!("HSET {key} {name}"), &[value]);
+    }
+
+    /// Writes so many jobs `many-N` of type `osis` and caller `shop` that ended so now, were submitted an hour ago and expire
+    /// tomorrow. Unless they are `sorted`, as an older version left them: without an index of their end.
+    #[track_caller]
+    pub(crate) fn has_ended(&self, number: usize, end: JobEnd, sorted: bool) {
+        const WRITE: &str = "
+            for n = 1, tonumber(ARGV[1]) do
+              local id = 'many-' .. n
+              redis.call('HSET', ARGV[2] .. id, 'id', id, 'status', ARGV[3], 'script_type', 'osis', 'group', 'nobody',
+                'script', '1', 'caller_id', 'shop', 'created_at', ARGV[4], 'finished_at', ARGV[5])
+              if ARGV[3] == 'error' then redis.call('HSET', ARGV[2] .. id, 'error', ARGV[7]) end
+              redis.call('ZADD', KEYS[1], ARGV[6] + 86400 * 1000000, id)
+              if KEYS[2] then redis.call('ZADD', KEYS[2], ARGV[6] + n, id) end
+            end";
+        let status = if end == JobEnd::Finished { "finished" } else { "error" };
+        let error = if end == JobEnd::Cancelled { "stopped" } else { "no luck" };
+        let of_state = keys::index(status, "osis");
+        let indexes = [of_state, keys::ended(end, "osis")];
+        let indexes = if sorted { &indexes[..] } else { &indexes[..1] };
+        let now = Timestamp::now();
+        let created = (now - Duration::from_hours(1)).to_string();
+        let mut words = vec![WRITE.to_owned(), indexes.len().to_string()];
+        words.extend_from_slice(indexes);
+        let prefix = keys::job("many");
+        let prefix = prefix.strip_suffix("many").expect("the key ends with the id");
+        words.extend([number.to_string(), prefix.to_owned(), status.to_owned(), created]);
+        words.extend([now.to_string(), now.as_microsecond().to_string(), error.to_owned()]);
+        self.ask_with::<redis::Value, _>("EVAL", &words);
+        self.run(&format!("SADD {} osis", keys::types()));
     }
 
     /// A string.

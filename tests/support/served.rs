@@ -92,6 +92,13 @@ impl Served {
     }
 }
 
+/// Returns what an agent's tool answers.
+pub(crate) fn agent(hero: &Hero, tool: &str, arguments: &Value) -> String {
+    let params = json!({ "name": tool, "arguments": arguments });
+    let done = hero.run_with_input(&["mcp"], &(request("tools/call", &params) + "\n"));
+    format!("{}{}", done.stdout, done.stderr)
+}
+
 /// The text of a request.
 pub(crate) fn request(method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()

@@ -10,8 +10,8 @@
 
 local id, priority, group, due = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local at = now_us()
--- A longer queue is not searched, as that would take too long.
-local EDITED_QUEUE_LEN_MAX = 10000
+-- So many jobs at either end of a queue are searched: more would take too long.
+local SEARCHED_AT_ENDS = 10000
 local f = read(id, 'status', 'script_type', 'group', 'instance', 'priority', 'legacy', 'run_at', 'where')
 local status = f[1]
 if not status or not caller_may('change', id) then return { 'missing', '' } end
@@ -31,10 +31,14 @@ local is_later = due and due > at
 local function take_out()
   if LEGACY and present(f[6]) and not remove_copy(id, f[6]) then return 'taken' end
   if stop_holding(id, old_queue) then return end
-  local length = redis.pcall('LLEN', WORK .. old_queue)
+  local list = WORK .. old_queue
+  local length = redis.pcall('LLEN', list)
   if type(length) ~= 'number' then return 'taken' end
-  if length > EDITED_QUEUE_LEN_MAX then return 'long' end
-  if redis.call('LREM', WORK .. old_queue, 1, id) == 0 then return 'taken' end
+  -- The back first: a change of many begins with the latest.
+  local from = redis.call('LPOS', list, id, 'RANK', -1, 'MAXLEN', SEARCHED_AT_ENDS) and -1
+    or redis.call('LPOS', list, id, 'MAXLEN', SEARCHED_AT_ENDS) and 1
+  if not from then return length > 2 * SEARCHED_AT_ENDS and 'long' or 'taken' end
+  redis.call('LREM', list, from, id)
   redis.call('ZREM', READY .. old_queue, id)
 end
 
