@@ -4,8 +4,9 @@
 use hero::rpc::{Bounds, Caller, Scope, code};
 use serde_json::{Value, json};
 
-use super::{Api, caller, words};
+use super::{Api, caller, of, words};
 use crate::support::until;
+use crate::support::websocket::Socket;
 
 const ALL: [Scope; 4] = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
 
@@ -115,4 +116,20 @@ fn firings_of_before_a_periodic_job_moved_name_no_job_beyond_the_bounds() {
         assert!(!answer.contains(id.as_str().expect("an id")), "{method}: {answer}");
         assert!(!answer.contains("exit code"), "{method}: {answer}");
     }
+}
+
+#[test]
+fn subscription_to_a_job_ends_when_the_job_leaves_the_bounds_of_its_follower() {
+    let api = Api::start(&["bash-etl-1"]);
+    let later = json!({ "run_at": "2999-01-01T00:00:00Z" });
+    api.call("job.submit", bash("a", "g", "echo hidden", later));
+    let words = of(&of_group());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let bearer = format!("Bearer {}", api.site.token(&words));
+    let mut socket = Socket::open(api.site.tcp(), &[("authorization", bearer.as_str())]);
+    socket.follow("job.follow", &json!({ "id": "a" }));
+    assert_eq!(socket.notice()["status"], "scheduled");
+    api.call("job.edit", json!({ "id": "a", "group": "etl", "run_at": "1s" }));
+    let rest = json!(socket.rest_of_job()).to_string();
+    assert!(!rest.contains("hidden") && rest.contains("no such job"), "{rest}");
 }

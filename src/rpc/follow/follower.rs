@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::super::caller::Caller;
+use super::super::job_ownership::JobOwnership;
 use super::super::rpc_error::RpcError;
 use super::feed::{FeedEntry, SharedFeed};
 use super::hub::{FeedSeat, FollowHub};
@@ -15,6 +17,7 @@ use super::place::StreamPlace;
 use super::topic::{FollowTopic, Following};
 use crate::client::{ClientError, StatsDocument};
 use crate::proto::job::JobStatus;
+use crate::store::JobSummary;
 
 /// The bytes of entries in one notification.
 const NOTICE_BYTES_MAX: usize = 64 << 10;
@@ -32,6 +35,7 @@ pub(crate) struct Follower {
     hub: FollowHub,
     topic: FollowTopic,
     types: Option<BTreeSet<String>>,
+    bound: Option<Arc<Caller>>,
     /// The client has everything up to here; `None`: it wants what comes from now on.
     place: Option<StreamPlace>,
     status: Option<JobStatus>,
@@ -73,7 +77,7 @@ impl Follower {
         subscription: String,
         following: Following,
     ) -> Result<Self, RpcError> {
-        let Following { topic, since, types } = following;
+        let Following { topic, since, types, bound } = following;
         let seat = hub.join(&topic)?;
         let news = seat.feed.news();
         let place = match (&topic, since) {
@@ -88,6 +92,7 @@ impl Follower {
             hub: hub.clone(),
             topic,
             types,
+            bound,
             place,
             status: None,
             unfinished: Arc::default(),
@@ -129,9 +134,23 @@ impl Follower {
         if is_empty && taken.problem.is_none() && taken.ended.is_none() {
             return NextNotice::None;
         }
+        if let Err(error) = self.check_bounds().await {
+            let ended = Some(Err(error.into()));
+            return NextNotice::Last(self.notice(Taken { ended, ..Taken::default() }));
+        }
         let is_last = taken.ended.is_some();
         let notice = self.notice(taken);
         if is_last { NextNotice::Last(notice) } else { NextNotice::Some(notice) }
+    }
+
+    /// Refuses a job that has left the bounds of its follower meanwhile.
+    async fn check_bounds(&self) -> Result<(), ClientError> {
+        let (FollowTopic::Job(id, _), Some(caller)) = (&self.topic, &self.bound) else {
+            return Ok(());
+        };
+        let found = self.hub.client().job_summaries(vec![id.clone()]).await?;
+        let is_within = |job: &JobSummary| JobOwnership::of_summary(job).is_within(caller);
+        if found.iter().all(is_within) { Ok(()) } else { Err(ClientError::NoSuchJob(id.clone())) }
     }
 
     /// Returns the problem to tell, if it differs from the last one told; empty for none.

@@ -1,9 +1,11 @@
 //! The things that can be followed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::super::caller::Caller;
 use super::place::StreamPlace;
 use crate::proto::job::JobId;
 
@@ -27,4 +29,6 @@ pub(crate) struct Following {
     pub(crate) since: Option<StreamPlace>,
     /// The only script types whose statistics the caller may see.
     pub(crate) types: Option<BTreeSet<String>>,
+    /// The caller, if it has bounds, which a job may leave while it is followed.
+    pub(crate) bound: Option<Arc<Caller>>,
 }

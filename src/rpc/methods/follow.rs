@@ -1,5 +1,7 @@
 //! Subscriptions: `job.follow`, `events.follow`, `stats.follow` and `unsubscribe`.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -75,7 +77,8 @@ async fn job(context: CallContext, given: FollowJob) -> Result<Following, RpcErr
     let job = context.client.get_job(&seen.id).await;
     let job = context.still(&seen, job).await?;
     let since = given.since.map(|Spelled(place)| place);
-    Ok(Following { topic: FollowTopic::Job(job.id, job.created_at), since, types: None })
+    let bound = context.is_bound().then(|| Arc::clone(&context.caller));
+    Ok(Following { topic: FollowTopic::Job(job.id, job.created_at), since, types: None, bound })
 }
 
 /// Where to begin.
@@ -93,12 +96,12 @@ async fn events(context: CallContext, given: FollowSince) -> Result<Following, R
         return Err(RpcError::new(code::CONFLICT, message));
     }
     let since = given.since.map(|Spelled(place)| place);
-    Ok(Following { topic: FollowTopic::Events, since, types: None })
+    Ok(Following { topic: FollowTopic::Events, since, types: None, bound: None })
 }
 
 async fn stats(context: CallContext, given: FollowSince) -> Result<Following, RpcError> {
     context.needs_whole_types("follow the numbers of script types")?;
     let since = given.since.map(|Spelled(place)| place);
     let types = context.caller.bounds.types.clone();
-    Ok(Following { topic: FollowTopic::Stats, since, types })
+    Ok(Following { topic: FollowTopic::Stats, since, types, bound: None })
 }
