@@ -16,7 +16,7 @@ const STEPS_MAX: usize = 100;
 pub struct Sampled {
     /// The types that were sampled.
     pub types: u64,
-    /// Jobs of a type have ended since the sample before.
+    /// Jobs of a type have ended since the sample before, or entries are left to clean or to sort.
     pub jobs_end: bool,
     /// The jobs that ended under an older version, and were sorted by their ends now.
     pub sorted: u64,
@@ -35,7 +35,7 @@ impl Store {
             let (types, is_left, busy, sorted): (u64, u64, u64, u64) =
                 self.run_script("sampling statistics", &self.scripts.sample, millis(least)).await?;
             sampled.types += types;
-            sampled.jobs_end |= busy > 0;
+            sampled.jobs_end |= busy > 0 || is_left > 0;
             sampled.sorted += sorted;
             if is_left == 0 {
                 break;

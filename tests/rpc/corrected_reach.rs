@@ -54,7 +54,10 @@ fn job_that_left_the_bounds_of_a_token_gives_its_script_no_output() {
     api.call("job.submit", bash("moved", "g", "echo hidden", later));
     let job = json!({ "id": "own", "script": "cat \"$HERO_INPUTS\"", "script_type": "bash", "group": "g", "prerequisites": ["moved"] });
     api.call_as(&of_group(), "job.submit", json!({ "job": job })).expect("it sees the other");
-    api.call("job.edit", json!({ "id": "moved", "group": "etl", "run_at": "1s" }));
+    api.call(
+        "job.edit",
+        json!({ "id": "moved", "group": "etl", "run_at": "2000-01-01T00:00:00Z" }),
+    );
     let ended = api.call("job.wait", json!(["own"]));
     assert_eq!(ended["status"], "error", "{ended}");
     assert!(!ended.to_string().contains("hidden"), "{ended}");
@@ -129,7 +132,7 @@ fn subscription_to_a_job_ends_when_the_job_leaves_the_bounds_of_its_follower() {
     let mut socket = Socket::open(api.site.tcp(), &[("authorization", bearer.as_str())]);
     socket.follow("job.follow", &json!({ "id": "a" }));
     assert_eq!(socket.notice()["status"], "scheduled");
-    api.call("job.edit", json!({ "id": "a", "group": "etl", "run_at": "1s" }));
+    api.call("job.edit", json!({ "id": "a", "group": "etl", "run_at": "2000-01-01T00:00:00Z" }));
     let rest = json!(socket.rest_of_job()).to_string();
     assert!(!rest.contains("hidden") && rest.contains("no such job"), "{rest}");
 }

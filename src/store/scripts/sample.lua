@@ -12,7 +12,7 @@ local STATS_TTL_S = 7 * 86400
 local MINUTE_US, HOUR_US = 60000000, 3600000000
 local DEAD_LETTERS_PER_STEP, QUEUES_PER_STEP, SAMPLES_PER_STEP = 500, 500, 200
 local SORTED_PER_STEP = 500
-local sampled, busy, sorted, is_unsorted = 0, 0, 0, false
+local sampled, busy, looked, sorted, is_unsorted = 0, 0, 0, 0, false
 -- What this step may still remove, of all types together.
 local entries, letters = TRIMMED_PER_STEP, DEAD_LETTERS_PER_STEP
 despite_full_memory()
@@ -111,9 +111,9 @@ for _, script_type in ipairs(types) do
   end
   entries = entries - trim('finished', script_type, at, entries)
   entries = entries - trim('error', script_type, at, entries)
-  if sorted < SORTED_PER_STEP then
-    local number, left = sort_ends(script_type, at, SORTED_PER_STEP - sorted)
-    sorted, is_unsorted = sorted + number, is_unsorted or left == nil
+  if looked < SORTED_PER_STEP then
+    local number, left, given = sort_ends(script_type, at, SORTED_PER_STEP - looked)
+    looked, sorted, is_unsorted = looked + number, sorted + given, is_unsorted or left == nil
   end
   while letters > 0 do
     letters = letters - 1

@@ -33,16 +33,16 @@ local function unsorted(script_type)
   return number
 end
 
--- Gives an ended job its end. Returns true if the job is gone, and its entry with it.
+-- Gives an ended job its end. Returns true if the job is gone, and its entry with it; then 1 if it had no end, else 0.
 local function give_end(id, status, script_type, at)
   local f = read(id, 'error', 'finished_at')
   if redis.call('EXISTS', JOB .. id) == 0 then
     redis.call('ZREM', index_of(status, script_type), id)
     leave_ends(status, script_type, id)
-    return true
+    return true, 0
   end
   local ended = microseconds(f[2])
-  redis.call('ZADD', index_of('ended:' .. end_of(status, f[1]), script_type), 'NX', integer(ended > 0 and ended or at), id)
+  return false, redis.call('ZADD', index_of('ended:' .. end_of(status, f[1]), script_type), 'NX', integer(ended > 0 and ended or at), id)
 end
 
 -- Removes an end that a job does not have. Returns true if it was one.
@@ -55,27 +55,29 @@ local function check_end(id, word, script_type)
   return true
 end
 
--- Takes one step: looks at `most` entries of a type. Returns how many jobs it looked at, and the number of those that
--- are unsorted, nil while it walks.
+-- Takes one step: looks at `most` entries of a type. Returns how many entries it looked at, the number of jobs that are unsorted,
+-- nil while it walks, and how many jobs got their end.
 local function sort_ends(script_type, at, most)
   local field = 'ends ' .. script_type
   local mark = redis.call('HGET', MARKS, field)
   local place, passed = string.match(mark or '1 0', '^([1-7]) (%d+)$')
   place, passed = tonumber(place) or 1, tonumber(passed) or 0
-  if not mark and unsorted(script_type) == 0 then return 0, 0 end
+  if not mark and unsorted(script_type) == 0 then return 0, 0, 0 end
   local name = WALKED[place]
   local word = string.match(name, '^ended:(.*)$')
   local ids = redis.call('ZREVRANGE', index_of(name, script_type), integer(passed), integer(passed + most - 1))
+  local given = 0
   for _, id in ipairs(ids) do
-    local is_gone
-    if word then is_gone = check_end(id, word, script_type) else is_gone = give_end(id, name, script_type, at) end
+    local is_gone, added = nil, 0
+    if word then is_gone = check_end(id, word, script_type) else is_gone, added = give_end(id, name, script_type, at) end
+    given = given + added
     if not is_gone then passed = passed + 1 end
   end
   if #ids < most then place, passed = place + 1, 0 end
   if place > #WALKED then
     redis.call('HDEL', MARKS, field)
-    return #ids, unsorted(script_type)
+    return #ids, unsorted(script_type), given
   end
   redis.call('HSET', MARKS, field, place .. ' ' .. integer(passed))
-  return #ids, nil
+  return #ids, nil, given
 end
