@@ -53,7 +53,7 @@ impl ApiMethods {
                 let called = table.call((**context).clone(), method, params);
                 Box::pin(called).await.map_err(|error| of_rpc(error, None))
             }
-            Self::Remote(remote) => remote.call(method, params).await,
+            Self::Remote(remote) => Box::pin(remote.call(method, params)).await,
         }
     }
 

@@ -259,8 +259,8 @@ pub(super) async fn wait(
     let id = &job.id;
     let mut interrupts = Interrupts::listen()?;
     let ended = tokio::select! {
-        ended = end(api, job, view.as_mut(), patience) => ended,
-        never = report_blockers(api, id) => match never {},
+        ended = Box::pin(end(api, job, view.as_mut(), patience)) => ended,
+        never = Box::pin(report_blockers(api, id)) => match never {},
         signal = interrupts.next() => {
             drop(view);
             output::note(&format!(

@@ -167,12 +167,11 @@ impl JobCommand {
 
 async fn write_output(api: &ApiMethods, id: &str, (json, raw): (bool, bool)) -> Result<(), Error> {
     let result = api.of_job("job.output", id, json!({})).await.map_err(|error| {
-        let message = match error.exit {
-            Exit::JobError => format!("job {id} failed: {}", error.message),
-            _ => {
-                let hint = format!("wait for it: hero job wait {id}");
-                error.message.replace("wait for it with job.wait", &hint)
-            }
+        let message = if error.exit == Exit::JobError {
+            format!("job {id} failed: {}", error.message)
+        } else {
+            let hint = format!("wait for it: hero job wait {id}");
+            error.message.replace("wait for it with job.wait", &hint)
         };
         Error { message, ..error }
     })?;

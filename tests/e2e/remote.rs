@@ -333,9 +333,9 @@ fn jobs_are_shown_over_the_api_as_on_this_machine() {
         (&["job", "logs", "first"], 0, "job first has not started: it is dispatched"),
     ];
     for (words, code, said) in cases {
-        let here = hero.run(words).code(code).says(said);
+        let own = hero.run(words).code(code).says(said);
         let there = hero.run(&[&["--api", &api], words].concat()).code(code).says(said);
-        assert_eq!(there.stdout, here.stdout, "{words:?}");
+        assert_eq!(there.stdout, own.stdout, "{words:?}");
     }
     let copy = hero.run(&["--api", &api, "job", "clone", "first", "--dry-run"]).code(0).stdout;
     let copy: Value = serde_json::from_str(&copy).expect("JSON");

@@ -42,6 +42,7 @@ pub(super) enum ChangeWord {
 /// Jobs to change: `ids`, or the jobs that `filter` finds.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the parameters of a method")]
 pub(super) struct ChangeMany {
     /// The change: retry, stop, delete or edit.
     change: ChangeWord,
