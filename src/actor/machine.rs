@@ -36,16 +36,16 @@ pub(super) fn is_alive(pid: u32) -> bool {
 /// that cannot be read counts as within its bound.
 pub(super) fn overload(bounds: &ActorConfig) -> Option<String> {
     let most = bounds.load_max.get();
-    if most > 0.0 {
-        if let Some(load) = load().filter(|load| *load > most) {
-            return Some(format!("load {load:.1} over {most:.1}"));
-        }
+    if most > 0.0
+        && let Some(load) = load().filter(|load| *load > most)
+    {
+        return Some(format!("load {load:.1} over {most:.1}"));
     }
-    if bounds.memory_min > 0 {
-        if let Some(bytes) = free_memory().filter(|bytes| *bytes < bounds.memory_min) {
-            let least = format_size(bounds.memory_min);
-            return Some(format!("memory {} MiB under {least}", bytes >> 20));
-        }
+    if bounds.memory_min > 0
+        && let Some(bytes) = free_memory().filter(|bytes| *bytes < bounds.memory_min)
+    {
+        let least = format_size(bounds.memory_min);
+        return Some(format!("memory {} MiB under {least}", bytes >> 20));
     }
     None
 }

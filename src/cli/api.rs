@@ -17,7 +17,7 @@ use super::Global;
 use super::author::user;
 use super::input::parsed;
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
 
 /// The methods of the API.
@@ -64,7 +64,8 @@ impl ApiMethods {
         id: &str,
         mut further: Value,
     ) -> Result<Value, Error> {
-        further["id"] = parsed::<JobId>(id)?.as_str().into();
+        parsed::<JobReference>(id)?;
+        further["id"] = id.into();
         self.call(method, further).await
     }
 

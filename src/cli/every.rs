@@ -119,8 +119,15 @@ impl EveryOptions {
         }
         let mut interrupted = None;
         if let Some(id) = &batch.id {
-            let waited = GraphWait::of(id.clone(), wait).awaited(methods).await?;
-            interrupted = waited.err();
+            interrupted = match GraphWait::of(id.clone(), wait).awaited(methods).await {
+                Ok(waited) => waited.err(),
+                // What has come is printed, as after Ctrl-C.
+                Err(error) if error.exit == Exit::GaveUp => {
+                    output::print_error(&error);
+                    Some(error.exit.into())
+                }
+                Err(error) => return Err(error),
+            };
         }
         let mut answers = Vec::new();
         for of in batch.every {
@@ -146,7 +153,7 @@ impl EveryOptions {
             print(&answers, raw)?;
         }
         let has_failed = |of: &FleetAnswer| of.of.id.is_some() && of.error().is_some();
-        if let Some(id) = batch.id.filter(|_| answers.iter().any(has_failed)) {
+        if let Some(id) = batch.id.filter(|_| answers.iter().any(FleetAnswer::has_ended_badly)) {
             global.hint(&format!("run it again where it has not finished: hero graph retry {id}"));
         }
         if let Some(code) = interrupted {
@@ -206,6 +213,11 @@ impl FleetAnswer {
         }
     }
 
+    /// Returns whether its job has ended, and not finished.
+    fn has_ended_badly(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.status.is_terminal() && job.error.is_some())
+    }
+
     fn output(&self) -> &[u8] {
         let output = self.job.as_ref().and_then(|job| job.output.as_ref());
         output.map_or(&self.printed, JobOutput::as_bytes)
@@ -248,10 +260,13 @@ async fn last_lines(methods: &ApiMethods, id: Option<&str>) -> Vec<u8> {
     lines.into_iter().collect::<String>().into_bytes()
 }
 
+/// An equal answer of some machines: its error, its output, their names and the ids of their jobs.
+type EqualAnswers<'a> = (Option<String>, &'a [u8], Vec<String>, Vec<String>);
+
 /// Prints the outputs, the most common first, each below the machines that have it; then the errors, with the end of what
 /// was printed and the jobs.
 fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
-    let mut groups: Vec<(Option<String>, &[u8], Vec<String>, Vec<String>)> = Vec::new();
+    let mut groups: Vec<EqualAnswers> = Vec::new();
     for of in answers.iter().filter(|of| of.of.id.is_some()) {
         let (error, output) = (of.error(), of.output());
         let same = groups.iter_mut().find(|(why, text, ..)| *why == error && *text == output);

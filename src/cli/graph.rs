@@ -244,7 +244,9 @@ fn head(graph: &GraphDocument, waits_for: &[String]) -> String {
     line("stopped", graph.stopped.as_deref().unwrap_or_default());
     let zone = local_zone();
     line("paused", &graph.pause(|at| local_text(at, &zone)).unwrap_or_default());
-    waits_for.iter().for_each(|reason| line("waits for", reason));
+    for reason in waits_for {
+        line("waits for", reason);
+    }
     line("caller", &graph.caller_id);
     line("created", &local_text(&graph.created_at, &zone));
     line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());

@@ -100,8 +100,11 @@ impl GraphWait {
     /// Waits for the end, with its progress at a terminal.
     async fn ended(&self, methods: &ApiMethods) -> Result<(Value, GraphDocument), Error> {
         let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
+        let mut noted = None;
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
         loop {
+            // The first call learns at once whether there is such a graph.
+            let step = if is_known { step } else { Duration::ZERO };
             let left = self.wait.map_or(step, |most| most.saturating_sub(began.elapsed()));
             let params = json!({ "id": self.id, "wait": left.min(step).as_secs_f64() });
             let waited = methods.typed::<GraphDocument>("graph.wait", params).await;
@@ -118,6 +121,11 @@ impl GraphWait {
             if graph.state != GraphState::Running {
                 return Ok((document, graph));
             }
+            let pause = graph.pause(str::to_owned);
+            if let Some(pause) = pause.as_ref().filter(|_| pause != noted) {
+                output::note(&format!("hero: {} {} pauses {pause}", graph.kind, graph.id));
+            }
+            noted = pause;
             let counts = graph.counts();
             if is_over {
                 drop(bar);

@@ -53,7 +53,8 @@ impl Printed {
         // Of bytes that are not UTF-8 the log has escapes.
         let is_exact =
             line.len() < Self::SPLIT_BYTES && !line.contains("\\x") && !line.starts_with("[hero: ");
-        self.has_ended |= !is_exact || output::of_job(format!("{line}\n"), self.raw).is_err();
+        self.has_ended =
+            self.has_ended || !is_exact || output::of_job(format!("{line}\n"), self.raw).is_err();
         if !self.has_ended {
             self.text.push_str(line);
             self.text.push('\n');

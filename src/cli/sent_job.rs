@@ -23,7 +23,7 @@ pub(super) struct SentJob {
     pub(super) span: Option<SubmitSpan>,
 }
 
-/// The way in which a command submits a job.
+/// The submission of a job by a command.
 #[derive(Clone, Copy)]
 pub(super) struct JobSending<'a> {
     pub(super) signing: &'a Signing,

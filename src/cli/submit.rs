@@ -285,7 +285,7 @@ impl Submit {
         if config.supervisor.served_legacy_queues().is_empty() {
             let mut targets = JobTargets::default();
             graph.nodes().iter().for_each(|node| targets.add(&node.job().spec));
-            targets.report_unserved(&client).await;
+            targets.report_unserved(client).await;
         }
         span.end("graph", graph.id().as_str()).await;
         Ok(())

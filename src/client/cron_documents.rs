@@ -164,7 +164,7 @@ impl PeriodicJobDocument {
             overlap: word(&entry.overlap),
             spread: (!spread.is_zero()).then_some(SpreadDocument {
                 most_s: spread.as_secs(),
-                own_s: entry.fleet.is_none().then(|| own_delay.as_secs()),
+                own_s: entry.fleet.is_none().then_some(own_delay.as_secs()),
             }),
             calendar: entry.schedule.calendar().map(|of| of.name().to_string()),
             enabled: disabled.is_none(),

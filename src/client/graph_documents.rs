@@ -140,6 +140,11 @@ impl GraphDocument {
     pub fn pause(&self, at: impl Fn(&str) -> String) -> Option<String> {
         let pause = self.pause_after.filter(|_| self.paused)?;
         let (id, jobs) = (&self.id, counted(pause.jobs, "job", "jobs"));
+        if self.goes_on_at.is_none() && self.failed + self.cancelled > 0 {
+            return Some(format!(
+                "after {jobs}, and not all that started ended well: hero graph retry {id}, or hero graph tell {id} go"
+            ));
+        }
         Some(match (&self.goes_on_at, pause.time) {
             (Some(end), _) => format!("after {jobs}; goes on at {}", at(end)),
             (None, None) => format!("after {jobs}: hero graph tell {id} go"),

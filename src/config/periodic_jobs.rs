@@ -214,7 +214,8 @@ impl CronEntry {
 
     /// Returns a digest of all that it says.
     pub fn digest(&self) -> String {
-        let job = self.job(Timestamp::UNIX_EPOCH);
+        // The copies have random ids.
+        let job = Self { fleet: None, ..self.clone() }.job(Timestamp::UNIX_EPOCH);
         let (line, zone) = (self.schedule.line(), self.schedule.zone());
         let (spread, _) = self.schedule.spread();
         let days = self.schedule.calendar().map(Calendar::days).unwrap_or_default();
@@ -384,7 +385,7 @@ mod tests {
 
     #[test]
     fn files_that_changed_are_named() {
-        let other = NIGHTLY.replace("nightly", "other");
+        let other = NIGHTLY.replace("nightly", "other") + "\nevery = \"machine\"\n";
         let (folder, before) = with_files(&[("a.toml", NIGHTLY), ("b.toml", &other)]);
         assert_eq!(before.changed_files(&before.rules.read(folder.path())), [""; 0]);
         std::fs::write(folder.path().join("b.toml"), other.replace('1', "2")).expect("a file");

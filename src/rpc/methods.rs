@@ -17,6 +17,7 @@ mod actor;
 mod audit;
 mod batch;
 mod changed_job;
+mod correction_rights;
 mod cron;
 mod dead;
 mod follow;

@@ -251,8 +251,8 @@ impl Store {
         }
         let states: Vec<Option<String>> =
             if ids.is_empty() { Vec::new() } else { self.link.pipeline(DOING, &pipeline).await? };
-        let status = |text: Option<String>| text?.parse().ok().map(JobStatus::as_str);
-        let mut states = states.into_iter().map(status);
+        let word = |text: Option<String>| text?.parse().ok().map(JobStatus::as_str);
+        let mut states = states.into_iter().map(word);
         let firings = history.into_iter().map(|firing| {
             let state = match &firing.id {
                 Some(_) if firing.batch => batches.next().flatten(),

@@ -98,17 +98,14 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
     let resolved = round.store.resolve_script(&mut job.spec).await?;
     let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
     let why = checked.err().map(|error| error.to_string());
-    let fired = match (&entry.fleet, &why) {
-        (Some(fleet), None) => {
-            let Some(fired) = Box::pin(fire_fleet(round, entry, fleet, (due, &job))).await? else {
-                return Ok(false);
-            };
-            fired
-        }
-        _ => {
-            let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
-            round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await?
-        }
+    let fired = if let (Some(fleet), None) = (&entry.fleet, &why) {
+        let Some(fired) = Box::pin(fire_fleet(round, entry, fleet, (due, &job))).await? else {
+            return Ok(false);
+        };
+        fired
+    } else {
+        let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
+        round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await?
     };
     let what = if matches!(fired, Fired::Batch(_)) { "batch" } else { "job" };
     match fired {

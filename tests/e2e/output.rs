@@ -347,3 +347,21 @@ fn output_of_a_running_job_is_printed_as_it_comes_and_once() {
     let ran = running.ends().code(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("first\nsecond\nthird\nend\n", ""));
 }
+
+#[test]
+fn output_that_the_log_has_in_another_form_is_printed_once_and_as_it_is() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    for (script, expected) in [
+        (
+            "head -c 70000 /dev/zero | tr '\\0' a; echo; sleep 1.5; echo end",
+            "a".repeat(70000) + "\nend\n",
+        ),
+        ("printf 'a\\\\xff\\n'; sleep 1.5; echo end", "a\\xff\nend\n".to_owned()),
+    ] {
+        let ran = hero.run(&["exec", "-t", "bash", "-e", script]).code(0);
+        assert_eq!(ran.stdout.len(), expected.len(), "{script}");
+        assert_eq!(ran.stdout, expected, "{script}");
+    }
+}

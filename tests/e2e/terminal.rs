@@ -192,8 +192,9 @@ fn unique_beginning_of_an_id_names_the_job_and_another_lists_the_candidates() {
     hero.run(&["submit", "-t", "osis", "--id", "7f9c", "-e", "1"]).code(0);
     let shown = hero.run(&["job", "show", "7f9c2"]).code(0).stdout;
     assert!(shown.contains(UUIDS[0]), "{shown}");
-    // A text that is a whole id means that job.
-    hero.run(&["job", "stop", "7f9c"]).code(0).stdout("7f9c stopped\n");
+    // A text that is a whole id and the beginning of others means none of them without its mark.
+    hero.run(&["job", "stop", "7f9c"]).code(65).says("write more of the id, or id:7f9c");
+    hero.run(&["job", "stop", "id:7f9c"]).code(0).stdout("7f9c stopped\n");
     let said = "several jobs have ids that begin with 7f9c-";
     hero.run(&["job", "delete", "7f9c-"]).code(66).says("no such job: 7f9c-");
     hero.run(&["job", "delete", "7f9"]).code(66).says("no such job: 7f9");

@@ -44,7 +44,7 @@ const PLAIN: &str = "where after all all_or_none args at_a_time backoff calendar
     job_memory kind late limit limit_key log_path machine may_fail memory name network notify only_missing on_duplicate order outcome output_overflow \
     overlap params pause_after priority query queue reply reply_format retention retries retry_if run_at schedule script script_digest \
     script_type secrets settings shard_key signature since slow_after spread status stdin stop_after subscription tags text time_zone \
-    timeout traceparent unique_by unique_for until version wait what who with_dependents yes actor children";
+    timeout traceparent trees uncounted unique_by unique_for until version wait what who with_dependents yes actor children";
 
 /// A parameter of a method, with the other parameters of the call.
 #[derive(Clone)]

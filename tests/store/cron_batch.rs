@@ -48,8 +48,8 @@ async fn fire(world: &World, at: i64, id: &str, names: &[&str]) -> Option<Fired>
     fired
 }
 
-fn batch(id: &str) -> Option<Fired> {
-    Some(Fired::Batch(id.parse().expect("legal")))
+fn batch(id: &str) -> Fired {
+    Fired::Batch(id.parse().expect("legal"))
 }
 
 fn done() -> Verdict {
@@ -74,7 +74,7 @@ async fn end_all(world: &World, life: &Life, verdict: fn() -> Verdict) -> Vec<St
 #[tokio::test]
 async fn batch_of_a_firing_is_submitted_once_by_two_supervisors() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
-    assert_eq!(fire(&world, 10, "cron-tidy-1", &["a", "b", "c"]).await, batch("cron-tidy-1"));
+    assert_eq!(fire(&world, 10, "cron-tidy-1", &["a", "b", "c"]).await, Some(batch("cron-tidy-1")));
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["d", "e", "f"]).await, Some(Fired::Past));
     assert_eq!(world.field("d", "status"), None);
     let graph = world.store.graph(&"cron-tidy-1".parse().expect("legal")).await;
@@ -103,7 +103,7 @@ async fn firing_is_left_out_until_the_batch_of_the_last_one_has_ended() {
     let (firing, state) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
     assert!(firing.batch && firing.why.as_deref() == Some("overlap"), "{firing:?}");
     assert_eq!(*state, Some("finished"));
-    assert_eq!(fire(&world, 12, "cron-tidy-3", &["e"]).await, batch("cron-tidy-3"));
+    assert_eq!(fire(&world, 12, "cron-tidy-3", &["e"]).await, Some(batch("cron-tidy-3")));
 }
 
 #[tokio::test]
@@ -153,6 +153,6 @@ async fn taken_id_of_a_batch_changes_nothing() {
     let submitted = world.store.submit_atomic_graph(&jobs, Some(&taken), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["a"]).await, None);
-    assert_eq!(fire(&world, 10, "cron-tidy-2", &["b"]).await, batch("cron-tidy-2"));
+    assert_eq!(fire(&world, 10, "cron-tidy-2", &["b"]).await, Some(batch("cron-tidy-2")));
     assert_eq!(world.store.firings(&tidy(), 9).await.expect("reading").len(), 1);
 }

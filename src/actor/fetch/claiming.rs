@@ -362,7 +362,7 @@ fn comparison_interval(lost_at: Option<Instant>, now: Instant, lease: Duration) 
 }
 
 /// Returns whether the server that answers now, by its run id, is the one of before, and was not away when a connection was
-/// lost: one that was started again has cut all connections, whatever was claimed.
+/// lost: one that was started again has cut all connections, for any claim.
 fn serves_on(before: Option<&String>, now: Option<&String>, lost_at: Option<Instant>) -> bool {
     before == now && lost_at.is_some_and(|at| at.elapsed() < SERVES_SOON)
 }

@@ -13,7 +13,7 @@ use crate::cli::api::{ApiMethods, read};
 use crate::cli::input::parsed;
 use crate::cli::{Global, output};
 use crate::error::{Error, Exit};
-use crate::proto::job::JobId;
+use crate::proto::job::JobReference;
 use crate::proto::text::{counted, escape_lines};
 use crate::store::{FoundJobs, JobSummary};
 
@@ -104,7 +104,7 @@ impl JobChoice {
         further: &Value,
         global: &Global,
     ) -> Result<ExitCode, Error> {
-        self.ids.iter().try_for_each(|id| parsed::<JobId>(id).map(drop))?;
+        self.ids.iter().try_for_each(|id| parsed::<JobReference>(id).map(drop))?;
         // A job that runs again is reported by the change, not by its new state.
         let by_word = verb == "retry" && further["with_dependents"] == false;
         let (mut documents, mut exit) = (Vec::new(), Exit::Ok);

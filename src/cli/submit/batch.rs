@@ -257,7 +257,9 @@ async fn submit_atomic_batch(
     match submitted {
         Ok(ids) => {
             tally.is_stored = !jobs.is_empty();
-            jobs.iter().for_each(|job| tally.targets.add(&job.spec));
+            for job in &jobs {
+                tally.targets.add(&job.spec);
+            }
             for (number, id) in numbers.into_iter().zip(ids) {
                 tally.add(lines.path, number, Ok(id));
             }

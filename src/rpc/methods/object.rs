@@ -69,15 +69,14 @@ async fn types(context: CallContext, given: Types) -> Result<TypeCounts, RpcErro
             context.admits_context("")?;
         }
         let after = given.after.map(|Spelled(after)| after);
-        match &context.caller.bounds.contexts {
+        if let Some(own) = &context.caller.bounds.contexts {
             // No cursor names a context of others.
-            Some(own) => (own.iter().filter_map(|name| name.parse().ok()).collect(), None),
-            None => {
-                let page = context.client.object_contexts(after.as_ref(), CONTEXTS_MAX).await?;
-                let last = page.last().filter(|_| page.len() == CONTEXTS_MAX);
-                let next = last.map(object::Context::text);
-                (page, next)
-            }
+            (own.iter().filter_map(|name| name.parse().ok()).collect(), None)
+        } else {
+            let page = context.client.object_contexts(after.as_ref(), CONTEXTS_MAX).await?;
+            let last = page.last().filter(|_| page.len() == CONTEXTS_MAX);
+            let next = last.map(object::Context::text);
+            (page, next)
         }
     };
     let mut types = Vec::new();

@@ -3,14 +3,14 @@
 -- ARGV: 1 id  2 at_a_time  3 stop_after  4 pause_after, each '' to leave it, or '0' for none; 'go' ends the pause
 --       5 the length of the pause in ms, or '' if it ends by 'go' alone  6 the rights of the caller
 -- returns 1; 0 if there is none that the caller may change; 2 if no pause is to end
--- needs: caller windows
+-- needs: caller windows time
 
 local graph = ARGV[1]
 local key = GRAPH .. graph
 if redis.call('EXISTS', key) == 0 or not caller_may_change_graph(graph) then return 0 end
 local pause = ARGV[4]
 local has_pause = redis.call('HEXISTS', key, 'pause_after') == 1
-if pause == 'go' and not has_pause then return 2 end
+if pause == 'go' and (not has_pause or redis.call('HEXISTS', key, 'ended_at') == 1) then return 2 end
 
 local function set(name, value)
   if value == '' then return end

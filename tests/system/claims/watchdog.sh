@@ -18,9 +18,9 @@ doctor_says() { # TEXT
 names_a_hang() {
     local unit=hero@supervisor pid
     pid=$(property $unit MainPID)
-    inside kill -STOP "$pid"
-    eventually 29 doctor_says "$unit has run with pid $pid for" || { inside kill -CONT "$pid"; return 1; }
-    inside kill -CONT "$pid"
+    inside sh -c "kill -STOP $pid"
+    eventually 29 doctor_says "$unit has run with pid $pid for" || { inside sh -c "kill -CONT $pid"; return 1; }
+    inside sh -c "kill -CONT $pid"
 }
 
 survives_a_hang() {

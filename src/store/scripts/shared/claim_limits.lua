@@ -171,7 +171,7 @@ local function claim_under_limits(claim)
         names[#names + 1] = limit.name
       end
       if limit.left and limit.left < math.huge then
-        limit.left, limit.first = limit.left - 1, (limit.first .. ' ' .. id):match('%S.*')
+        limit.left, limit.first = limit.left - 1, string.match(limit.first .. ' ' .. id, '%S.*')
         redis.call('HSET', limit.of_graph, 'first', limit.first)
       end
       if limit.rate then
