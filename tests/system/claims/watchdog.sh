@@ -11,18 +11,6 @@ reset() {
     is 0 property "$1" NRestarts
 }
 
-doctor_says() { # TEXT
-    has "$(inside hero doctor 2>&1 || true)" "$1"
-}
-
-names_a_hang() {
-    local unit=hero@supervisor pid
-    pid=$(property $unit MainPID)
-    inside sh -c "kill -STOP $pid"
-    eventually 29 doctor_says "$unit has run with pid $pid for" || { inside sh -c "kill -CONT $pid"; return 1; }
-    inside sh -c "kill -CONT $pid"
-}
-
 survives_a_hang() {
     local unit=hero@python-default-1 before
     reset $unit
@@ -60,6 +48,5 @@ survives_a_kill() {
     lacks "$(inside hero doctor 2>&1 || true)" "again and again"
 }
 
-claim "kill -STOP: hero doctor says that a unit hangs before the watchdog ends it" names_a_hang
 claim "kill -STOP: the watchdog restarts the unit, and its job ends once" survives_a_hang
 claim "kill -9: the unit is back under its name, and its job is done" survives_a_kill
