@@ -74,9 +74,7 @@ async fn tell(context: CallContext, given: TellGraph) -> Result<GraphDocument, R
     let (id, GraphOrder::Go) = (own(&context, &given.id, "tell").await?, given.order);
     may_change_all(&context, &id).await?;
     if !context.client.end_pause(&id).await? {
-        let message = format!(
-            "graph {id} has no pause to end: it has none, or has ended: hero graph show {id}"
-        );
+        let message = format!("graph {id} has no pause to end: hero graph show {id}");
         return Err(RpcError::new(code::CONFLICT, message).with("id", id.as_str()));
     }
     let graph = visible(&context, &id).await?;

@@ -10,7 +10,7 @@ local key = GRAPH .. graph
 if redis.call('EXISTS', key) == 0 or not caller_may_change_graph(graph) then return 0 end
 local pause = ARGV[4]
 local has_pause = redis.call('HEXISTS', key, 'pause_after') == 1
-if pause == 'go' and (not has_pause or redis.call('HEXISTS', key, 'ended_at') == 1) then return 2 end
+if pause == 'go' and not has_pause then return 2 end
 
 local function set(name, value)
   if value == '' then return end
