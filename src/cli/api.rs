@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(super) use self::jobs::{job_of, settings};
-pub(super) use self::live::{CALL_WAIT, JobFileParts, JobLog, LOG_LINES};
+pub(super) use self::live::{CALL_WAIT, JobFileParts, JobLog, LOG_LINES, Unended};
 pub(super) use self::remote::RemoteApi;
 use super::Global;
 use super::author::user;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Arg, Args};
 use serde_json::Value;
 
-use super::api::ApiMethods;
+use super::api::{ApiMethods, Unended};
 use super::every::EveryOptions;
 use super::job_options::{JobOptions, SCRIPT_HELP};
 use super::progress::View;
@@ -272,13 +272,13 @@ pub(super) async fn wait(
     // The bar is cleared before anything is printed.
     let (seen, printed) = view.map(View::into_seen).unwrap_or_default();
     // Who gives up early does not know yet why the job does not start.
-    if ended.as_ref().is_err_and(|error| error.message.contains("; it goes on"))
+    if ended.as_ref().is_err_and(|unended| unended.goes_on)
         && patience.is_some_and(|patience| patience <= HINDRANCE_CHECK)
         && let Some(reason) = job_notes::blocker(api, id.as_str()).await
     {
         job_notes::report_blocker(id.as_str(), &reason);
     }
-    let (document, job) = ended?;
+    let (document, job) = ended.map_err(|unended| unended.error)?;
     let output = job.output.clone().map(|output| printed.rest_of(output));
     let error = job.error.as_deref().map(|error| unseen(error, &seen).to_owned());
     Ok(Waited::Ended(EndedJob { document, job, output, error }))
@@ -302,7 +302,7 @@ async fn end(
     job: &AwaitedJob,
     view: Option<&mut View<'_>>,
     patience: Option<Duration>,
-) -> Result<(Value, Box<Job>), Error> {
+) -> Result<(Value, Box<Job>), Unended> {
     let ended = api.end(job, patience);
     let Some(view) = view else { return ended.await };
     tokio::pin!(ended);

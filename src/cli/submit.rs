@@ -7,7 +7,7 @@ mod each;
 #[cfg(test)]
 mod entrances;
 mod graph;
-mod remote;
+mod many;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn pause_is_a_number_of_jobs_with_a_time_or_until_it_is_told_and_reads_back() {
+    fn pause_round_trips_with_a_duration_or_without() {
         let minutes = |jobs, minutes| PauseAfter { jobs, time: Some(Duration::from_mins(minutes)) };
         for (text, read) in [
             ("0", PauseAfter { jobs: 0, time: None }),

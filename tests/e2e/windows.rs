@@ -225,7 +225,7 @@ fn jobs_after_one_that_may_fail_run_and_their_graph_finishes() {
 }
 
 #[test]
-fn rest_of_a_batch_starts_after_its_canary_has_finished_and_it_was_told() {
+fn batch_continues_once_its_canary_has_finished_and_is_approved() {
     let redis = Redis::start();
     let (hero, path) = (hero_on(&redis), marks_in(&redis));
     batch(&redis, 6, &marking(&path, ""));
@@ -255,7 +255,7 @@ fn rest_of_a_batch_starts_after_its_canary_has_finished_and_it_was_told() {
 }
 
 #[test]
-fn no_job_starts_beside_a_canary_whose_actor_and_supervisor_are_killed() {
+fn canary_runs_alone_though_its_actor_and_supervisor_are_killed() {
     let redis = Redis::start();
     let (hero, path) = (hero_on(&redis), marks_in(&redis));
     let go = redis.folder().join("go");

@@ -9,17 +9,17 @@ use super::hooks::VARIABLES;
 use crate::support::keys::keys;
 use crate::support::{Hero, Redis, wait_until};
 
-/// Writes a program that appends its arguments and its variables to the file `told`, then does more.
-fn noting(folder: &Path, name: &str, more: &str) -> String {
-    let (file, told) = (folder.join(name), folder.join("told"));
-    let note = format!("{{ echo \"{name} of $*\"; /usr/bin/env; }} >> '{}'", told.display());
+/// Writes a program that appends its arguments and its variables to the file `recorded`, then does more.
+fn recording(folder: &Path, name: &str, more: &str) -> String {
+    let (file, recorded) = (folder.join(name), folder.join("recorded"));
+    let note = format!("{{ echo \"{name} of $*\"; /usr/bin/env; }} >> '{}'", recorded.display());
     fs::write(&file, format!("#!/bin/sh\n{note}\n{more}\n")).expect("written");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a program");
     file.display().to_string()
 }
 
-fn told(redis: &Redis) -> String {
-    fs::read_to_string(redis.folder().join("told")).unwrap_or_default()
+fn recorded(redis: &Redis) -> String {
+    fs::read_to_string(redis.folder().join("recorded")).unwrap_or_default()
 }
 
 /// Runs a job with all variables, but for that which answers the question to node.
@@ -35,9 +35,9 @@ fn with_uv(hero: Hero, redis: &Redis) -> Hero {
     let folder = redis.folder();
     fs::create_dir(folder.join("bin")).expect("created");
     fs::copy("/usr/bin/env", folder.join("bin/uv")).expect("copied");
-    noting(folder, "bin/venv", "exec \"$3\" -m venv --without-pip \"$4\"");
-    noting(folder, "bin/pip", "exit 1");
-    let python = noting(folder, "python3", "exec /usr/bin/python3 \"$@\"");
+    recording(folder, "bin/venv", "exec \"$3\" -m venv --without-pip \"$4\"");
+    recording(folder, "bin/pip", "exit 1");
+    let python = recording(folder, "python3", "exec /usr/bin/python3 \"$@\"");
     let bin = folder.join("bin").display().to_string();
     hero.add(&format!(
         "[type.packed]\nengine = \"command\"\ncommand = [{python:?}, \"{{script}}\"]\nsandbox.enabled = false\n\
@@ -49,9 +49,9 @@ const PACKED: &str =
     "# /// script\n# requires-python = \">=3.9\"\n# dependencies = [\"nothing\"]\n# ///\nprint(1)";
 
 /// Fails unless the check of the version, the environment and the installer were run.
-fn check_uv(told: &str) {
+fn check_uv(recorded: &str) {
     for expected in ["python3 of -I -c", "bin/venv of --quiet --python", "bin/pip of install"] {
-        assert!(told.contains(expected), "{expected}: {told}");
+        assert!(recorded.contains(expected), "{expected}: {recorded}");
     }
 }
 
@@ -61,15 +61,15 @@ fn variables_of_a_job_reach_neither_uv_nor_the_check_of_a_version() {
     let hero = with_uv(Hero::on(&redis), &redis);
     let _actor = hero.actor("packed-default-1").start();
     run(&hero, "packed", PACKED);
-    let told = told(&redis);
-    check_uv(&told);
-    assert!(!told.contains("forged"), "{told}");
+    let recorded = recorded(&redis);
+    check_uv(&recorded);
+    assert!(!recorded.contains("forged"), "{recorded}");
 }
 
 /// Adds a type of TypeScript whose node is asked for its options.
 fn with_node(hero: Hero, redis: &Redis) -> Hero {
     // It is noted as it is asked, and runs no script.
-    let node = noting(redis.folder(), "node", "[ \"$1\" = -p ] && echo v18.0.0");
+    let node = recording(redis.folder(), "node", "[ \"$1\" = -p ] && echo v18.0.0");
     hero.add(&format!(
         "[type.asked]\nengine = \"command\"\ncommand = [{node:?}, \"{{script}}\"]\nextension = \".ts\"\nsandbox.enabled = false\n"
     ))
@@ -81,15 +81,15 @@ fn variables_of_a_job_reach_no_node_that_is_asked_for_its_options() {
     let hero = with_node(Hero::on(&redis), &redis);
     let _actor = hero.actor("asked-default-1").start();
     run(&hero, "asked", "let a: number = 1");
-    let told = told(&redis);
-    assert!(told.contains("node of -p") && !told.contains("forged"), "{told}");
+    let recorded = recorded(&redis);
+    assert!(recorded.contains("node of -p") && !recorded.contains("forged"), "{recorded}");
 }
 
 /// Adds notifications by a program and by `sendmail`.
 fn with_notifications(hero: Hero, redis: &Redis) -> Hero {
     let folder = redis.folder();
-    let page = noting(folder, "page", "cat > /dev/null");
-    let sendmail = noting(folder, "sendmail", "cat > /dev/null");
+    let page = recording(folder, "page", "cat > /dev/null");
+    let sendmail = recording(folder, "sendmail", "cat > /dev/null");
     hero.add(&format!(
         "[notify.page]\ncommand = [{page:?}]\nwrite = [{:?}]\n\
          [notify.mail]\nmail = [\"ops@example.org\"]\nfrom = \"hero@example.org\"\nsendmail = {sendmail:?}\n",
@@ -111,10 +111,10 @@ fn variables_of_a_job_reach_no_program_of_a_notification() {
     wanted(&redis);
     run(&hero, "osis", "throw 1");
     wait_until("both are notified", || {
-        let told = told(&redis);
-        told.contains("page of") && told.contains("sendmail of")
+        let recorded = recorded(&redis);
+        recorded.contains("page of") && recorded.contains("sendmail of")
     });
-    assert!(!told(&redis).contains("forged"), "{}", told(&redis));
+    assert!(!recorded(&redis).contains("forged"), "{}", recorded(&redis));
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn with_scripts(hero: Hero, redis: &Redis) -> Hero {
     let hook = folder.join("hook");
     fs::write(&hook, "/usr/bin/env").expect("written");
     let hook = hook.display().to_string();
-    let compile = noting(folder, "compile", "cp \"$1\" \"$2\"");
-    let script = noting(folder, "script", "");
+    let compile = recording(folder, "compile", "cp \"$1\" \"$2\"");
+    let script = recording(folder, "script", "");
     hero.add(&format!(
         "[type.shell]\nengine = \"command\"\ncommand = [{script:?}, \"{{script}}\"]\nafter = {hook:?}\nsandbox.enabled = false\n\
          [type.warmed]\nengine = \"command\"\ncommand = [\"/usr/bin/python3\", \"{{script}}\"]\nwarm = true\nsandbox.enabled = false\n\
@@ -173,16 +173,16 @@ fn variables_of_the_daemon_reach_no_program_but_sendmail() {
     assert!(warm.contains("HERO_JOB_ID") && !warm.contains("forged"), "{warm}");
     exec("osis", "throw 1");
     wait_until("both are notified", || {
-        let told = told(&redis);
-        told.contains("page of") && told.contains("sendmail of")
+        let recorded = recorded(&redis);
+        recorded.contains("page of") && recorded.contains("sendmail of")
     });
-    let told = told(&redis);
-    check_uv(&told);
+    let recorded = recorded(&redis);
+    check_uv(&recorded);
     for expected in ["node of -p", "compile of", "script of"] {
-        assert!(told.contains(expected), "{expected}: {told}");
+        assert!(recorded.contains(expected), "{expected}: {recorded}");
     }
     // `sendmail` is the operator's own, and has what the supervisor has.
     let of_sendmail = |note: &&str| note.starts_with("of -i -- ops@example.org");
-    let notes = told.split("sendmail ").filter(|note| !of_sendmail(note));
-    assert!(!notes.collect::<String>().contains("forged"), "{told}");
+    let notes = recorded.split("sendmail ").filter(|note| !of_sendmail(note));
+    assert!(!notes.collect::<String>().contains("forged"), "{recorded}");
 }

@@ -32,7 +32,7 @@ fn let_pass(world: &World) {
 }
 
 #[tokio::test]
-async fn no_second_job_starts_before_the_graph_is_told_to_go_on() {
+async fn no_second_job_starts_before_the_graph_is_continued() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     graph(&world, &numbered(300), window(None, "1 tell")).await;
     assert_eq!(claimed(&world, &life).await, ["j0000"]);
@@ -130,7 +130,7 @@ async fn first_jobs_keep_their_slots_before_those_that_pause() {
 }
 
 #[tokio::test]
-async fn graph_stays_paused_after_a_failure_until_it_is_told_or_retried() {
+async fn graph_stays_paused_after_a_failure_until_it_is_continued_or_retried() {
     for is_retried in [false, true] {
         let (world, life) = (World::new(), Life::of("osis-default-1"));
         graph(&world, &numbered(3), window(None, "1 10m")).await;

@@ -26,6 +26,19 @@ pub(in crate::cli) const LOG_LINES: usize = 1000;
 /// The bytes of a block of a file.
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// The error of a wait that did not see the end of its job.
+pub(in crate::cli) struct Unended {
+    pub(in crate::cli) error: Error,
+    /// True if the time to wait is over and the job goes on.
+    pub(in crate::cli) goes_on: bool,
+}
+
+impl From<Error> for Unended {
+    fn from(error: Error) -> Self {
+        Self { error, goes_on: false }
+    }
+}
+
 impl ApiMethods {
     /// Returns the job that a text names: its id, or the unique beginning of it, which a daemon elsewhere completes itself.
     pub(in crate::cli) async fn job_id(&self, text: &str) -> Result<JobId, Error> {
@@ -40,7 +53,7 @@ impl ApiMethods {
         &self,
         awaited: &AwaitedJob,
         patience: Option<Duration>,
-    ) -> Result<(Value, Box<Job>), Error> {
+    ) -> Result<(Value, Box<Job>), Unended> {
         let id = &awaited.id;
         match self {
             Self::Local { context, .. } => {
@@ -48,7 +61,10 @@ impl ApiMethods {
                 let (output, error) = match ended {
                     Ok(output) => (Some(output), None),
                     Err(ClientError::JobFailed { error, .. }) => (None, Some(error)),
-                    Err(error) => return Err(of_wait(id, error.into())),
+                    Err(error) => {
+                        let goes_on = matches!(error, ClientError::GaveUp { unknown: None, .. });
+                        return Err(Unended { error: of_wait(id, error.into()), goes_on });
+                    }
                 };
                 let job = context.client.get_job(id).await.unwrap_or_else(|_| {
                     let status =
@@ -73,7 +89,7 @@ impl ApiMethods {
         &self,
         id: &JobId,
         patience: Option<Duration>,
-    ) -> Result<(Value, Box<Job>), Error> {
+    ) -> Result<(Value, Box<Job>), Unended> {
         let began = Instant::now();
         loop {
             let left = patience.map_or(CALL_WAIT, |most| most.saturating_sub(began.elapsed()));
@@ -133,10 +149,10 @@ fn of_wait(id: &JobId, error: Error) -> Error {
     Error { message, ..error }
 }
 
-fn gave_up(id: &JobId, patience: Duration) -> Error {
+fn gave_up(id: &JobId, patience: Duration) -> Unended {
     let after = format_duration(patience);
     let message = format!("job {id} has not ended within {after}; it goes on: hero job wait {id}");
-    Error::new(Exit::GaveUp, message)
+    Unended { error: Error::new(Exit::GaveUp, message), goes_on: true }
 }
 
 /// The log of a job, as it grows.

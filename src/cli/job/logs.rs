@@ -154,7 +154,7 @@ fn document(line: &LogLine) -> Value {
     document
 }
 
-/// Says that a log is empty, and where the output of the job is.
+/// Notes that a log is empty, and where the output of the job is.
 async fn note_without_log(api: &ApiMethods, id: &JobId, since: Option<&String>) {
     // An unknown job is no error here: its log may have outlived it.
     let job = api.call("job.get", json!({ "id": id })).await;

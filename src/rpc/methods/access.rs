@@ -302,7 +302,7 @@ impl CallContext {
 
     /// Returns whether the caller finds every job in lists.
     pub(super) fn finds_all(&self) -> bool {
-        self.caller.bounds == Bounds::default() && self.reads()
+        !self.is_bound() && self.reads()
     }
 
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its

@@ -18,7 +18,7 @@ methods! {
     /// Changes how many jobs of a graph or batch run at once, how many failures stop the others, and after how many jobs
     /// the others pause, also while it runs.
     "graph.edit", Scope::Submit => edit;
-    /// Tells a graph or batch to go on after its first jobs.
+    /// Continues a graph or batch that pauses after its first jobs.
     "graph.tell", Scope::Submit => tell;
 }
 

@@ -3,7 +3,8 @@
 --
 -- ARGV: 1 boot  2 id of the running job  3 time of the claim in us  4 the most bytes of an output
 --       5 the name that its script asks for  6 the job's graph, or ''  7 its caller  8 a time, or '': jobs that it waits
---       for were created before it  9 the rights of the running job to others, or ''  then for each job that may have the name: its id, and '1' if the running job waits for it
+--       for were created before it  9 the rights of the running job to others, or ''  then for each job that may have the
+--       name: its id, and '1' if the running job waits for it
 -- returns a word, and what it needs:
 --       'lost' | 'stranger' | 'gone', id | 'finished', id, output | 'apart', id   the output has a key of its own
 --       'large', id, bytes | 'error', id, error | 'unended', id, state

@@ -2113,7 +2113,7 @@ class Methods:
         return answer
 
     def graph_tell(self, *, id: str, order: GraphOrder) -> GraphDocument:
-        """Tells a graph or batch to go on after its first jobs."""
+        """Continues a graph or batch that pauses after its first jobs."""
         answer: GraphDocument = self._call("graph.tell", _given({"id": id, "order": order}))
         return answer
 
@@ -2544,7 +2544,7 @@ class AsyncMethods:
         return answer
 
     async def graph_tell(self, *, id: str, order: GraphOrder) -> GraphDocument:
-        """Tells a graph or batch to go on after its first jobs."""
+        """Continues a graph or batch that pauses after its first jobs."""
         answer: GraphDocument = await self._call("graph.tell", _given({"id": id, "order": order}))
         return answer
 

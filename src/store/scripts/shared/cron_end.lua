@@ -17,8 +17,8 @@ local function is_of_cron(name, id)
   return false
 end
 
--- Notes the end of a job of the periodic job `name`, as its hash has it, or of a batch of it, with its start. One that a person stopped, or that the next firing
--- replaced, tells nothing. A success moves the time from which the periodic job is overdue: a supervisor has
+-- Notes the end of a job of the periodic job `name`, as its hash has it, or of a batch of it, with its start. One that a
+-- person stopped, or that the next firing replaced, tells nothing. A success moves the time from which the periodic job is overdue: a supervisor has
 -- left in `twice_us` how long two of its firings take.
 local function note_cron_end(name, id, status, text, at, began)
   local ttl_s, why_bytes_max, grace_us = 400 * 86400, 200, 60000000

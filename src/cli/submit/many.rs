@@ -1,4 +1,4 @@
-//! `hero --api URL submit` of many jobs: a batch or a graph, in one call of the API.
+//! `hero submit` of many jobs by the methods of the API: a batch or a graph in one call.
 
 use std::io::Read;
 use std::path::Path;
