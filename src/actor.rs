@@ -19,6 +19,7 @@ mod labels;
 mod log_buffer;
 mod log_entries;
 mod log_file;
+mod log_places;
 mod log_unfinished;
 mod log_writer;
 mod machine;

@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::health::Health;
+use super::log_places::{AttemptLog, LogPlaces};
 use super::process::ActorProcess;
 use super::settings::ActorSettings;
-use crate::proto::job::{BootId, JobId};
+use crate::proto::job::BootId;
 use crate::proto::report::Reporter;
 use crate::proto::target::ActorId;
-use crate::store::{LogEntry, RefusedLines, Store, StoreError};
+use crate::store::{RefusedLines, Store, StoreError};
 
 /// One life of an actor process on one shard. A process that loses its lease there starts a new boot.
 pub(super) struct Boot {
@@ -34,6 +35,8 @@ pub(super) struct Boot {
     pub(super) report: Reporter,
     /// The state that the heartbeat and the fetch loop share.
     pub(super) health: Arc<Health>,
+    /// The places in the logs of its jobs.
+    pub(super) log_places: LogPlaces,
 }
 
 impl Boot {
@@ -49,6 +52,7 @@ impl Boot {
         Self {
             id: BootId::random(),
             health: Arc::new(health),
+            log_places: LogPlaces::default(),
             lease: now.actor.lease,
             store: store.clone(),
             report: process.reports.of(place),
@@ -64,15 +68,22 @@ impl Boot {
         Arc::clone(&self.settings.borrow())
     }
 
-    /// Writes entries of the logs of jobs that it runs. Returns those that Redis refused.
+    /// Writes entries of the logs of jobs that it runs, each once. Returns those that Redis refused.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) async fn append_logs<'a>(
+    pub(super) async fn append_logs(
         &self,
-        entries: impl Iterator<Item = (&'a JobId, &'a LogEntry)>,
+        logs: &[AttemptLog<'_>],
     ) -> Result<Vec<RefusedLines>, StoreError> {
+        let unwritten = self.log_places.unwritten(&self.store, logs).await?;
         let job = &self.settings().job;
-        self.store.append_logs(&self.id, entries, job.retention + job.timeout_max).await
+        let entries = unwritten
+            .iter()
+            .flat_map(|(id, _, entries)| entries.iter().map(move |entry| (*id, entry)));
+        let kept = job.retention + job.timeout_max;
+        let appended = self.store.append_logs(&self.id, entries, kept).await;
+        self.log_places.note(logs, appended.as_ref().ok().map(|appended| &appended.last));
+        Ok(appended?.refused)
     }
 }

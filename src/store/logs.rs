@@ -1,5 +1,6 @@
 //! The live log of a job: a capped stream of lines.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -70,6 +71,15 @@ pub struct RefusedLines {
     pub reason: String,
 }
 
+/// What became of entries that were appended to logs.
+#[derive(Debug, Default)]
+pub struct AppendedLogs {
+    /// The lines that Redis refused.
+    pub refused: Vec<RefusedLines>,
+    /// The last entry that Redis took of each log.
+    pub last: HashMap<JobId, String>,
+}
+
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LogLine {
@@ -117,8 +127,8 @@ impl Store {
     }
 
     /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is the TTL of a log
-    /// after its last line. Returns the lines that Redis refused, because its memory is full or the
-    /// key has the wrong type: nothing else depends on a log.
+    /// after its last line. Redis may refuse lines, because its memory is full or the key has the wrong type: nothing else
+    /// depends on a log.
     ///
     /// # Errors
     /// [`StoreError`]; nothing was written.
@@ -127,7 +137,7 @@ impl Store {
         boot: &BootId,
         entries: impl IntoIterator<Item = (&'a JobId, &'a LogEntry)>,
         keep: Duration,
-    ) -> Result<Vec<RefusedLines>, StoreError> {
+    ) -> Result<AppendedLogs, StoreError> {
         let mut pipeline = redis::pipe();
         if self.keys.namespace().is_hash_tag() {
             // While a slot is being moved, a part could be written, and then all of it again.
@@ -175,12 +185,12 @@ impl Store {
             }
         }
         if is_empty {
-            return Ok(Vec::new());
+            return Ok(AppendedLogs::default());
         }
         let doing = "writing the log of a job";
-        let answers: Vec<RedisResult<()>> =
+        let answers: Vec<RedisResult<String>> =
             self.link.pipeline(doing, pipeline.ignore_errors()).await?;
-        self.refused_lines(doing, sent.into_iter().zip(answers))
+        self.appended(doing, sent.into_iter().zip(answers))
     }
 
     /// Adds the call that writes fields of the hash of a running job.
@@ -204,15 +214,21 @@ impl Store {
         pipeline.invoke_script(&script).ignore();
     }
 
-    /// Returns the lines that Redis refused. Any other failure is one of the whole call.
-    fn refused_lines<'a>(
+    /// Returns what became of the entries. Any other failure than a refused line is one of the whole call.
+    fn appended<'a>(
         &self,
         doing: &'static str,
-        answers: impl Iterator<Item = ((&'a JobId, u64), RedisResult<()>)>,
-    ) -> Result<Vec<RefusedLines>, StoreError> {
-        let mut refused: Vec<RefusedLines> = Vec::new();
+        answers: impl Iterator<Item = ((&'a JobId, u64), RedisResult<String>)>,
+    ) -> Result<AppendedLogs, StoreError> {
+        let AppendedLogs { mut refused, mut last } = AppendedLogs::default();
         for ((id, lines), answer) in answers {
-            let Err(error) = answer else { continue };
+            let error = match answer {
+                Ok(entry) => {
+                    last.insert(id.clone(), entry);
+                    continue;
+                }
+                Err(error) => error,
+            };
             let said = StoreError::new(&self.address(), doing, &error);
             if said.is_transient() && error.code() != Some("OOM") {
                 return Err(said);
@@ -224,7 +240,7 @@ impl Store {
                 refused.push(RefusedLines { id: id.clone(), lines, reason });
             }
         }
-        Ok(refused)
+        Ok(AppendedLogs { refused, last })
     }
 
     /// Reads up to `limit` lines of a log after the one named, or from the start.

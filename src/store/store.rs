@@ -132,7 +132,7 @@ pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
 pub use lifetimes::{CheckedJobs, FoundLate};
 pub use limits::{ClaimLimits, LimitState, Tended};
 pub use listing::{JobSummary, ListQuery, Page};
-pub use logs::{LogEntry, LogLine, RefusedLines};
+pub use logs::{AppendedLogs, LogEntry, LogLine, RefusedLines};
 pub use machines::SeenActor;
 pub use named_scripts::{ScriptEdit, ScriptEdited};
 pub use notes::JobNote;

@@ -1,6 +1,6 @@
 //! Commands while Redis stands still or is away.
 
-use crate::support::{Frozen, Hero, Redis, wait_until};
+use crate::support::{Frozen, Hero, Redis, keys, wait_until};
 
 fn until_one_waits(redis: &Redis) {
     wait_until("it waits", || {
@@ -52,4 +52,35 @@ fn check_of_a_frozen_redis_asks_it_once() {
     let done = hero.run(&["status", "--check"]).code(2);
     assert!(done.stdout.contains("cannot be reached: it does not answer"), "{}", done.stdout);
     drop(frozen);
+}
+
+#[test]
+fn lines_of_a_log_stand_once_after_redis_stood_still() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let actor = hero.actor("bash-default-1").start();
+    let script = "for n in $(seq 90); do echo line $n >&2; sleep 0.1; done";
+    hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
+    wait_until("some lines are written", || redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]) > 9);
+    let frozen = Frozen::new(redis.pid());
+    wait_until("the actor has given up a call", || actor.err().contains("no answer in time"));
+    drop(frozen);
+    hero.run(&["job", "wait", "a"]).code(0);
+    let shown = hero.run(&["job", "logs", "a"]).code(0).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    let expected: Vec<String> = (1..=90).map(|n| format!("line {n}")).collect();
+    assert_eq!(lines.len(), expected.len(), "{shown}");
+    assert!(lines.iter().zip(&expected).all(|(line, of)| line.ends_with(of.as_str())), "{shown}");
+}
+
+#[test]
+fn wait_of_no_time_says_how_the_job_stands() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1 + 1"]).code(0);
+    hero.run(&["job", "wait", "--wait", "0s", "a"]).code(75).says("; it goes on: hero job wait a");
+    let _actor = hero.actor("osis-default-1").start();
+    hero.run(&["job", "wait", "a"]).code(0);
+    hero.run(&["job", "wait", "--wait", "0s", "a"]).code(0).stdout("2\n");
+    hero.run(&["job", "wait", "--wait", "0s", "none"]).code(66);
 }

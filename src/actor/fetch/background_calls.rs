@@ -36,7 +36,7 @@ pub(super) enum BackgroundCall {
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
     /// Write the last lines of a job's log before it is given back.
-    WriteLog(JobId, Vec<LogEntry>),
+    WriteLog(JobId, u64, Vec<LogEntry>),
     /// Do what a running script asks for.
     Keep(Arc<RunningRequest>),
     /// Give jobs back to their queues.
@@ -101,7 +101,8 @@ impl BackgroundCalls {
     pub(super) fn give_back_ended(&mut self, run: &RunningJob) {
         let lines = run.log.take_rest();
         if !lines.is_empty() {
-            self.push(BackgroundCall::WriteLog(run.job.id.clone(), lines));
+            let (id, claimed_at) = run.attempt();
+            self.push(BackgroundCall::WriteLog(id, claimed_at, lines));
         }
         self.push(BackgroundCall::GiveBack(vec![given_back(run, true)]));
     }
@@ -190,9 +191,8 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
         }
         BackgroundCall::PassOn(woken) => store.pass_on(woken).await?,
         BackgroundCall::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
-        BackgroundCall::WriteLog(id, lines) => {
-            let entries = lines.iter().map(|line| (id, line));
-            for RefusedLines { reason, .. } in boot.append_logs(entries).await? {
+        BackgroundCall::WriteLog(id, claimed_at, lines) => {
+            for RefusedLines { reason, .. } in boot.append_logs(&[(id, *claimed_at, lines)]).await? {
                 warn!(job_id = %id, "redis refuses the last lines of job {id}, which are dropped: {reason}");
             }
         }

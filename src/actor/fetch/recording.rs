@@ -53,7 +53,7 @@ struct Endings {
 }
 
 type RecordEnd = (Vec<UnrecordedEnd>, Vec<RefusedLines>, Result<Vec<Recorded>, StoreError>);
-type FlushEnd = (Vec<(JobId, Vec<LogEntry>)>, Result<Vec<RefusedLines>, StoreError>);
+type FlushEnd = (Vec<(JobId, u64, Vec<LogEntry>)>, Result<Vec<RefusedLines>, StoreError>);
 
 /// The end of a call.
 pub(super) enum RecordingEnd {
@@ -125,13 +125,12 @@ impl Recording {
 
     /// Returns the jobs whose end is not known to be recorded.
     pub(super) fn ids(&self) -> impl Iterator<Item = &JobId> {
-        let waiting = self.endings.waiting.iter().map(|ended| &ended.ending.id);
-        self.endings.under_way.iter().chain(waiting)
+        self.endings.ids()
     }
 
     /// Returns whether the end of a job is not known to be recorded.
     pub(super) fn holds(&self, id: &JobId) -> bool {
-        self.ids().any(|own| own == id)
+        self.endings.holds(id)
     }
 
     /// Notes that a running job has written log lines.
@@ -171,14 +170,15 @@ impl Recording {
             let (entries, later) = run.log.take(now);
             self.flush_at = self.flush_at.into_iter().chain(later).min();
             if !entries.is_empty() {
-                lines.push((id.clone(), entries));
+                lines.push((id.clone(), run.claimed_at, entries));
             }
         }
+        self.boot.log_places.retain(|id| running.contains_key(id) || self.endings.holds(id));
         if !lines.is_empty() {
             let boot = Arc::clone(&self.boot);
             self.flush.start(async move {
-                let written =
-                    boot.append_logs(each(lines.iter().map(|(id, lines)| (id, lines)))).await;
+                let logs = lines.iter().map(|(id, at, lines)| (id, *at, lines.as_slice()));
+                let written = boot.append_logs(&logs.collect::<Vec<_>>()).await;
                 (lines, written)
             });
         }
@@ -222,7 +222,7 @@ impl Recording {
             }
             RecordingEnd::Flushed((lines, Err(error))) => {
                 if error.is_outage() {
-                    for (id, lines) in lines {
+                    for (id, _, lines) in lines {
                         match running.get(&id) {
                             Some(run) => run.log.put_back(lines),
                             None => self.endings.put_lines_back(&id, lines),
@@ -257,6 +257,15 @@ impl UnrecordedEnd {
 }
 
 impl Endings {
+    fn ids(&self) -> impl Iterator<Item = &JobId> {
+        let waiting = self.waiting.iter().map(|ended| &ended.ending.id);
+        self.under_way.iter().chain(waiting)
+    }
+
+    fn holds(&self, id: &JobId) -> bool {
+        self.ids().any(|own| own == id)
+    }
+
     fn take_batch(&mut self) -> Vec<UnrecordedEnd> {
         let len = self.waiting.len().min(BATCH_LEN_MAX);
         let batch: Vec<UnrecordedEnd> = self.waiting.drain(..len).collect();
@@ -314,8 +323,10 @@ async fn record(
         keep_files(boot, ended).await?;
     }
     // The log is complete before the reply reports the end.
-    let logs = batch.iter().map(|ended| (&ended.ending.id, &ended.lines));
-    *refused = boot.append_logs(each(logs)).await?;
+    let logs = batch.iter().map(|UnrecordedEnd { ending, lines, .. }| {
+        (&ending.id, ending.claimed_at, lines.as_slice())
+    });
+    *refused = boot.append_logs(&logs.collect::<Vec<_>>()).await?;
     for ended in batch.iter_mut() {
         ended.lines.clear();
         let own = refused.iter().filter(|refused| refused.id == ended.ending.id);
@@ -352,13 +363,6 @@ async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreE
     }
     ended.files = NamedFiles::new();
     Ok(())
-}
-
-/// Returns each entry of these logs with its job.
-fn each<'a>(
-    logs: impl Iterator<Item = (&'a JobId, &'a Vec<LogEntry>)>,
-) -> impl Iterator<Item = (&'a JobId, &'a LogEntry)> {
-    logs.flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,101 @@
+//! The last entries that Redis has taken into the logs of running jobs: after a call without an answer, the entries that it
+//! has written are not written again.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use crate::proto::job::JobId;
+use crate::store::{LogEntry, Store, StoreError};
+
+/// Entries of the log of one attempt, which its job and the time of its claim name.
+pub(super) type AttemptLog<'a> = (&'a JobId, u64, &'a [LogEntry]);
+
+/// The places in the logs of the jobs of one boot.
+#[derive(Debug, Default)]
+pub(super) struct LogPlaces(Mutex<HashMap<JobId, LogPlace>>);
+
+#[derive(Debug)]
+struct LogPlace {
+    claimed_at: u64,
+    /// The last entry that Redis has taken; before the first one a place before the claim.
+    last: String,
+    /// True after a call without an answer.
+    is_unsure: bool,
+}
+
+impl LogPlace {
+    fn new(claimed_at: u64) -> Self {
+        let last = format!("{}-{}", claimed_at.saturating_sub(1), u64::MAX);
+        Self { claimed_at, last, is_unsure: false }
+    }
+}
+
+impl LogPlaces {
+    /// Leaves out the first entries of each log that a call without an answer has written: no other program writes to the log of an
+    /// attempt.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn unwritten<'a>(
+        &self,
+        store: &Store,
+        logs: &[AttemptLog<'a>],
+    ) -> Result<Vec<AttemptLog<'a>>, StoreError> {
+        let mut unwritten = Vec::with_capacity(logs.len());
+        for (id, claimed_at, entries) in logs {
+            let mut entries = *entries;
+            if let Some(last) = self.unsure_place(id, *claimed_at) {
+                let found = store.read_log(id, Some(&last), entries.len()).await?;
+                if let Some(newest) = found.last() {
+                    self.place(id, *claimed_at, |place| place.last.clone_from(&newest.id));
+                }
+                let mut written = found.len();
+                while written > 0 && !entries.is_empty() {
+                    written -= usize::from(is_in_stream(&entries[0]));
+                    entries = &entries[1..];
+                }
+            }
+            unwritten.push((*id, *claimed_at, entries));
+        }
+        Ok(unwritten)
+    }
+
+    fn unsure_place(&self, id: &JobId, claimed_at: u64) -> Option<String> {
+        let places = self.0.lock();
+        let place = places.get(id).filter(|of| of.claimed_at == claimed_at && of.is_unsure)?;
+        Some(place.last.clone())
+    }
+
+    /// Notes what became of the entries: the last one that Redis has taken of each log, or that there was no answer.
+    pub(super) fn note(&self, logs: &[AttemptLog<'_>], last: Option<&HashMap<JobId, String>>) {
+        for (id, claimed_at, _) in logs {
+            self.place(id, *claimed_at, |place| {
+                place.is_unsure = last.is_none();
+                if let Some(last) = last.and_then(|last| last.get(*id)) {
+                    place.last.clone_from(last);
+                }
+            });
+        }
+    }
+
+    /// Changes the place in the log of an attempt.
+    fn place(&self, id: &JobId, claimed_at: u64, change: impl FnOnce(&mut LogPlace)) {
+        let mut places = self.0.lock();
+        let place = places.entry(id.clone()).or_insert_with(|| LogPlace::new(claimed_at));
+        if place.claimed_at != claimed_at {
+            *place = LogPlace::new(claimed_at);
+        }
+        change(place);
+    }
+
+    /// Forgets the jobs that run no more.
+    pub(super) fn retain(&self, runs: impl Fn(&JobId) -> bool) {
+        self.0.lock().retain(|id, _| runs(id));
+    }
+}
+
+/// Returns whether an entry goes to the stream of the log, and not to the hash of the job alone.
+fn is_in_stream(entry: &LogEntry) -> bool {
+    !matches!(entry, LogEntry::Unfinished { .. })
+}
