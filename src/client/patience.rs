@@ -3,6 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
 use super::ClientError;
 use crate::proto::job::JobId;
 use crate::proto::units::brief;
@@ -12,6 +14,8 @@ use crate::store::{Backoff, StoreError};
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
 /// A waiter has an answer of Redis about once a second. After this time without one, nobody knows whether the job goes on.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// The shortest time that a wait has for the first answer.
+const FIRST_ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// A wait for the end of a job or graph, with its bound.
 pub(super) struct WaitBound<'p> {
@@ -21,6 +25,7 @@ pub(super) struct WaitBound<'p> {
     began: Instant,
     bound: Option<Duration>,
     answers: Mutex<RedisAnswers>,
+    first_answer: Notify,
 }
 
 /// The answers of Redis during a wait.
@@ -35,12 +40,14 @@ struct RedisAnswers {
 impl<'p> WaitBound<'p> {
     /// Begins a wait. `bound` is its longest time.
     pub(super) fn new(of: &'static str, id: &'p JobId, bound: Option<Duration>) -> Self {
-        Self { of, id, began: Instant::now(), bound, answers: Mutex::default() }
+        let (answers, first_answer) = (Mutex::default(), Notify::new());
+        Self { of, id, began: Instant::now(), bound, answers, first_answer }
     }
 
     /// Notes an answer of Redis: the job or graph is known, and goes on.
     pub(super) fn answered(&self) {
         *self.answers() = RedisAnswers { at: Some(Instant::now()), error: None };
+        self.first_answer.notify_one();
     }
 
     /// Repeats a wait that an outage of Redis ends, up to the bound.
@@ -53,7 +60,17 @@ impl<'p> WaitBound<'p> {
     {
         let ended = self.repeat(wait);
         let Some(bound) = self.bound else { return ended.await };
-        tokio::time::timeout(bound, ended).await.unwrap_or_else(|_| Err(self.gave_up()))
+        // A wait of no time has the first answer too.
+        let over = async {
+            tokio::time::sleep(bound).await;
+            let first = self.first_answer.notified();
+            let _ = tokio::time::timeout(FIRST_ANSWER_MAX.saturating_sub(bound), first).await;
+        };
+        tokio::select! {
+            biased;
+            ended = ended => ended,
+            () = over => Err(self.gave_up()),
+        }
     }
 
     async fn repeat<T, W>(&self, wait: impl Fn() -> W) -> Result<T, ClientError>
