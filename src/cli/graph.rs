@@ -19,7 +19,7 @@ use super::{Global, output};
 use crate::client::{GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
 use crate::error::{Error, Exit};
 use crate::proto::error_kind::failed_prerequisite;
-use crate::proto::graph::GraphJobOutcome;
+use crate::proto::graph::{GraphJobOutcome, GraphState};
 use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
 use crate::rpc::results::{ListedGraphs, ShownGraph};
@@ -142,7 +142,11 @@ impl GraphCommand {
                 let params = json!({ "id": id, "order": order });
                 let (document, graph) =
                     methods.typed::<GraphDocument>("graph.tell", params).await?;
-                global.print(|| document, || format!("{} {} goes on\n", graph.kind, graph.id))?;
+                let state = match graph.state {
+                    GraphState::Running => "goes on".to_owned(),
+                    ended => format!("has ended: {ended}"),
+                };
+                global.print(|| document, || format!("{} {} {state}\n", graph.kind, graph.id))?;
             }
             Self::Stop(OneGraph { id }) => {
                 let stopped = methods.typed("graph.stop", json!({ "id": id })).await?;
@@ -263,7 +267,9 @@ fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
         of.name.as_ref().map(|name| format!("prerequisite failed: {name}"))
     };
     let state = |of: &JobOfGraphDocument| match (of.outcome, of.status) {
-        (GraphJobOutcome::Cancelled, _) | (_, None) => of.outcome.as_str().to_owned(),
+        (GraphJobOutcome::Cancelled | GraphJobOutcome::Failed, _) | (_, None) => {
+            of.outcome.as_str().to_owned()
+        }
         (_, Some(status)) => status.as_str().to_owned(),
     };
     let error = |of: &JobOfGraphDocument| {

@@ -250,6 +250,8 @@ fn batch_continues_once_its_canary_has_finished_and_is_approved() {
     hero.run(&["graph", "tell", "b", "go"]).code(0).stdout("batch b goes on\n");
     hero.run(&["graph", "wait", "b", "--wait", "60s"]).code(0).stdout("6 of 6 done\n");
     assert_eq!(starts(&path), 6);
+    let again = hero.run(&["graph", "tell", "b", "go"]).code(0);
+    again.stdout("batch b has ended: finished\n");
     hero.run(&["graph", "edit", "b", "--pause-after", "0"]).code(0);
     hero.run(&["graph", "tell", "b", "go"]).code(65).says("graph b has no pause to end");
 }
