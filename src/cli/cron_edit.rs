@@ -1,24 +1,25 @@
-//! `hero cron add`, `edit` and `delete`: the periodic jobs that are kept in Redis.
+//! `hero cron add` and `edit`: the periodic jobs that are kept in Redis.
 
 use std::path::PathBuf;
 
 use clap::{Arg, Args};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::author::user;
+use super::api::{ApiMethods, settings};
 use super::cron_firings::zone_of;
 use super::every::EveryOptions;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
 use super::script_arguments::ScriptArguments;
+use super::sections::MANY;
 use super::time::wall_clock;
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output};
-use crate::client::{Client, PeriodicJobHistoryDocument};
-use crate::config::Crontab;
+use crate::client::PeriodicJobHistoryDocument;
 use crate::error::{Error, Exit};
-use crate::proto::cron::CronChange;
-use crate::proto::job::{Entrance, JobSpec, SETTINGS};
+use crate::proto::every::EveryOrNone;
+use crate::proto::job::{Entrance, Job, JobSpec, SETTINGS};
+use crate::proto::named_script::ScriptUse;
 
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
@@ -52,7 +53,8 @@ pub(super) struct Add {
 #[derive(Debug, Args)]
 #[command(mut_args(without_refused))]
 #[command(after_help = "Example:\n  hero cron edit report --schedule '30 8 * * 1-5'\n  \
-                        hero cron edit report new_report.py")]
+                        hero cron edit report new_report.py\n  \
+                        hero cron edit tidy --every-none")]
 pub(super) struct Edit {
     /// The name of the periodic job
     #[arg(id = "periodic_job", value_name = "NAME")]
@@ -65,6 +67,9 @@ pub(super) struct Edit {
     /// A new script
     #[arg(short, long, value_name = "CODE", allow_hyphen_values = true, conflicts_with = "file")]
     eval: Option<String>,
+    /// Submit one job at each firing again, and not a batch; its bounds go too
+    #[arg(long, conflicts_with_all = ["every_machine", "every_actor"], help_heading = MANY)]
+    every_none: bool,
     #[command(flatten)]
     options: CronOptions,
 }
@@ -120,57 +125,45 @@ struct NoFiles {
 
 impl Add {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let (client, config) = (global.client()?, global.config()?);
-        let mut spec = self.options.spec()?;
-        if spec.uses.is_none() {
-            self.script.fill(&mut spec, config)?;
+        let (methods, mut spec) = (global.methods()?, self.options.spec()?);
+        match spec.uses.clone() {
+            Some(used) => self.options.read_words(&methods, &used, &mut spec).await,
+            None => self.script.fill(&mut spec, global.config()?)?,
         }
-        if let Some(used) = &spec.uses {
-            client.read_words(used, &mut spec.params, &self.options.given.words()).await?;
-        }
-        let new = self.options.change(Some(self.schedule.clone()), &spec);
-        let (files, by) = (config.crontab(), user());
-        client.add_periodic_job(&files, &self.name, new, &by, |_| Ok::<_, Error>(())).await?;
-        said(&self.name, "added", global)?;
-        tell_next(&client, &config.crontab(), &self.name).await?;
-        job_notes::print(&spec, config);
-        Ok(())
+        let params = self.options.params(&self.name, Some(&self.schedule), &spec);
+        let document = methods.call("cron.add", params).await?;
+        report(&methods, (&self.name, "added"), document, &spec, global).await
     }
 }
 
 impl Edit {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
-        let (client, config) = (global.client()?, global.config()?);
-        let mut spec = self.options.spec()?;
+        let (methods, mut spec) = (global.methods()?, self.options.spec()?);
         if self.file.is_some() || self.eval.is_some() {
             let script = ScriptSource::of(self.file.clone(), self.eval.clone());
-            spec.script = script.read(config.job.script_size_max)?;
+            spec.script = script.read(global.config()?.job.script_size_max)?;
         }
-        let words = self.options.given.words();
-        if !words.is_empty() {
-            let used = match spec.uses.clone() {
-                None => client.script_of_periodic_job(&self.name).await?,
-                used => used,
-            };
-            if let Some(used) = used {
-                client.read_words(&used, &mut spec.params, &words).await?;
-            }
+        let mut used = spec.uses.clone();
+        if used.is_none() && !self.options.given.words().is_empty() {
+            let found = methods.call("cron.get", json!({ "name": self.name })).await;
+            used = found.ok().and_then(|found| found["settings"]["uses"].as_str()?.parse().ok());
         }
-        let change = self.options.change(self.schedule.clone(), &spec);
-        if change == CronChange::default() {
+        if let Some(used) = used {
+            self.options.read_words(&methods, &used, &mut spec).await;
+        }
+        let mut params = self.options.params(&self.name, self.schedule.as_deref(), &spec);
+        if self.every_none {
+            params["every"] = EveryOrNone::None.as_str().into();
+        }
+        if params.as_object().is_some_and(|given| given.len() == 1) {
             let message = "nothing to change: give an option, such as --schedule, or a file";
             return Err(Error::new(Exit::Usage, message));
         }
-        let (files, by) = (config.crontab(), user());
-        client.edit_periodic_job(&files, &self.name, change, &by, |_| Ok::<_, Error>(())).await?;
-        said(&self.name, "changed", global)?;
-        tell_next(&client, &config.crontab(), &self.name).await?;
-        job_notes::print(&spec, config);
-        Ok(())
+        let document = methods.call("cron.edit", params).await?;
+        report(&methods, (&self.name, "changed"), document, &spec, global).await
     }
 }
 
-/// Deletes periodic jobs in Redis.
 impl CronOptions {
     /// Returns the settings of its jobs.
     fn spec(&self) -> Result<JobSpec, Error> {
@@ -184,38 +177,54 @@ impl CronOptions {
         Ok(spec)
     }
 
-    fn change(&self, schedule: Option<String>, spec: &JobSpec) -> CronChange {
-        let given = SETTINGS.iter().filter_map(|setting| {
-            Some((setting.field.to_owned(), Value::String(setting.text(spec)?)))
+    /// Reads the parameters that are words by the types that the published script declares.
+    async fn read_words(&self, methods: &ApiMethods, used: &ScriptUse, spec: &mut JobSpec) {
+        methods.read_words(used, &mut spec.params, &self.given.words()).await;
+    }
+
+    /// Returns the parameters of the method: its name, and what is given.
+    fn params(&self, name: &str, schedule: Option<&str>, spec: &JobSpec) -> Value {
+        let mut params = json!({
+            "name": name,
+            "schedule": schedule,
+            "time_zone": self.timezone,
+            "catch_up": self.catch_up,
+            "overlap": self.overlap,
+            "spread": self.spread,
+            "calendar": self.calendar,
+            "every": self.every.word(),
+            "job": settings(&Job::from(spec.clone())),
         });
-        CronChange {
-            schedule,
-            time_zone: self.timezone.clone(),
-            catch_up: self.catch_up,
-            overlap: self.overlap,
-            spread: self.spread.clone(),
-            calendar: self.calendar.clone(),
-            every: self.every.every(),
-            window: self.window.window(),
-            job: given.collect::<Map<_, _>>(),
-        }
+        WindowOptions::add_to(&mut params, self.window.window());
+        let given = params.as_object_mut().into_iter();
+        given.for_each(|given| given.retain(|_, value| !value.is_null() && *value != json!({})));
+        params
     }
 }
 
-/// Tells when a periodic job runs next, by the clock of its time zone.
-async fn tell_next(client: &Client, files: &Crontab, name: &str) -> Result<(), Error> {
-    let crontab = client.whole_crontab(files).await?;
-    let PeriodicJobHistoryDocument { job, .. } =
-        client.periodic_job_history(&crontab, name).await?;
-    if let Some(next) = &job.next {
-        let zone = &job.time_zone;
-        output::note(&format!("hero: runs next at {} in {zone}", wall_clock(next, &zone_of(&job))));
+/// Prints that a periodic job was added or changed, when it runs next by the clock of its time zone, and the notes about its
+/// jobs.
+async fn report(
+    methods: &ApiMethods,
+    (name, done): (&str, &str),
+    document: Value,
+    spec: &JobSpec,
+    global: &Global,
+) -> Result<(), Error> {
+    global.print(|| document, || format!("{name} {done}\n"))?;
+    let found =
+        methods.typed::<PeriodicJobHistoryDocument>("cron.get", json!({ "name": name })).await;
+    if let Ok((_, PeriodicJobHistoryDocument { job, .. })) = found
+        && let Some(next) = &job.next
+    {
+        let (next, zone) = (wall_clock(next, &zone_of(&job)), &job.time_zone);
+        output::note(&format!("hero: runs next at {next} in {zone}"));
+    }
+    // Elsewhere another configuration holds.
+    if matches!(methods, ApiMethods::Local { .. }) {
+        job_notes::print(spec, global.config()?);
     }
     Ok(())
-}
-
-fn said(name: &str, done: &str, global: &Global) -> Result<(), Error> {
-    global.print(|| json!({ "name": name, "done": done }), || format!("{name} {done}\n"))
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+use super::api::ApiMethods;
 use super::input::bad;
 use super::plain_command;
 use super::script::ScriptSource;
@@ -187,15 +188,27 @@ impl JobOptions {
         Ok(job)
     }
 
-    /// Returns the job that they set, with the text and the settings of the published script that it names.
-    pub(super) async fn resolved_job(
+    /// Returns the job that they set, its parameters read by the types that its published script declares.
+    pub(super) async fn job_with_words(
         &self,
-        client: &Client,
+        api: &ApiMethods,
         config: &Config,
     ) -> Result<Job, Error> {
         let mut job = self.job(config)?;
-        let words = self.further.given.words();
-        client.resolve_words(&mut job, &words).await.map_err(of_script)?;
+        if let Some(used) = &job.spec.uses {
+            api.read_words(used, &mut job.spec.params, &self.further.given.words()).await;
+        }
+        Ok(job)
+    }
+
+    /// Returns the job that they set, with the text and the settings of the published script that it names.
+    pub(super) async fn resolved_job(
+        &self,
+        (api, client): (&ApiMethods, &Client),
+        config: &Config,
+    ) -> Result<Job, Error> {
+        let mut job = self.job_with_words(api, config).await?;
+        client.resolve_script(&mut job).await.map_err(of_script)?;
         client.resolve_prerequisites(&mut job).await?;
         config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
         Ok(job)

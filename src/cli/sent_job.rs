@@ -45,7 +45,7 @@ impl SentJob {
             return Self::send_elsewhere(api, options, how, config).await;
         };
         let client = how.signing.client(context.client.clone())?;
-        let mut job = options.resolved_job(&client, config).await?;
+        let mut job = options.resolved_job((api, &client), config).await?;
         let span = SubmitSpan::begin(config, job.spec.traceparent);
         job.spec.traceparent = span.place;
         let files = options.files(&job, config)?;

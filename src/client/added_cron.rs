@@ -5,7 +5,6 @@ use crate::config::Crontab;
 use crate::error::{Error, Exit};
 use crate::proto::cron::{ADDED_BYTES_MAX, ADDED_MAX, AddedCron, CronChange, CronName};
 use crate::proto::job::Job;
-use crate::proto::script_use::ScriptUse;
 use crate::proto::text::shown;
 use crate::store::{CronEdit, CronEdited};
 
@@ -33,20 +32,6 @@ impl Client {
         self.edit(&name, CronEdit::Add(&text)).await?;
         self.note("cron.add", &name).await;
         Ok(())
-    }
-
-    /// Returns the published script of a periodic job in Redis; `None` if it has none, or does not exist.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn script_of_periodic_job(
-        &self,
-        name: &str,
-    ) -> Result<Option<ScriptUse>, ClientError> {
-        let added = self.store.cron_added().await?;
-        let text = added.into_iter().find(|(other, _)| other.as_str() == name);
-        let of: Option<AddedCron> = text.and_then(|(_, text)| serde_json::from_str(&text).ok());
-        Ok(of.and_then(|of| of.job.get("uses")?.as_str()?.parse().ok()))
     }
 
     /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks. `may_submit` gets the changed

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::graph::Graph;
 use super::new_batch::NewBatch;
 use super::{Client, ClientError};
-use crate::proto::job::{Job, Params};
-use crate::proto::named_script::ScriptUse;
+use crate::proto::job::Job;
 
 impl Client {
     /// Gives a job that names a published script its text and settings, and checks its parameters. Submitting it does
@@ -22,18 +21,6 @@ impl Client {
         Ok(Box::pin(self.store.resolve_script(&mut job.spec)).await??)
     }
 
-    /// Gives a job its published script as [`Client::resolve_script`] does. The parameters with these names are words of a
-    /// command line: they are read by the types that the script declares.
-    ///
-    /// # Errors
-    /// As [`Client::resolve_script`].
-    pub async fn resolve_words(&self, job: &mut Job, words: &[String]) -> Result<(), ClientError> {
-        if let Some(used) = &job.spec.uses {
-            self.read_words(used, &mut job.spec.params, words).await?;
-        }
-        self.resolve_script(job).await
-    }
-
     /// Replaces the beginnings of ids in the prerequisites of a job by the ids.
     ///
     /// # Errors
@@ -41,26 +28,6 @@ impl Client {
     pub async fn resolve_prerequisites(&self, job: &mut Job) -> Result<(), ClientError> {
         for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
             *id = self.prerequisite_among(id, None, |_| true).await?;
-        }
-        Ok(())
-    }
-
-    /// Reads parameters that are words of a command line by the types that a published script declares. A script that
-    /// does not exist declares none.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
-    pub async fn read_words(
-        &self,
-        used: &ScriptUse,
-        params: &mut Params,
-        words: &[String],
-    ) -> Result<(), ClientError> {
-        if words.is_empty() {
-            return Ok(());
-        }
-        if let Some(script) = Box::pin(self.store.published_script(used)).await? {
-            script.read_words(params, words);
         }
         Ok(())
     }

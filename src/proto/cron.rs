@@ -27,7 +27,7 @@ pub use self::in_force::CronInForce;
 pub use self::lateness::{MissedFirings, OverdueTime};
 use self::line::CronLine;
 pub use self::rules::delay_of;
-use super::every::Every;
+use super::every::{Every, EveryOrNone};
 use super::job::JobId;
 use super::spoken_time::moments;
 use super::target::{IllegalName, name};
@@ -134,8 +134,8 @@ pub struct CronChange {
     pub spread: Option<String>,
     /// The calendar of the days on which it does not fire; empty for none.
     pub calendar: Option<String>,
-    /// The receivers of the copies of its job.
-    pub every: Option<Every>,
+    /// The receivers of the copies of its job; without them the window goes too.
+    pub every: Option<EveryOrNone>,
     /// A change of the window of its batches.
     pub window: GraphWindow,
     /// Settings of its jobs, named as the fields of the hash.
@@ -152,7 +152,10 @@ impl AddedCron {
         self.overlap = change.overlap.unwrap_or(self.overlap);
         self.spread = change.spread.or(self.spread);
         self.calendar = change.calendar.or(self.calendar).filter(|name| !name.is_empty());
-        self.every = change.every.or(self.every);
+        if let Some(every) = change.every {
+            self.every = every.into();
+            self.window = if self.every.is_some() { self.window } else { GraphWindow::default() };
+        }
         self.window = self.window.changed_by(change.window).without_zeros();
         self.job.extend(change.job);
         // A setting that is taken away.

@@ -19,6 +19,24 @@ words! {
     Actor = "actor",
 }
 
+words! {
+    /// The receivers that a periodic job gets, or none.
+    #[derive(Deserialize, JsonSchema)]
+    EveryOrNone;
+    /// Every machine with an actor of the type.
+    Machine = "machine",
+    /// Every actor of the type.
+    Actor = "actor",
+    /// None: each firing submits one job.
+    None = "none",
+}
+
+impl From<EveryOrNone> for Option<Every> {
+    fn from(chosen: EveryOrNone) -> Self {
+        chosen.as_str().parse().ok()
+    }
+}
+
 /// The batch that each firing of a periodic job submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CronFleet {

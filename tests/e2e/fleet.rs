@@ -115,6 +115,15 @@ fn nightly_clean_up_is_spread_over_an_hour_by_machine() {
     hero.run(&["cron", "backfill", "clean", "--since", "2d", "--yes"])
         .code(65)
         .says("hero cron run");
+    let edited = |options: &[&str]| {
+        hero.run(&[&["cron", "edit", "clean"], options].concat()).code(0);
+        let shown = hero.run(&["--json", "cron", "show", "clean"]).code(0).stdout;
+        let shown: Value = serde_json::from_str(&shown).expect(&shown);
+        (shown["every"].clone(), shown["at_a_time"].clone())
+    };
+    assert_eq!(edited(&["--at-a-time", "2"]), ("machine".into(), 2.into()));
+    assert_eq!(edited(&["--every-none"]), (Value::Null, Value::Null), "its bounds went too");
+    hero.run(&["cron", "edit", "clean", "--every-machine"]).code(0);
     // The firing itself: each copy waits for a time of its own.
     hero.run(&["cron", "edit", "clean", "--schedule", "* * * * * *"]).code(0);
     let scheduled = || {

@@ -9,7 +9,8 @@ use crate::cli::job_options::{JobOptions, of_option};
 use crate::client::ClientError;
 use crate::config::{Config, format_duration};
 use crate::error::{Error, Exit};
-use crate::proto::job::{FileBody, Job, JobId, TREES, WAITS_FOR, json_of_field};
+use crate::proto::job::{FileBody, Job, JobId, Params, TREES, WAITS_FOR, json_of_field};
+use crate::proto::named_script::{Parameters, ScriptUse};
 use crate::proto::target::IllegalName;
 use crate::rpc::results::SubmittedId;
 
@@ -20,7 +21,7 @@ impl ApiMethods {
         options: &JobOptions,
         config: &Config,
     ) -> Result<(JobId, bool, Job), Error> {
-        let job = options.job(config)?;
+        let job = options.job_with_words(self, config).await?;
         let files = options.files(&job, config)?;
         let encoded = |body: &FileBody| match body {
             FileBody::Bytes(bytes) => Ok(BASE64_STANDARD.encode(bytes)),
@@ -47,6 +48,26 @@ impl ApiMethods {
             })?;
         let id = submitted.id.parse().map_err(|error| no_job(&error))?;
         Ok((id, submitted.created, job))
+    }
+
+    /// Reads parameters that are words of a command line by the types that a published script declares. One that does not
+    /// exist, or that the caller may not see, declares none.
+    pub(in crate::cli) async fn read_words(
+        &self,
+        used: &ScriptUse,
+        params: &mut Params,
+        words: &[String],
+    ) {
+        if words.is_empty() {
+            return;
+        }
+        let Ok(script) = self.call("script.get", json!({ "name": used })).await else { return };
+        let declared = script["parameters"]["properties"].as_object().into_iter().flatten();
+        let kind = |of: &Value| json!({ "type": of["type"] });
+        let kinds: Value = declared.map(|(name, of)| (name.clone(), kind(of))).collect();
+        if let Ok(declared) = serde_json::from_value::<Parameters>(kinds) {
+            declared.read_words(params, words);
+        }
     }
 
     /// Refuses what ends with a read if the token lacks the scope for that: the rest would be done, and nobody get the result.

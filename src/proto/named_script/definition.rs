@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DEFINITION_BYTES_MAX;
 use super::parameters::Parameters;
-use crate::proto::job::{ContentHash, Entrance, InvalidJob, JobSpec, Params, Setting};
+use crate::proto::job::{ContentHash, Entrance, InvalidJob, JobSpec, Setting};
 use crate::proto::script_use::{ScriptName, ScriptUse};
 use crate::proto::target::ScriptType;
 use crate::proto::text::hexadecimal;
@@ -167,13 +167,6 @@ impl PublishedScript {
     /// Returns the reference to this version.
     pub fn reference(&self) -> ScriptUse {
         ScriptUse { name: self.name.clone(), version: Some(self.of.version) }
-    }
-
-    /// Reads parameters that are words of a command line by the types that the script declares.
-    pub fn read_words(&self, params: &mut Params, words: &[String]) {
-        if let Some(declared) = &self.of.definition.params {
-            declared.read_words(params, words);
-        }
     }
 
     /// Gives a job the text, the settings that it leaves open, and the defaults of the parameters that it leaves out.

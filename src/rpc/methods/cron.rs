@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::caller::Scope;
 use super::super::job_ownership::JobOwnership;
@@ -21,7 +21,7 @@ use crate::client::{
 };
 use crate::config::Crontab;
 use crate::proto::cron::{CatchUp, CronChange, Overlap};
-use crate::proto::every::Every;
+use crate::proto::every::EveryOrNone;
 use crate::proto::job::Job;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 use crate::store::FIRINGS_MAX;
@@ -202,15 +202,15 @@ async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError
     Ok(Id { id: id.to_string() })
 }
 
-/// A periodic job to add.
+/// A periodic job to add or to change: a new one must have a schedule, `S`, and a job, `J`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NewPeriodicJob {
+struct PeriodicJobSettings<S, J> {
     /// Its name, which no file has.
     name: String,
     /// The line of its schedule: five fields, six with seconds first, a word such as @daily, or @every 90m.
-    schedule: String,
-    /// The time zone of the schedule; UTC without one.
+    schedule: S,
+    /// The time zone of the schedule; a new one without it is in UTC.
     time_zone: Option<String>,
     /// The treatment of missed firings: skip, once or all.
     #[schemars(with = "Option<String>", extend("enum" = ["skip", "once", "all", null]))]
@@ -222,49 +222,38 @@ struct NewPeriodicJob {
     spread: Option<String>,
     /// The calendar of the configuration with the days on which it does not fire; empty for none.
     calendar: Option<String>,
-    /// The settings of its jobs.
-    job: JobSettings,
+    /// The settings of its jobs. In a change they replace those it has; null removes one.
+    job: J,
     /// Submits at each firing a batch with a copy of the job for every machine, or every actor, of its type that matches its
-    /// `where`; `spread` then delays each copy by the name of its machine.
-    every: Option<Every>,
-    /// The number of jobs of such a batch that run at once.
+    /// `where`; `spread` then delays each copy by the name of its machine. `none` for one job.
+    every: Option<EveryOrNone>,
+    /// The number of jobs of such a batch that run at once; 0 for no bound.
     at_a_time: Option<u32>,
-    /// The failures that stop the jobs of such a batch that have not started: a number, or a share such as `5%`.
+    /// The failures that stop the jobs of such a batch that have not started: a number, or a share such as `5%`; 0 for no
+    /// bound.
     stop_after: Option<StopAfter>,
-    /// The number of jobs of such a batch that start before the others, and the pause of the others, such as `1 10m`.
+    /// The number of jobs of such a batch that start before the others, and the pause of the others, such as `1 10m`; 0 for
+    /// none.
     pause_after: Option<PauseAfter>,
 }
 
-/// A change of a periodic job.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct PeriodicJobChange {
-    /// Its name.
-    name: String,
-    /// The line of its schedule.
-    schedule: Option<String>,
-    /// The time zone of the schedule.
-    time_zone: Option<String>,
-    /// The treatment of missed firings: skip, once or all.
-    #[schemars(with = "Option<String>", extend("enum" = ["skip", "once", "all", null]))]
-    catch_up: Option<CatchUp>,
-    /// The treatment of a firing while the last job has not ended: skip, allow or replace.
-    #[schemars(with = "Option<String>", extend("enum" = ["skip", "allow", "replace", null]))]
-    overlap: Option<Overlap>,
-    /// The longest delay of its firings, such as 10m; its name alone decides the delay that they have. 0s for none.
-    spread: Option<String>,
-    /// The calendar of the configuration with the days on which it does not fire; empty for none.
-    calendar: Option<String>,
-    /// Settings of its jobs that replace those it has.
-    job: Option<ChangedSettings>,
-    /// Submits at each firing a batch with a copy of the job for every machine, or every actor.
-    every: Option<Every>,
-    /// The number of jobs of such a batch that run at once; 0 for no bound.
-    at_a_time: Option<u32>,
-    /// The failures that stop the jobs of such a batch that have not started; 0 for no bound.
-    stop_after: Option<StopAfter>,
-    /// The number of jobs of such a batch that start before the others, and their pause; 0 for none.
-    pause_after: Option<PauseAfter>,
+impl<S: Into<Option<String>>, J> PeriodicJobSettings<S, J> {
+    /// Returns its name, and what is set.
+    fn change(self, job: impl FnOnce(J) -> Map<String, Value>) -> (String, CronChange) {
+        let Self { at_a_time, stop_after, pause_after, .. } = self;
+        let change = CronChange {
+            schedule: self.schedule.into(),
+            time_zone: self.time_zone,
+            catch_up: self.catch_up,
+            overlap: self.overlap,
+            spread: self.spread,
+            calendar: self.calendar,
+            every: self.every,
+            window: GraphWindow { at_a_time, stop_after, pause_after },
+            job: job(self.job),
+        };
+        (self.name, change)
+    }
 }
 
 /// A periodic job that was added, changed or deleted.
@@ -274,21 +263,12 @@ struct ChangedPeriodicJob {
     name: String,
 }
 
-async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPeriodicJob, RpcError> {
+async fn add(
+    context: CallContext,
+    given: PeriodicJobSettings<String, JobSettings>,
+) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
-    let NewPeriodicJob { at_a_time, stop_after, pause_after, .. } = given;
-    let name = given.name;
-    let new = CronChange {
-        schedule: Some(given.schedule),
-        time_zone: given.time_zone,
-        catch_up: given.catch_up,
-        overlap: given.overlap,
-        spread: given.spread,
-        calendar: given.calendar,
-        every: given.every,
-        window: GraphWindow { at_a_time, stop_after, pause_after },
-        job: given.job.members(),
-    };
+    let (name, new) = given.change(JobSettings::members);
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
     Ok(ChangedPeriodicJob { name })
@@ -296,22 +276,11 @@ async fn add(context: CallContext, given: NewPeriodicJob) -> Result<ChangedPerio
 
 async fn edit(
     context: CallContext,
-    given: PeriodicJobChange,
+    given: PeriodicJobSettings<Option<String>, Option<ChangedSettings>>,
 ) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("change periodic jobs")?;
-    let PeriodicJobChange { at_a_time, stop_after, pause_after, .. } = given;
-    let name = given.name;
-    let change = CronChange {
-        schedule: given.schedule,
-        time_zone: given.time_zone,
-        catch_up: given.catch_up,
-        overlap: given.overlap,
-        spread: given.spread,
-        calendar: given.calendar,
-        every: given.every,
-        window: GraphWindow { at_a_time, stop_after, pause_after },
-        job: given.job.map(|ChangedSettings(members)| members).unwrap_or_default(),
-    };
+    let (name, change) =
+        given.change(|job| job.map(|ChangedSettings(members)| members).unwrap_or_default());
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     // A new script or setting of a type is a use of the type.
     let may_submit = |job: &Job| context.has_type(job);
@@ -331,7 +300,7 @@ async fn delete(
 /// Members of a job, named as the fields of its hash.
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
-struct ChangedSettings(serde_json::Map<String, Value>);
+struct ChangedSettings(Map<String, Value>);
 
 /// A periodic job that was enabled or disabled.
 #[derive(Serialize, Deserialize, JsonSchema)]

@@ -1909,6 +1909,10 @@ Every = Literal['machine', 'actor']
 """The receivers of the copies of a job. machine: Every machine with an actor of the type. actor: Every actor of the
 type."""
 
+EveryOrNone = Literal['machine', 'actor', 'none']
+"""The receivers that a periodic job gets, or none. machine: Every machine with an actor of the type. actor: Every
+actor of the type. none: None: each firing submits one job."""
+
 FileSide = Literal['input', 'output', 'stdin']
 """The side of a job that a file is on. input: Its submitter gave it. output: Its script left it. stdin: Its
 submitter gave it as standard input."""
@@ -2010,7 +2014,7 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
         answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
@@ -2030,7 +2034,7 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: given settings replace its own."""
         answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
@@ -2441,7 +2445,7 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
         answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
@@ -2461,7 +2465,7 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[Every] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: given settings replace its own."""
         answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
         return answer
