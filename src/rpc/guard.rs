@@ -74,7 +74,7 @@ pub(super) async fn guard(
         _ => Arc::clone(&connection.peer),
     };
     let is_rpc = is_of_api(request.uri().path());
-    if let Err(reason) = check_names(&connection, &forwarded, &settings, &request) {
+    if let Err(reason) = check_names(&forwarded, &settings, &request) {
         debug!(%peer, "refused a request: {}", reason.1);
         if !is_rpc && wants_page(request.headers()) {
             return refused(reason.0, &reason.1);
@@ -101,8 +101,9 @@ pub(super) async fn guard(
     let (socket, caller_of_calls) = (None, caller.clone());
     let sender = Sender { caller: caller_of_calls, peer: Arc::clone(&peer), token, socket, trace };
     extensions.insert(sender);
-    if let Some(place) = extensions.get::<Arc<ConnectionPlace>>().filter(|_| caller.is_some()) {
-        Arc::clone(place).of_known_caller().await;
+    let place = extensions.get::<Arc<ConnectionPlace>>();
+    if let Some((place, caller)) = place.cloned().zip(caller.as_ref()) {
+        place.of_known_caller(&caller.name).await;
     }
     if let Some(caller) = caller {
         extensions.insert(caller);
@@ -153,7 +154,6 @@ fn forwarded(connection: &Connection, settings: &ApiConfig, headers: &mut Header
 
 /// Refuses names of hosts that are not known, and requests of pages of other origins.
 fn check_names(
-    connection: &Connection,
     forwarded: &Forwarded,
     settings: &ApiConfig,
     request: &Request,
@@ -170,8 +170,8 @@ fn check_names(
     if headers.get_all(header::HOST).iter().count() > 1 {
         return Err((StatusCode::BAD_REQUEST, "there are two headers Host".to_owned()));
     }
-    // A browser that was given this machine's address under another name sends that name.
-    if connection.address.is_some() && !is_known_host(host, settings) {
+    // A browser that was given this machine's address under another name sends that name; a tunnel brings it to the local socket.
+    if !is_known_host(host, settings) {
         let message = format!(
             "the host {} is not known: call by an address, or add the name to api.hosts",
             shown(host)
@@ -317,7 +317,7 @@ mod tests {
         let mut request = request.body(Body::empty()).expect("a request");
         let connection = connection("127.0.0.1");
         let forwarded = forwarded(&connection, settings, request.headers_mut());
-        let checked = check_names(&connection, &forwarded, settings, &request);
+        let checked = check_names(&forwarded, settings, &request);
         checked.err().map(|(status, _)| status.as_u16())
     }
 

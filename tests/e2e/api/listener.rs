@@ -375,3 +375,15 @@ fn tls_is_served_with_the_certificate_of_the_configuration() {
     let (out, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.contains("hero_build_info"), "{err}{out}");
 }
+
+#[test]
+fn page_of_another_name_that_leads_to_the_socket_is_refused() {
+    let redis = Redis::start();
+    let api = Served::on(&redis);
+    let info = request("system.info", &json!({}));
+    let rebound = [("host", "evil.example:8470"), ("origin", "http://evil.example:8470")];
+    assert_eq!(api.unix().post("/rpc", &rebound, &info).status, 421);
+    assert_eq!(api.unix().get("/jobs", &rebound[..1]).status, 421);
+    let tunnel = [("host", "localhost:8470"), ("origin", "http://localhost:8470")];
+    assert_eq!(api.unix().post("/rpc", &tunnel, &info).status, 200);
+}
