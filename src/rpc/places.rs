@@ -6,14 +6,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OnceCell, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{AcquireError, Notify, OnceCell, OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The part of the places of known callers that the others have besides.
 const UNKNOWN_PART: usize = 4;
+/// The part of the places of known callers that one of them may have.
+const CALLER_PART: usize = 2;
 
 /// The places of all connections.
 pub(super) struct Places {
     known: Arc<Semaphore>,
+    /// A half of them for each caller, by its name.
+    of_callers: Mutex<HashMap<String, Arc<Semaphore>>>,
+    most_of_caller: usize,
     local: Arc<Semaphore>,
     unknown_max: usize,
     unknown: Mutex<Unknown>,
@@ -34,7 +39,7 @@ pub struct ConnectionPlace {
     /// Its number among those without a known caller.
     number: u64,
     evicted: Arc<Notify>,
-    permit: OnceCell<OwnedSemaphorePermit>,
+    permit: OnceCell<Vec<OwnedSemaphorePermit>>,
     _alive: mpsc::Sender<()>,
 }
 
@@ -44,6 +49,8 @@ impl Places {
         let (alive, ended) = mpsc::channel(1);
         let places = Self {
             known: Arc::new(Semaphore::new(most)),
+            of_callers: Mutex::default(),
+            most_of_caller: most.div_ceil(CALLER_PART),
             local: Arc::new(Semaphore::new(most)),
             unknown_max: most.div_ceil(UNKNOWN_PART),
             unknown: Mutex::default(),
@@ -56,7 +63,7 @@ impl Places {
     pub(super) async fn local(self: &Arc<Self>) -> Option<Arc<ConnectionPlace>> {
         let permit = Arc::clone(&self.local).acquire_owned().await.ok()?;
         let mut place = self.place(0, Arc::default());
-        place.permit = OnceCell::new_with(Some(permit));
+        place.permit = OnceCell::new_with(Some(vec![permit]));
         Some(Arc::new(place))
     }
 
@@ -72,6 +79,14 @@ impl Places {
         unknown.open.push((number, Arc::clone(peer), Arc::clone(&evicted)));
         drop(unknown);
         Arc::new(self.place(number, evicted))
+    }
+
+    /// Returns the places of one caller. Those of callers without a connection go.
+    fn of_caller(&self, caller: &str) -> Arc<Semaphore> {
+        let mut of_callers = self.of_callers.lock();
+        of_callers.retain(|_, places| Arc::strong_count(places) > 1);
+        let own = of_callers.entry(caller.to_owned());
+        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(self.most_of_caller))))
     }
 
     fn place(self: &Arc<Self>, number: u64, evicted: Arc<Notify>) -> ConnectionPlace {
@@ -106,10 +121,14 @@ impl Unknown {
 
 impl ConnectionPlace {
     /// Waits until the connection has a place of those with a known caller. It then keeps it to its end.
-    pub async fn of_known_caller(&self) {
+    pub async fn of_known_caller(&self, caller: &str) {
         let places = &self.places;
-        let permit = self.permit.get_or_try_init(|| Arc::clone(&places.known).acquire_owned());
-        if permit.await.is_ok() {
+        let permits = self.permit.get_or_try_init(|| async {
+            let own = places.of_caller(caller).acquire_owned().await?;
+            let any = Arc::clone(&places.known).acquire_owned().await?;
+            Ok::<_, AcquireError>(vec![own, any])
+        });
+        if permits.await.is_ok() {
             places.unknown.lock().remove(self.number);
         }
     }
@@ -145,7 +164,7 @@ mod tests {
         let evicted: Vec<bool> = of_eve.iter().map(|place| is_evicted(place)).collect();
         assert_eq!(evicted, [true, true, true, true, true, true, true, false, false, false]);
         // A known caller has a place that no stranger takes.
-        of_eve[9].of_known_caller().await;
+        of_eve[9].of_known_caller("eve").await;
         for _ in 0..10 {
             drop(places.unknown(&eve));
         }
@@ -154,15 +173,16 @@ mod tests {
 
     #[tokio::test]
     async fn local_socket_and_known_callers_have_places_of_their_own() {
-        let (places, mut ended) = Places::new(1);
+        let (places, mut ended) = Places::new(2);
         let peer: Arc<str> = "eve".into();
         let known = places.unknown(&peer);
-        known.of_known_caller().await;
+        known.of_known_caller("eve").await;
         let local = places.local().await.expect("a place");
         let next = places.unknown(&peer);
-        assert!(next.of_known_caller().now_or_never().is_none(), "there is one place");
+        assert!(next.of_known_caller("eve").now_or_never().is_none(), "a half is for others");
+        places.unknown(&peer).of_known_caller("ann").await;
         drop(known);
-        next.of_known_caller().await;
+        next.of_known_caller("eve").await;
         drop((local, next, places));
         assert!(ended.recv().await.is_none());
     }

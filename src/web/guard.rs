@@ -83,7 +83,7 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
         Err(error) => return refused(error.status, &error.text, &site.links),
     };
     if let Some(place) = head.extensions.get::<Arc<ConnectionPlace>>().cloned() {
-        place.of_known_caller().await;
+        place.of_known_caller(&caller.name).await;
     }
     let visit = Visit::new(site.clone(), visitor(&site, &head, caller, session));
     let is_browser = is_browser(&head.headers);

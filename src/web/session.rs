@@ -13,7 +13,8 @@ use zeroize::Zeroizing;
 
 use crate::rpc::Caller;
 
-/// The maximum number of sessions; the session that was unused for longest makes room for another.
+/// The maximum number of sessions; of the caller who has most, the session that was unused for longest makes
+/// room for another.
 const SESSIONS_MAX: usize = 1000;
 /// A session that is unused for so long ends.
 const IDLE_MAX: Duration = Duration::from_hours(12);
@@ -65,7 +66,11 @@ impl Sessions {
         let mut open = self.lock();
         open.retain(|_, session| !session.is_over(now));
         if open.len() >= SESSIONS_MAX {
-            let oldest = open.iter().min_by_key(|(_, session)| session.used).map(|(id, _)| *id);
+            let mut of_caller: HashMap<&str, usize> = HashMap::new();
+            open.values().for_each(|of| *of_caller.entry(&of.caller.name).or_default() += 1);
+            let most = of_caller.values().copied().max().unwrap_or_default();
+            let of_most = open.iter().filter(|(_, of)| of_caller[&*of.caller.name] == most);
+            let oldest = of_most.min_by_key(|(_, of)| of.used).map(|(id, _)| *id);
             oldest.and_then(|id| open.remove(&id));
         }
         let token = Zeroizing::new(token.to_owned());
@@ -201,6 +206,10 @@ mod tests {
         }
         assert!(sessions.find(&first, now).is_none());
         assert_eq!(sessions.lock().len(), SESSIONS_MAX);
+        // The session of another caller stays.
+        let other = sessions.open(caller("ann"), "token", now).expect("random bytes");
+        sessions.open(caller("ops"), "token", now + Duration::from_secs(2));
+        assert!(is_live(sessions.find(&other, now).as_ref()));
     }
 
     #[test]
