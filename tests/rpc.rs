@@ -18,6 +18,7 @@ mod rights;
 mod shards;
 mod submitter_bounds;
 mod unique_keys;
+mod unnamed_callers;
 
 use std::fmt;
 

@@ -34,8 +34,8 @@ impl Client {
         Ok(())
     }
 
-    /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks. `may_submit` gets the changed
-    /// job as its firings submit it, unless the change leaves its settings as they are.
+    /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks. `may_submit` gets the
+    /// job as its firings submit it, before and after the change.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
@@ -45,7 +45,7 @@ impl Client {
         name: &str,
         change: CronChange,
         by: &str,
-        may_submit: impl FnOnce(&Job) -> Result<(), E>,
+        may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
         let added =
@@ -53,28 +53,50 @@ impl Client {
         let Some((_, before)) = added.into_iter().find(|(other, _)| *other == name) else {
             return Err(missing(&name).into());
         };
-        let changes_job = !change.job.is_empty();
         let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
+        self.may_change(files, (&name, &old), &may_submit).await?;
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
         let job = self.job_of(files, &name, &changed).await?;
-        if changes_job {
-            may_submit(&job)?;
-        }
+        may_submit(&job)?;
         self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
         self.note("cron.edit", &name).await;
         Ok(())
     }
 
-    /// Deletes a periodic job in Redis, with its history. Its jobs stay.
+    /// Deletes a periodic job in Redis, with its history. Its jobs stay. `may_submit` gets the job as its firings submit it.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; [`Exit::Data`] if it is in a file.
-    pub async fn delete_periodic_job(&self, files: &Crontab, name: &str) -> Result<(), Error> {
+    pub async fn delete_periodic_job<E: From<Error>>(
+        &self,
+        files: &Crontab,
+        name: &str,
+        may_submit: impl Fn(&Job) -> Result<(), E>,
+    ) -> Result<(), E> {
         let name = free_name(files, name)?;
+        let added =
+            self.store.cron_added().await.map_err(ClientError::from).map_err(Error::from)?;
+        if let Some((_, text)) = added.iter().find(|(other, _)| *other == name) {
+            let old = serde_json::from_str(text).unwrap_or_default();
+            self.may_change(files, (&name, &old), &may_submit).await?;
+        }
         self.edit(&name, CronEdit::Delete).await?;
         self.note("cron.delete", &name).await;
         Ok(())
+    }
+
+    /// Refuses a change of a periodic job by `may_submit`. One that cannot fire, as its published script is gone, may be changed.
+    async fn may_change<E>(
+        &self,
+        files: &Crontab,
+        (name, added): (&CronName, &AddedCron),
+        may_submit: impl Fn(&Job) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.job_of(files, name, added).await {
+            Ok(job) => may_submit(&job),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Returns the job of a firing now, with the published script that it names.

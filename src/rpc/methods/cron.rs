@@ -293,7 +293,8 @@ async fn delete(
     given: OnePeriodicJob,
 ) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("delete periodic jobs")?;
-    context.client.delete_periodic_job(&crontab(&context).await?, &given.name).await?;
+    let may_submit = |job: &Job| context.has_type(job);
+    context.client.delete_periodic_job(&crontab(&context).await?, &given.name, may_submit).await?;
     Ok(ChangedPeriodicJob { name: given.name })
 }
 

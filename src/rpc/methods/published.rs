@@ -181,6 +181,11 @@ struct DeletedScript {
 async fn delete(context: CallContext, given: NamedScript) -> Result<DeletedScript, RpcError> {
     context.needs_no_bounds("delete scripts")?;
     let Spelled(name) = given.name;
+    let newest = context.visible_script(&ScriptUse { name: name.clone(), version: None }).await?;
+    // Of a type that is no longer configured anybody may delete it.
+    if context.config.types.contains_key(&newest.of.definition.script_type) {
+        context.uses(&newest.of.definition.script_type)?;
+    }
     context.client.delete_script(&name).await?;
     Ok(DeletedScript { name: name.to_string() })
 }

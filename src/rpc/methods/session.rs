@@ -328,7 +328,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcE
         let is_own = of("caller_id") == Some(context.caller.name.as_str());
         of("session").is_some()
             && Tags::of_field(of("tags").unwrap_or_default()).has(TAG)
-            && (is_own || context.operates())
+            && (is_own || context.operates() && context.reads())
             && JobOwnership::of_summary(job).is_within(&context.caller)
     };
     let found = context.client.find_jobs(&query, &search, sees).await?;

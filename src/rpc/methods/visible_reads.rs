@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
 use super::access::hidden;
@@ -31,10 +30,9 @@ impl CallContext {
         Ok(self.client.job_id_among(of, Some(&self.caller.name), sees).await?)
     }
 
-    /// Returns whether the beginning of an id may name a job: one that the caller finds, or may change.
+    /// Returns whether the beginning of an id may name a job: one that the caller finds.
     pub(super) fn names(&self, job: &JobSummary) -> bool {
-        let changes = || self.operates() && JobOwnership::of_summary(job).is_within(&self.caller);
-        self.finds(job) || changes()
+        self.finds(job)
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
