@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -111,6 +111,7 @@ impl ContentFolder {
             let len = read(source, &mut part).map_err(ArtifactError::Source)?;
             if len == 0 {
                 let size = hasher.size;
+                to.set_len(size).map_err(|error| self.failed(error))?;
                 return hasher
                     .finish()
                     .map(|hash| (hash, size))
@@ -120,7 +121,12 @@ impl ContentFolder {
             if hasher.size > bytes_max {
                 return Err(ArtifactError::TooLarge { bytes_max, key: "artifacts.max_size" });
             }
-            to.write_all(&part[..len]).map_err(|error| self.failed(error))?;
+            // What takes no place in the source takes none here.
+            let written = match part[..len].iter().all(|byte| *byte == 0) {
+                true => to.seek(SeekFrom::Start(hasher.size)).map(drop),
+                false => to.write_all(&part[..len]),
+            };
+            written.map_err(|error| self.failed(error))?;
         }
     }
 

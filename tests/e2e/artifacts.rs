@@ -1,6 +1,7 @@
 //! The folder of `[artifacts]`: contents by their SHA-256, who deletes them, and what happens without it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -234,4 +235,19 @@ fn file_that_does_not_fit_into_the_folder_is_said_in_the_log() {
         .says("no space left on device");
     assert_eq!(field(&redis, "a", "output_files").as_deref(), Some("[\"1\",\"2\"]"));
     assert_eq!(contents(&dir).len(), 2, "nothing is left of the others");
+}
+
+#[test]
+fn file_of_a_script_with_holes_takes_no_more_place_in_the_folder() {
+    let redis = Redis::start();
+    let (hero, dir) = hero(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let script = "cd \"$HERO_OUTPUT_DIR\"; truncate -s 900K holes; printf end >> holes";
+    hero.run(&["exec", "-t", "bash", "--id", "a", "-e", script]).code(0);
+    let [file] = &contents(&dir)[..] else { panic!("one file") };
+    let data = fs::metadata(file).expect("there");
+    assert_eq!(data.len(), 900 * 1024 + 3);
+    assert!(data.blocks() * 512 < 300 * 1024, "{} blocks", data.blocks());
+    let fetched = hero.run(&["job", "fetch", "a", "holes", "-o", "-"]).code(0).stdout;
+    assert!(fetched.ends_with("\0end"), "{} bytes", fetched.len());
 }
