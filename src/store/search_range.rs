@@ -75,7 +75,9 @@ impl JobSearch {
         for condition in &self.conditions {
             match condition {
                 Condition::Contains("error", text) => {
-                    statuses.retain(|status| *status == JobStatus::Error);
+                    // Those that wait to be retried have the error of their last attempt; others only if they are named.
+                    let has = [JobStatus::Error, JobStatus::Scheduled];
+                    statuses.retain(|status| !query.statuses.is_empty() || has.contains(status));
                     ends.retain(|end| end.may_have_error(text));
                 }
                 Condition::Kind(kind) => {
@@ -145,6 +147,11 @@ mod tests {
             search(name, value).narrow(&all).map(|of| (of.statuses, of.ends))
         };
         let error = vec![JobStatus::Error];
+        // A job that waits to be retried has an error too.
+        let has_error = |name: &str| match name {
+            "error" => vec![JobStatus::Scheduled, JobStatus::Error],
+            _ => error.clone(),
+        };
         for (name, value, ends) in [
             ("error", "boom: 7", &JobEnd::FAILURES[..]),
             ("error", "Opped", &JobEnd::IN_ERROR),
@@ -162,8 +169,11 @@ mod tests {
             ("failed_because", "expired", &[JobEnd::Expired]),
             ("failed_because", "crashed", &[JobEnd::Failed]),
         ] {
-            assert_eq!(of(name, value), Some((error.clone(), ends.to_vec())), "{name} {value}");
+            assert_eq!(of(name, value), Some((has_error(name), ends.to_vec())), "{name} {value}");
         }
+        let waiting = ListQuery { statuses: vec![JobStatus::Dispatched], ..all.clone() };
+        assert!(search("error", "boom").narrow(&waiting).is_some());
+        assert!(search("kind", "boom").narrow(&waiting).is_none());
         let (statuses, ends) = of("cancelled", "false").expect("some");
         assert_eq!((statuses.len(), ends), (JobStatus::ALL.len(), JobEnd::FAILURES.to_vec()));
         assert_eq!(of("held", "true").expect("some").0, [JobStatus::Dispatched]);

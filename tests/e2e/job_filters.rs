@@ -3,7 +3,7 @@
 use hero::proto::job_filter::{FilterRow, JOB_FILTERS, JobFilter};
 use serde_json::{Value, json};
 
-use crate::support::{Hero, Redis, Served, keys};
+use crate::support::{Hero, Redis, Served, keys, wait_until};
 use crate::web::requests::{send, signed_in};
 
 /// A face: it returns the ids of the jobs that a parameter finds, or `None` if it refuses it.
@@ -180,4 +180,20 @@ fn answer_without_a_job_repeats_the_filter() {
     assert_eq!(listed.stderr, format!("hero: no job {words}\n"));
     let page = send(&site, "GET", "/jobs?name=none&late=false", &cookie, "").body;
     assert!(page.contains(&format!("No job {words}.")), "{page}");
+}
+
+#[test]
+fn job_that_waits_to_be_retried_is_found_by_its_error() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let retried = ["submit", "-t", "bash", "--id", "a", "--retries", "3", "--backoff", "1h"];
+    hero.run(&[&retried[..], &["-e", "exit 3"]].concat()).code(0);
+    wait_until("it waits", || {
+        hero.run(&["job", "list", "--status", "scheduled"]).code(0).stdout.contains("exit code 3")
+    });
+    for more in [&[][..], &["--status", "waiting"], &["--status", "scheduled"]] {
+        let list = [&["job", "list", "--error", "exit code 3"], more].concat();
+        assert!(hero.run(&list).code(0).stdout.contains("exit code 3"), "{more:?}");
+    }
 }

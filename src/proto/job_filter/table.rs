@@ -77,7 +77,7 @@ pub const JOB_FILTERS: [FilterRow; 21] = [
     row("tags", FilterTest::Tag, "TAG", "Tag", "with tag", "Only jobs with this tag; with several, those that have all")
         .aliases(&["tag"]),
     row("error", FilterTest::Contains("error"), "TEXT", "Error has", "with an error that contains", "Only jobs whose error \
-        contains this text"),
+        contains this text: those that failed, and those that wait to be retried; others only with their state"),
     row("kind", FilterTest::ErrorKind, "TEXT", "Error is", "with an error of the kind", "Only jobs whose error is of this kind: \
         as hero job errors prints it, without numbers, ids, paths and quoted texts, or an error of the kind"),
     row("failed_because", FilterTest::Cause, "WORD", "Failed because", "that failed because of", "Only jobs that failed because \
