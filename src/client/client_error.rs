@@ -60,6 +60,9 @@ pub enum ClientError {
     /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
+    /// It is a graph or batch.
+    #[error("no job, but a graph or batch: {0}; hero graph show {0}, hero graph wait {0}")]
+    IsGraph(JobId),
     /// Several jobs or graphs have ids that begin so.
     #[error(
         "several {of}s have ids that begin with {part}: {}{}; write more of the id{}",
@@ -329,6 +332,7 @@ impl ClientError {
             Self::Refused { error, .. } => error.exit(),
             Self::File(error) => error.exit(),
             Self::NoSuchJob(_)
+            | Self::IsGraph(_)
             | Self::ShortIdNotFound { .. }
             | Self::NoSuchActor(_)
             | Self::NoMachine(_)

@@ -53,6 +53,7 @@ use super::method::Method;
 use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
+pub(super) use graph::names_graph;
 pub(crate) use job_files::found_file;
 
 /// The results that the page reads.

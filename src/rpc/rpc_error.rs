@@ -135,6 +135,7 @@ fn of_client(error: ClientError) -> RpcError {
         ClientError::File(error) => new(code_of_file(&error)),
         ClientError::Name(error) => error.into(),
         ClientError::NoSuchJob(id)
+        | ClientError::IsGraph(id)
         | ClientError::NoSuchGraph(id)
         | ClientError::ShortIdNotFound { part: id, .. } => of_id(code::NOT_FOUND, &id),
         ClientError::AmbiguousId { of, part, first, .. } => {

@@ -107,10 +107,16 @@ impl MethodTable {
         let (client, params) = (context.client.clone(), method.named(params)?);
         let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
         let of = changes.then(|| target_of(&params));
-        let call = (method.call)(context, params);
+        let call = (method.call)(context.clone(), params);
         let result = match &self.tracer {
             Some(tracer) => request_trace::traced(tracer, method.name, call).await,
             None => call.await,
+        };
+        let result = match result {
+            Err(error) if error.code == code::NOT_FOUND => {
+                Err(methods::names_graph(&context, error).await)
+            }
+            result => result,
         };
         if let (Err(error), Some(of)) = (&result, of)
             && error.is_in_doubt

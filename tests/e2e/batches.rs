@@ -287,3 +287,17 @@ fn line_of_a_batch_takes_the_values_of_the_options() {
     let field = redis.field(&crate::support::keys::job("g"), "priority");
     assert_eq!(field.as_deref(), Some("2"));
 }
+
+#[test]
+fn batch_in_place_of_a_job_is_named_as_such() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let line = "{\"script_type\":\"osis\",\"script\":\"1\"}\n";
+    let batch = hero.run_with_input(&["submit", "--batch", "-"], line).code(0).stdout;
+    let short: String = batch.chars().take(8).collect();
+    for id in [batch.trim(), &short] {
+        for command in ["wait", "show", "stop"] {
+            hero.run(&["job", command, id]).code(66).says("no job, but a graph or batch: ");
+        }
+    }
+}

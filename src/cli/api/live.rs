@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{ApiMethods, job_of, read};
 use crate::artifacts::ContentReader;
 use crate::cli::input::parsed;
-use crate::client::{AwaitedJob, ClientError, LogFollower};
+use crate::client::{AwaitedJob, Client, ClientError, LogFollower};
 use crate::config::format_duration;
 use crate::error::{Error, Exit};
 use crate::http::HttpAnswer;
@@ -43,7 +43,10 @@ impl ApiMethods {
     /// Returns the job that a text names: its id, or the unique beginning of it, which a daemon elsewhere completes itself.
     pub(in crate::cli) async fn job_id(&self, text: &str) -> Result<JobId, Error> {
         match self {
-            Self::Local { context, .. } => Ok(context.client.job_id(text).await?),
+            Self::Local { context, .. } => match context.client.job_id(text).await {
+                Ok(id) => Ok(id),
+                Err(error) => Err(of_no_job(&context.client, error).await),
+            },
             Self::Remote(_) => parsed(text),
         }
     }
@@ -61,6 +64,9 @@ impl ApiMethods {
                 let (output, error) = match ended {
                     Ok(output) => (Some(output), None),
                     Err(ClientError::JobFailed { error, .. }) => (None, Some(error)),
+                    Err(error @ ClientError::NoSuchJob(_)) => {
+                        return Err(of_no_job(&context.client, error).await.into());
+                    }
                     Err(error) => {
                         let goes_on = matches!(error, ClientError::GaveUp { unknown: None, .. });
                         return Err(Unended { error: of_wait(id, error.into()), goes_on });
@@ -134,6 +140,16 @@ impl ApiMethods {
             }
             Self::Remote(remote) => remote.file(id, name).await.map(JobFileParts::Remote),
         }
+    }
+}
+
+/// Returns the error of an id without a job, which a graph may have.
+async fn of_no_job(client: &Client, error: ClientError) -> Error {
+    match error {
+        ClientError::NoSuchJob(id) if client.graph_id(id.as_str()).await.is_ok() => {
+            ClientError::IsGraph(id).into()
+        }
+        error => error.into(),
     }
 }
 

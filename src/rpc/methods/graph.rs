@@ -218,11 +218,21 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 /// Returns the graph of an id, or of a beginning or a name that is unique among the graphs that the caller may
 /// see.
 async fn named(context: &CallContext, id: &str) -> Result<JobId, RpcError> {
-    let knows = |graph: &GraphInfo| {
-        context.reads() || context.operates() || graph.caller == context.caller.name
-    };
+    let knows = |graph: &GraphInfo| context.reads() || graph.caller == context.caller.name;
     let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
     Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
+}
+
+/// Adds to an error that no job has an id that a graph has it, which the caller may see.
+pub(in crate::rpc) async fn names_graph(context: &CallContext, mut error: RpcError) -> RpcError {
+    let id = error.data.as_ref().and_then(|data| data["id"].as_str()?.parse::<JobId>().ok());
+    if let Some(id) =
+        id.filter(|id| error.message == ClientError::NoSuchJob(id.clone()).to_string())
+        && named(context, id.as_str()).await.is_ok()
+    {
+        error.message = ClientError::IsGraph(id).to_string();
+    }
+    error
 }
 
 /// Reads a graph that the caller may see.
