@@ -16,7 +16,9 @@ fn jobs_of_all_shards_are_submitted_read_and_listed() {
     let api = Api::with(&[], |hero| hero.set("redis.shards", "4"));
     let mut ids = BTreeSet::new();
     for number in 0..10 {
-        let id = api.call("job.submit", json!({ "job": osis(&number.to_string()) }))["id"].clone();
+        let new = api.call("job.submit", json!({ "job": osis(&number.to_string()) }));
+        assert_eq!(new["created"], true, "{new}");
+        let id = new["id"].clone();
         let shown = api.call("job.get", json!([id]));
         assert_eq!((&shown["id"], &shown["shard_key"]), (&id, &json!(number.to_string())));
         ids.insert(id.to_string());

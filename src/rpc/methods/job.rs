@@ -103,8 +103,9 @@ impl From<JobSettings> for SubmitNew {
 impl SubmitNew {
     /// Returns the job as one of the caller's, which the caller may submit, and its files.
     async fn job(self, context: &CallContext) -> Result<(Job, JobFiles), RpcError> {
-        let job = self.job.job(context).await?;
+        let mut job = self.job.job(context).await?;
         context.check_new(std::slice::from_ref(&job)).await?;
+        context.client.place(&mut job)?;
         let files = given_files(context, &job, self.inputs, self.stdin)?;
         Ok((job, files))
     }
