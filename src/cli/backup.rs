@@ -47,6 +47,11 @@ impl Backup {
         let config = global.config()?;
         let client = global.client()?;
         let failed = |error| failed("write", &self.file, error);
+        if self.file == Path::new("-") {
+            let message =
+                "a backup is a file that is replaced as a whole, not standard output: name one";
+            return Err(Error::new(Exit::Usage, message));
+        }
         if self.file.is_dir() {
             let error = std::io::Error::other("it is a folder; name a file in it");
             return Err(failed(error.into()));

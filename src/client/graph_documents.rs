@@ -109,7 +109,8 @@ impl From<&GraphInfo> for GraphDocument {
             callback_jobs: Vec::new(),
             at_a_time: graph.window.at_a_time,
             stop_after: graph.window.stop_after,
-            stopped: graph.stopped.clone(),
+            // The failures that ended the last jobs have stopped none.
+            stopped: graph.stopped.clone().filter(|_| counts.cancelled + counts.waiting() > 0),
             pause_after: graph.window.pause_after,
             paused: graph.paused && counts.waiting() > 0,
             goes_on_at: graph

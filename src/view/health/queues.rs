@@ -231,7 +231,8 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
                 format!("it pauses after its first jobs: hero graph show {graph}; to let the others start: hero graph tell {graph} go")
             }
             Some(limit) => format!(
-                "more actors do not help: raise [limit.{limit}] if it is too narrow; all limits: hero limit list"
+                "more actors do not help: raise [limit.{}] if it is too narrow; all limits: hero limit list",
+                limit.split('=').next().unwrap_or(limit)
             ),
             None => "see which limit: hero limit list; raise it in [limit.NAME] if it is too narrow".to_owned(),
         },
