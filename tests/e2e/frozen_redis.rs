@@ -61,7 +61,9 @@ fn lines_of_a_log_stand_once_after_redis_stood_still() {
     let actor = hero.actor("bash-default-1").start();
     let script = "for n in $(seq 90); do echo line $n >&2; sleep 0.1; done";
     hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
-    wait_until("some lines are written", || redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]) > 9);
+    wait_until("some lines are written", || {
+        redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]) > 9
+    });
     let frozen = Frozen::new(redis.pid());
     wait_until("the actor has given up a call", || actor.err().contains("no answer in time"));
     drop(frozen);

@@ -192,7 +192,8 @@ async fn run(call: &BackgroundCall, boot: &Boot) -> Result<Done, StoreError> {
         BackgroundCall::PassOn(woken) => store.pass_on(woken).await?,
         BackgroundCall::Adopt(actor, lists) => return adopt(boot, *actor, lists).await,
         BackgroundCall::WriteLog(id, claimed_at, lines) => {
-            for RefusedLines { reason, .. } in boot.append_logs(&[(id, *claimed_at, lines)]).await? {
+            for RefusedLines { reason, .. } in boot.append_logs(&[(id, *claimed_at, lines)]).await?
+            {
                 warn!(job_id = %id, "redis refuses the last lines of job {id}, which are dropped: {reason}");
             }
         }
