@@ -12,7 +12,7 @@ use crate::store::{CronEdit, CronEdited};
 const BY_CHARS_MAX: usize = 200;
 
 impl Client {
-    /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets the job as its firings submit it.
+    /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets each job as its firings submit it.
     ///
     /// # Errors
     /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; the code of
@@ -23,19 +23,19 @@ impl Client {
         name: &str,
         new: CronChange,
         by: &str,
-        may_submit: impl FnOnce(&Job) -> Result<(), E>,
+        may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
         let added = self.signed(AddedCron::default().with(new), by).await?;
         let text = checked(files, &name, &added)?;
-        may_submit(&self.job_of(files, &name, &added).await?)?;
+        self.jobs_of(files, &name, &added).await?.iter().try_for_each(may_submit)?;
         self.edit(&name, CronEdit::Add(&text)).await?;
         self.note("cron.add", &name).await;
         Ok(())
     }
 
     /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks. `may_submit` gets the changed
-    /// job as its firings submit it, unless the change leaves its settings as they are.
+    /// jobs as its firings submit them, unless the change leaves its settings as they are.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
@@ -45,7 +45,7 @@ impl Client {
         name: &str,
         change: CronChange,
         by: &str,
-        may_submit: impl FnOnce(&Job) -> Result<(), E>,
+        may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
         let added =
@@ -53,13 +53,13 @@ impl Client {
         let Some((_, before)) = added.into_iter().find(|(other, _)| *other == name) else {
             return Err(missing(&name).into());
         };
-        let changes_job = !change.job.is_empty();
+        let changes_job = !change.job.is_empty() || change.graph.is_some();
         let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
-        let job = self.job_of(files, &name, &changed).await?;
+        let jobs = self.jobs_of(files, &name, &changed).await?;
         if changes_job {
-            may_submit(&job)?;
+            jobs.iter().try_for_each(may_submit)?;
         }
         self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
         self.note("cron.edit", &name).await;
@@ -77,18 +77,20 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the job of a firing now, with the published script that it names.
-    async fn job_of(
+    /// Returns the jobs of a firing now, with the published scripts that they name.
+    async fn jobs_of(
         &self,
         files: &Crontab,
         name: &CronName,
         added: &AddedCron,
-    ) -> Result<Job, Error> {
+    ) -> Result<Vec<Job>, Error> {
         let bad = |why: String| Error::new(Exit::Data, format!("cron {name}: {why}"));
         let entry = files.rules.entry(name, added).map_err(bad)?;
-        let mut job = entry.job(self.now().await?);
-        self.resolve_script(&mut job).await?;
-        Ok(job)
+        let mut jobs = entry.jobs(self.now().await?);
+        for job in &mut jobs {
+            self.resolve_script(job).await?;
+        }
+        Ok(jobs)
     }
 
     async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {
