@@ -16,6 +16,7 @@ mod control;
 mod cookbook;
 mod corrections;
 mod cron;
+mod cron_graphs;
 mod cron_import;
 mod cron_lateness;
 mod cron_rules;

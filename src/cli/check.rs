@@ -1,9 +1,10 @@
 //! `hero check`: validates the configuration, and says which script types can run on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::check_memory::UnitsMemory;
@@ -137,14 +138,17 @@ fn line_of_script(of: &ScriptFile) -> String {
 /// Returns what periodic jobs name that the configuration does not have.
 pub(super) fn cron_notes(config: &Config, crontab: &Crontab) -> Vec<String> {
     let of_entry = |entry: &CronEntry| -> Vec<String> {
-        let of_type = entry.script_type().and_then(|name| Some((name, config.types.get(name)?)));
-        let unsigned = of_type.filter(|(_, of)| of.requires_signature()).map(|(name, _)| {
+        let (named, jobs) = (entry.notifications(), entry.jobs(Timestamp::UNIX_EPOCH));
+        let types: BTreeSet<&ScriptType> =
+            jobs.iter().filter_map(|job| job.spec.script_type.as_ref()).collect();
+        let of_types = types.into_iter().filter_map(|name| Some((name, config.types.get(name)?)));
+        let unsigned = of_types.filter(|(_, of)| of.requires_signature()).map(|(name, _)| {
             format!(
                 "jobs of {name} must be signed, and periodic jobs cannot be: each ends in error; let a timer of \
                  systemd call hero submit --sign"
             )
         });
-        let notes = unknown_notifications(entry.notifications(), config).chain(unsigned);
+        let notes = unknown_notifications(&named, config).chain(unsigned);
         notes.map(|note| format!("cron {}: {note}", entry.name)).collect()
     };
     crontab.entries.iter().flat_map(of_entry).collect()

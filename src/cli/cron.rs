@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
@@ -22,6 +22,8 @@ use super::time::{age, brief, local_text, local_zone, wall_clock};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
 use crate::error::{Error, Exit};
+use crate::proto::cron::CronGraph;
+use crate::proto::graph_plan::PlannedJob;
 use crate::proto::text::escape;
 use crate::proto::units::format_duration;
 use crate::rpc::results::{Id, PeriodicJobList, Switched};
@@ -112,7 +114,7 @@ async fn show(name: &str, global: &Global) -> Result<(), Error> {
     let params = json!({ "name": name });
     let (document, found) =
         global.methods()?.typed::<PeriodicJobHistoryDocument>("cron.get", params).await?;
-    let text = || format!("{}{}", readable(&found, global.look()), settings(&found));
+    let text = || format!("{}{}", readable(&found, global.look()), settings(&found, global.look()));
     global.print(|| document, text)
 }
 
@@ -178,14 +180,14 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     if let Some(why) = &job.not_in_force {
         let _ = write!(state, ", {why}");
     }
-    let declared = declared_when(job);
+    let (declared, of_type) = (declared_when(job), job.type_words());
     let mut text = String::new();
     for (title, value) in [
         ("name", job.name.as_str()),
         ("state", state.as_str()),
         ("schedule", job.schedule.as_str()),
         ("time zone", job.time_zone.as_str()),
-        ("type", job.script_type.as_deref().unwrap_or_default()),
+        ("type", of_type.as_str()),
         ("catch up", job.catch_up.as_str()),
         ("overlap", job.overlap.as_str()),
         ("declared", declared.as_str()),
@@ -254,7 +256,7 @@ fn overdue(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
 }
 
 /// Returns what its jobs have: their settings, the names of their variables, and the start of the script.
-fn settings(found: &PeriodicJobHistoryDocument) -> String {
+fn settings(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     const LINES: usize = 10;
     let mut text = String::new();
     for (name, value) in found.settings.as_object().into_iter().flatten() {
@@ -273,6 +275,12 @@ fn settings(found: &PeriodicJobHistoryDocument) -> String {
     if !text.is_empty() {
         text.insert_str(0, "\njobs:\n");
     }
+    if let Some(plan) = &found.graph {
+        text.push_str("\ngraph:\n");
+        for line in graph_table(plan).show(look.indented(2)).lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
     let lines: Vec<&str> = found.script.lines().collect();
     if lines.is_empty() {
         return text;
@@ -285,6 +293,19 @@ fn settings(found: &PeriodicJobHistoryDocument) -> String {
         let _ = writeln!(text, "  … and {} more lines", lines.len() - LINES);
     }
     text
+}
+
+fn graph_table(plan: &CronGraph) -> TextTable {
+    let text = |of: &PlannedJob<Map<String, Value>>, field: &str| {
+        of.job.get(field).and_then(Value::as_str).map(str::to_owned)
+    };
+    TextTable::of(&plan.jobs)
+        .column("!JOB", &|of| of.name.clone())
+        .column("TYPE", &|of| text(of, "script_type").or(text(of, "uses")).unwrap_or_default())
+        .column("AFTER", &|of| {
+            of.after.iter().chain(&of.after_any).cloned().collect::<Vec<_>>().join(", ")
+        })
+        .table()
 }
 
 /// The place that declares a periodic job: its file, or Redis and who added it.
@@ -321,8 +342,9 @@ mod tests {
             script,
             settings: json!({ "env_vars": { "TOKEN": "s3cret" }, "retries": 3 }),
             history: Vec::new(),
+            graph: None,
         };
-        let text = settings(&found);
+        let text = settings(&found, TerminalStyle::default());
         assert!(
             text.starts_with("\njobs:\n  env  TOKEN\n  retries  3\n\nscript:\n  line 1\n"),
             "{text}"

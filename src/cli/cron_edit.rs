@@ -1,6 +1,7 @@
 //! `hero cron add` and `edit`: the periodic jobs that are kept in Redis.
 
-use std::path::PathBuf;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args};
 use serde_json::{Value, json};
@@ -8,14 +9,16 @@ use serde_json::{Value, json};
 use super::api::{ApiMethods, settings};
 use super::cron_firings::zone_of;
 use super::every::EveryOptions;
+use super::input::bad;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
 use super::script_arguments::ScriptArguments;
 use super::sections::MANY;
+use super::submit::read_plan;
 use super::time::wall_clock;
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output};
-use crate::client::PeriodicJobHistoryDocument;
+use crate::client::{Graph, PeriodicJobHistoryDocument};
 use crate::error::{Error, Exit};
 use crate::proto::every::EveryOrNone;
 use crate::proto::job::{Entrance, Job, JobSpec, SETTINGS};
@@ -24,16 +27,18 @@ use crate::proto::named_script::ScriptUse;
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>>"
+    override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>|--graph <FILE>>"
 )]
 #[command(mut_args(without_refused))]
 #[command(
     after_help = "Examples:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
                         --retries 2 report.py -- north\n  \
-                        hero cron add tidy --schedule @daily --every-machine --spread 1h --expires 20h clean.sh\n\n\
+                        hero cron add tidy --schedule @daily --every-machine --spread 1h --expires 20h clean.sh\n  \
+                        hero cron add pipe --schedule '0 2 * * *' --graph pipe.toml\n\n\
                         With --every-machine each firing is a batch with a job for each machine, and --spread delays each\n\
                         of these jobs by the name of its machine.\n\n\
-                        FILE and the files of --params and --env-file are read now; --input and --stdin, of hero submit,\n\
+                        With --graph each firing submits a graph, whose file has the settings of its jobs.\n\n\
+                        FILE and the files of --graph, --params and --env-file are read now; --input and --stdin, of hero submit,\n\
                         are not taken: a periodic job keeps no files."
 )]
 pub(super) struct Add {
@@ -45,6 +50,9 @@ pub(super) struct Add {
     schedule: String,
     #[command(flatten)]
     script: ScriptSource,
+    /// A file of jobs that wait for each other by name, as hero submit takes it: each firing submits the graph
+    #[arg(long, value_name = "FILE", group = "ScriptSource", help_heading = MANY)]
+    graph: Option<PathBuf>,
     #[command(flatten)]
     options: CronOptions,
 }
@@ -67,6 +75,9 @@ pub(super) struct Edit {
     /// A new script
     #[arg(short, long, value_name = "CODE", allow_hyphen_values = true, conflicts_with = "file")]
     eval: Option<String>,
+    /// The file of a new graph, in place of the script or the graph
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "eval"], help_heading = MANY)]
+    graph: Option<PathBuf>,
     /// Submit one job at each firing again, and not a batch; its bounds go too
     #[arg(long, conflicts_with_all = ["every_machine", "every_actor"], help_heading = MANY)]
     every_none: bool,
@@ -127,12 +138,14 @@ impl Add {
     pub(super) async fn run(&self, global: &Global) -> Result<(), Error> {
         let (methods, mut spec) = (global.methods()?, self.options.spec()?);
         match spec.uses.clone() {
+            _ if self.graph.is_some() => {}
             Some(used) => self.options.read_words(&methods, &used, &mut spec).await,
             None => self.script.fill(&mut spec, global.config()?)?,
         }
-        let params = self.options.params(&self.name, Some(&self.schedule), &spec);
+        let mut params = self.options.params(&self.name, Some(&self.schedule), &spec);
+        let jobs = add_graph(&mut params, self.graph.as_deref(), spec, global)?;
         let document = methods.call("cron.add", params).await?;
-        report(&methods, (&self.name, "added"), document, &spec, global).await
+        report(&methods, (&self.name, "added"), document, &jobs, global).await
     }
 }
 
@@ -155,12 +168,13 @@ impl Edit {
         if self.every_none {
             params["every"] = EveryOrNone::None.as_str().into();
         }
+        let jobs = add_graph(&mut params, self.graph.as_deref(), spec, global)?;
         if params.as_object().is_some_and(|given| given.len() == 1) {
             let message = "nothing to change: give an option, such as --schedule, or a file";
             return Err(Error::new(Exit::Usage, message));
         }
         let document = methods.call("cron.edit", params).await?;
-        report(&methods, (&self.name, "changed"), document, &spec, global).await
+        report(&methods, (&self.name, "changed"), document, &jobs, global).await
     }
 }
 
@@ -202,13 +216,31 @@ impl CronOptions {
     }
 }
 
+/// Adds the graph of a file to the parameters of a method. Returns its jobs, or the one of the options.
+fn add_graph(
+    params: &mut Value,
+    file: Option<&Path>,
+    spec: JobSpec,
+    global: &Global,
+) -> Result<Graph, Error> {
+    let Some(file) = file else {
+        let mut graph = Graph::new();
+        graph.add("", Job::from(spec));
+        return Ok(graph);
+    };
+    let plan = read_plan(file, global.config()?)?;
+    let members = |_: &str, job: Job| Ok::<_, Infallible>(settings(&job));
+    params["graph"] = json!(plan.clone().map(members).ok());
+    Graph::of(plan).map_err(bad)
+}
+
 /// Prints that a periodic job was added or changed, when it runs next by the clock of its time zone, and the notes about its
 /// jobs.
 async fn report(
     methods: &ApiMethods,
     (name, done): (&str, &str),
     document: Value,
-    spec: &JobSpec,
+    jobs: &Graph,
     global: &Global,
 ) -> Result<(), Error> {
     global.print(|| document, || format!("{name} {done}\n"))?;
@@ -222,7 +254,7 @@ async fn report(
     }
     // Elsewhere another configuration holds.
     if matches!(methods, ApiMethods::Local { .. }) {
-        job_notes::print(spec, global.config()?);
+        job_notes::print_of_graph(jobs, global.config()?);
     }
     Ok(())
 }

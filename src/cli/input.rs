@@ -7,6 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::config::format_size;
+pub(super) use crate::config::unreadable;
 use crate::error::{Error, Exit};
 use crate::proto::selector::Selector;
 use crate::proto::text::shown;
@@ -59,16 +60,4 @@ pub(super) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> 
         return Err(too_large());
     }
     Ok(bytes)
-}
-
-/// Returns the error of a file that cannot be read.
-pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {
-    let path = path.display();
-    match error.kind() {
-        io::ErrorKind::NotFound => Error::new(Exit::NotFound, format!("no such file: {path}")),
-        io::ErrorKind::PermissionDenied => {
-            Error::new(Exit::NotPermitted, format!("cannot read {path}: permission denied"))
-        }
-        _ => Error::new(Exit::Data, format!("cannot read {path}: {error}")),
-    }
 }

@@ -16,7 +16,7 @@ use super::script_doc;
 use super::script_files::InputOptions;
 use super::sections::{self, WHAT, WHEN, section};
 use super::time::local_zone;
-use crate::client::{Client, ClientError, set_delay};
+use crate::client::{Client, ClientError};
 use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
@@ -105,7 +105,7 @@ impl DelayOption {
         let Some(delay) = &self.delay else { return Ok(()) };
         let wrong = |why: String| Error::new(Exit::Data, format!("--delay: {why}"));
         let delay = parse_duration(delay).map_err(|error| wrong(error.to_string()))?;
-        set_delay(job, delay).map_err(|error| wrong(error.reason))
+        job.set_delay(delay, Timestamp::now()).map_err(|error| wrong(error.reason))
     }
 }
 

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 
 use super::author::of_command;
 use super::input::parsed;
-use super::script::check_configured;
 use super::{Global, output};
+use crate::config::check_configured;
 use crate::error::{Error, Exit};
 use crate::proto::audit::Author;
 use crate::proto::json_text::{readable, refuse_wide_integers};
@@ -67,7 +67,7 @@ impl Mcp {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         for name in &self.types {
-            check_configured(&parsed(name)?, config)?;
+            check_configured(&parsed(name)?, &config.types)?;
         }
         let client = global.client()?;
         let address = config.redis.redacted_url();

@@ -1,8 +1,6 @@
 //! A command after `--`, as in `hero exec -- ls -la`: the job is a script of one line for the shell.
 
-use super::script::check_configured;
-use crate::config::Config;
-use crate::engine::process::runs_with;
+use crate::config::{Config, check_configured, runs_with};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
 use crate::proto::target::ScriptType;
@@ -33,7 +31,7 @@ pub(super) fn fill(spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
         Some(named) => named,
         None => super::input::parsed(TYPE)?,
     };
-    check_configured(&script_type, config)?;
+    check_configured(&script_type, &config.types)?;
     let command = config.types.get(&script_type).map(|of| of.command.as_slice());
     if !command.is_some_and(|command| runs_with("#!/bin/sh", command)) {
         return Err(usage(format!(

@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::input::{self, bad, parsed};
+use super::input::{self, bad};
 use super::sections::WHAT;
-use crate::config::{Config, TypeConfig, format_size};
-use crate::engine::process::runs_with;
+use crate::config::{Config, format_size, type_of_script};
 use crate::error::{Error, Exit};
 use crate::proto::job::{JobName, JobSpec};
 use crate::proto::target::ScriptType;
-use crate::proto::text::shown;
 
 /// The source of the script: a file, standard input or an argument.
 #[derive(Debug, Args)]
@@ -88,57 +86,11 @@ impl ScriptSource {
         named: Option<&str>,
         config: &Config,
     ) -> Result<ScriptType, Error> {
-        let script_type: ScriptType = match named {
-            Some(name) => parsed(name)?,
-            None => self.type_by_file(config)?,
-        };
-        check_configured(&script_type, config)?;
-        Ok(script_type)
-    }
-
-    fn type_by_file(&self, config: &Config) -> Result<ScriptType, Error> {
-        let usage = |what: String| {
-            let message = format!(
-                "cannot find the script type: {what}; use --type with one of {}",
-                names(config)
-            );
-            Error::new(Exit::Usage, message)
-        };
-        let Some(path) = self.path() else {
-            return Err(usage("the script is not a file".to_owned()));
-        };
-        let extension = path.extension().map(|ext| format!(".{}", ext.to_string_lossy()));
-        let by_extension = extension.as_deref().map(|extension| {
-            let found = types_of(extension, config);
-            // Other systems write `.PY`.
-            let lower = || types_of(&extension.to_ascii_lowercase(), config);
-            if found.is_empty() { lower() } else { found }
-        });
-        match (by_extension.as_deref().unwrap_or_default(), &extension) {
-            ([one], _) => return Ok(one.clone()),
-            (several @ [_, ..], Some(extension)) => {
-                let several = joined(several);
-                return Err(usage(format!("the extension {extension} belongs to {several}")));
-            }
-            _ => {}
-        }
-        let line = first_line(path)?;
-        match (types_that_run(&line, config).as_slice(), extension) {
-            ([one], _) => Ok(one.clone()),
-            ([], _) if line.starts_with("#!") => {
-                Err(usage(format!("no script type runs {}", shown(&line))))
-            }
-            ([], Some(extension)) => {
-                Err(usage(format!("no script type has the extension {extension}")))
-            }
-            ([], None) => {
-                let path = path.display();
-                Err(usage(format!("{path} has no extension, and no interpreter in its first line")))
-            }
-            (several, _) => {
-                Err(usage(format!("its first line {} fits {}", shown(&line), joined(several))))
-            }
-        }
+        let found = type_of_script(named, self.path(), &config.types);
+        found.map_err(|error| match self.path() {
+            Some(path) => with_hint(error, path),
+            None => error,
+        })
     }
 
     /// The extension of the file, if it is one of the further ones of the type; else empty.
@@ -173,70 +125,6 @@ impl ScriptSource {
     }
 }
 
-/// Returns the first line of a file, as far as an interpreter may stand in it.
-fn first_line(path: &Path) -> Result<String, Error> {
-    const LENGTH_MAX: u64 = 4096;
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LENGTH_MAX).read_to_end(&mut bytes));
-    read.map_err(|error| unreadable(path, &error))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let text = text.trim_start_matches('\u{feff}');
-    Ok(text.lines().next().unwrap_or_default().trim_end().to_owned())
-}
-
-/// The types whose command is the interpreter that the first line of a script names. A type that comes with Hero wins
-/// over others.
-fn types_that_run(line: &str, config: &Config) -> Vec<ScriptType> {
-    let found: Vec<ScriptType> = config
-        .types
-        .iter()
-        .filter(|(_, of_type)| runs_with(line, &of_type.command))
-        .map(|(name, _)| name.clone())
-        .collect();
-    let own = |name: &&ScriptType| ["bash", "python", "node"].contains(&name.as_str());
-    match found.iter().find(own) {
-        Some(own) => vec![own.clone()],
-        None => found,
-    }
-}
-
-fn joined(types: &[ScriptType]) -> String {
-    types.iter().map(ScriptType::as_str).collect::<Vec<_>>().join(" and ")
-}
-
-/// Rejects a script type that is not configured.
-///
-/// # Errors
-/// [`Exit::Data`], with the configured types.
-pub(super) fn check_configured(script_type: &ScriptType, config: &Config) -> Result<(), Error> {
-    if config.types.contains_key(script_type) {
-        return Ok(());
-    }
-    Err(bad(format!(
-        "the script type `{script_type}` is not configured; configured types: {}",
-        names(config)
-    )))
-}
-
-/// The types with this extension. A well-known type wins over others with the same extension.
-fn types_of(extension: &str, config: &Config) -> Vec<ScriptType> {
-    let well_known = match extension {
-        ".rhai" => Some("osis"),
-        ".py" => Some("python"),
-        ".v" | ".vsh" => Some("v"),
-        _ => None,
-    };
-    if let Some(known) = well_known.and_then(|name| name.parse().ok()) {
-        return vec![known];
-    }
-    let has = |config: &TypeConfig| {
-        let mut further = config.options.more_extensions.iter();
-        config.extension == extension || further.any(|other| other == extension)
-    };
-    let of_extension = config.types.iter().filter(|(_, config)| has(config));
-    of_extension.map(|(name, _)| name.clone()).collect()
-}
-
 fn read_text(from: impl Read, name: &Path, bytes_max: u64) -> Result<String, Error> {
     let name = name.display();
     let mut bytes = Vec::new();
@@ -257,7 +145,11 @@ fn read_text(from: impl Read, name: &Path, bytes_max: u64) -> Result<String, Err
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
-    let mut failed = input::unreadable(path, error);
+    with_hint(input::unreadable(path, error), path)
+}
+
+/// Adds to the error of a missing file what its name may be instead.
+fn with_hint(mut failed: Error, path: &Path) -> Error {
     let text = path.to_string_lossy();
     // Nobody names a file so: it is code.
     let is_code = text.contains(|c: char| c.is_whitespace() || "();='\"".contains(c));
@@ -272,11 +164,6 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
         failed.message += &text;
     }
     failed
-}
-
-fn names(config: &Config) -> String {
-    let names: Vec<&str> = config.types.keys().map(ScriptType::as_str).collect();
-    names.join(", ")
 }
 
 #[cfg(test)]

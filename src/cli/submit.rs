@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 
+pub(super) use self::graph::read_plan;
 use super::api::ApiMethods;
 use super::every::EveryOptions;
 use super::input::bad;
@@ -29,7 +30,7 @@ use super::time::{local, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output, script_doc};
 use crate::client::{Client, Graph, NewBatch};
-use crate::config::Config;
+use crate::config::{Config, GraphFile};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
@@ -261,7 +262,7 @@ impl Submit {
         let config = global.config()?;
         let text = graph::read_file(file)?;
         let source = graph::parse(file, &text)?;
-        let (places, mut graph) = graph::GraphFile::read(&source, file, config)?;
+        let (places, mut graph) = graph::read(&source, file, config)?;
         if let Some(id) = id {
             graph.set_id(id);
         }
@@ -275,11 +276,14 @@ impl Submit {
         }
         let span = SubmitSpan::begin(config, trace_of_environment());
         graph.join_trace(span.place);
-        client.resolve_graph(&mut graph).await.map_err(|error| places.explained(error))?;
+        client.resolve_graph(&mut graph).await.map_err(|error| graph::explained(&places, error))?;
         for (_, job) in graph.jobs_and_callbacks() {
             config.check_asked(&job.spec).map_err(bad)?;
         }
-        let ids = client.submit_graph(&mut graph).await.map_err(|error| places.explained(error))?;
+        let ids = client
+            .submit_graph(&mut graph)
+            .await
+            .map_err(|error| graph::explained(&places, error))?;
         self.print_graph(&json!({ "graph_id": graph.id(), "jobs": ids }), global)?;
         job_notes::print_of_graph(&graph, config);
         if config.supervisor.served_legacy_queues().is_empty() {
@@ -295,12 +299,12 @@ impl Submit {
 /// Checks a graph and its scripts without Redis.
 fn check_graph(
     client: &Client,
-    places: &graph::GraphFile<'_>,
+    places: &GraphFile<'_>,
     graph: &Graph,
     global: &Global,
 ) -> Result<(), Error> {
     let config = global.config()?;
-    client.check_graph(graph).map_err(|error| places.explained(error))?;
+    client.check_graph(graph).map_err(|error| graph::explained(places, error))?;
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {
         // A published script was checked when it was published.

@@ -5,13 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+pub(super) use crate::config::local_zone;
 pub(super) use crate::proto::units::brief;
-
-/// Returns the time zone of the person who calls: from `TZ`, else /etc/localtime, else UTC.
-pub(super) fn local_zone() -> TimeZone {
-    let zone = TimeZone::system();
-    if zone.is_unknown() { TimeZone::UTC } else { zone }
-}
 
 /// Formats a time as the clock of a zone shows it: `2026-12-24 18:00:00.000+01:00`, with `Z` in UTC. The
 /// options that take a time read it.

@@ -11,11 +11,10 @@ use super::Global;
 use super::author::user;
 use super::input::parsed;
 use super::no_results::NoResults;
-use super::script::check_configured;
 use super::table::TextTable;
 use super::time::age;
 use crate::client::NewToken;
-use crate::config::{Config, parse_duration};
+use crate::config::{Config, check_configured, parse_duration};
 use crate::error::Error;
 use crate::proto::access::{Bounds, Scope, TokenName, TokenRecord};
 use crate::proto::target::{Group, ScriptType};
@@ -110,7 +109,7 @@ impl NewTokenCommand {
         let scopes: Vec<Scope> =
             self.scope.iter().map(|scope| parsed(scope)).collect::<Result<_, _>>()?;
         for script_type in &self.types {
-            check_configured(&parsed::<ScriptType>(script_type)?, config)?;
+            check_configured(&parsed::<ScriptType>(script_type)?, &config.types)?;
         }
         for group in &self.groups {
             parsed::<Group>(group)?;

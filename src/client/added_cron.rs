@@ -12,7 +12,7 @@ use crate::store::{CronEdit, CronEdited};
 const BY_CHARS_MAX: usize = 200;
 
 impl Client {
-    /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets the job as its firings submit it.
+    /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets each job as its firings submit it.
     ///
     /// # Errors
     /// [`Exit::Data`] if it is not legal, a file or Redis has its name, or there are too many; the code of
@@ -23,19 +23,19 @@ impl Client {
         name: &str,
         new: CronChange,
         by: &str,
-        may_submit: impl FnOnce(&Job) -> Result<(), E>,
+        may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
         let added = self.signed(AddedCron::default().with(new), by).await?;
         let text = checked(files, &name, &added)?;
-        may_submit(&self.job_of(files, &name, &added).await?)?;
+        self.jobs_of(files, &name, &added).await?.iter().try_for_each(may_submit)?;
         self.edit(&name, CronEdit::Add(&text)).await?;
         self.note("cron.add", &name).await;
         Ok(())
     }
 
     /// Changes a periodic job in Redis: given settings replace its own; `by` is who asks. `may_submit` gets the
-    /// job as its firings submit it, before and after the change.
+    /// jobs as its firings submit them, before and after the change.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if Redis has none of this name; as [`Self::add_periodic_job`].
@@ -57,8 +57,7 @@ impl Client {
         self.may_change(files, (&name, &old), &may_submit).await?;
         let changed = self.signed(old.with(change), by).await?;
         let after = checked(files, &name, &changed)?;
-        let job = self.job_of(files, &name, &changed).await?;
-        may_submit(&job)?;
+        self.jobs_of(files, &name, &changed).await?.iter().try_for_each(may_submit)?;
         self.edit(&name, CronEdit::Edit { before: &before, after: &after }).await?;
         self.note("cron.edit", &name).await;
         Ok(())
@@ -93,24 +92,26 @@ impl Client {
         (name, added): (&CronName, &AddedCron),
         may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
-        match self.job_of(files, name, added).await {
-            Ok(job) => may_submit(&job),
+        match self.jobs_of(files, name, added).await {
+            Ok(jobs) => jobs.iter().try_for_each(may_submit),
             Err(_) => Ok(()),
         }
     }
 
-    /// Returns the job of a firing now, with the published script that it names.
-    async fn job_of(
+    /// Returns the jobs of a firing now, with the published scripts that they name.
+    async fn jobs_of(
         &self,
         files: &Crontab,
         name: &CronName,
         added: &AddedCron,
-    ) -> Result<Job, Error> {
+    ) -> Result<Vec<Job>, Error> {
         let bad = |why: String| Error::new(Exit::Data, format!("cron {name}: {why}"));
         let entry = files.rules.entry(name, added).map_err(bad)?;
-        let mut job = entry.job(self.now().await?);
-        self.resolve_script(&mut job).await?;
-        Ok(job)
+        let mut jobs = entry.jobs(self.now().await?);
+        for job in &mut jobs {
+            self.resolve_script(job).await?;
+        }
+        Ok(jobs)
     }
 
     async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {

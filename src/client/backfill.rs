@@ -35,7 +35,7 @@ pub struct BackfilledFiring {
     /// `left_out`, if another job holds its unique key.
     #[schemars(extend("enum" = ["submitted", "fired", "exists", "left_out"]))]
     pub outcome: String,
-    /// Its job, or the job for which it is left out.
+    /// Its job or graph, or the job for which it is left out.
     pub job_id: String,
 }
 
@@ -55,8 +55,9 @@ impl Client {
         within(entry(&crontab, name)?, period, self.now().await?)
     }
 
-    /// Submits the jobs of a periodic job for its firings in a period, each with its own time. One for which the job of
-    /// a backfill is kept is not submitted again. Unless its overlap is `allow`, each waits for the end of the one before.
+    /// Submits the jobs or graphs of a periodic job for its firings in a period, each with its own time. One for which the
+    /// job or graph of a backfill is kept is not submitted again. Unless its overlap is `allow`, each waits for the end of the
+    /// one before.
     ///
     /// # Errors
     /// As [`Self::firings_within`]; [`Exit::Data`] if a job was refused; the code of [`ClientError::Store`].
@@ -74,17 +75,22 @@ impl Client {
             return Err(Error::new(Exit::Data, format!("cannot backfill {name}: {why}")));
         }
         let times = within(entry, period, self.now().await?)?;
-        let (mut done, mut before) = (Vec::with_capacity(times.len()), None);
+        let (mut done, mut before) = (Vec::with_capacity(times.len()), Vec::new());
         for due in times {
-            let (mut job, fired) = job_of(entry, due, before.as_ref())?;
-            self.resolve_script(&mut job).await?;
-            let rules = (&fired, period.only_missing);
-            let kept = self.job.kept();
-            let answer = self.store.backfill(&entry.name, due, rules, &job, kept).await;
-            let (outcome, id) = match answer.map_err(ClientError::from)? {
-                BackfilledJob::Submitted => ("submitted", job.id.to_string()),
+            let id = entry.name.backfill_id(due).map_err(ClientError::from)?;
+            let (filled, jobs) = if entry.graph.is_some() {
+                Box::pin(self.backfill_graph(entry, due, &before, period.only_missing)).await?
+            } else {
+                let (mut job, fired) = job_of(entry, due, &before)?;
+                self.resolve_script(&mut job).await?;
+                let rules = (&fired, period.only_missing);
+                let filled = self.store.backfill(&entry.name, due, rules, &job, self.job.kept());
+                (filled.await.map_err(ClientError::from)?, vec![job.id])
+            };
+            let (outcome, id) = match filled {
+                BackfilledJob::Submitted => ("submitted", id.to_string()),
                 BackfilledJob::Fired(id) => ("fired", id),
-                BackfilledJob::Exists => ("exists", job.id.to_string()),
+                BackfilledJob::Exists => ("exists", id.to_string()),
                 BackfilledJob::LeftOut(id) => ("left_out", id),
                 BackfilledJob::Failed(why) => {
                     let message = format!(
@@ -95,8 +101,8 @@ impl Client {
                     return Err(Error::new(Exit::Data, message));
                 }
             };
-            if outcome == "submitted" {
-                before = Some(job.id);
+            if outcome == "submitted" && entry.overlap != Overlap::Allow {
+                before = jobs;
             }
             done.push(BackfilledFiring {
                 due: due.to_string(),
@@ -110,18 +116,12 @@ impl Client {
 }
 
 /// Returns the job of a firing, behind the one before, and the id that its firing in time has.
-fn job_of(
-    entry: &CronEntry,
-    due: Timestamp,
-    before: Option<&JobId>,
-) -> Result<(Job, JobId), Error> {
+fn job_of(entry: &CronEntry, due: Timestamp, before: &[JobId]) -> Result<(Job, JobId), Error> {
     let illegal = |error| Error::new(Exit::Data, format!("cron {}: {error}", entry.name));
     let mut job = entry.job(due);
     let fired = entry.name.job_id(due).map_err(illegal)?;
     job.id = entry.name.backfill_id(due).map_err(illegal)?;
-    if entry.overlap != Overlap::Allow {
-        job.spec.after_any = before.cloned().into_iter().collect();
-    }
+    job.spec.after_any = before.to_vec();
     Ok((job, fired))
 }
 

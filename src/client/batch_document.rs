@@ -1,8 +1,8 @@
 //! Batches as JSON: each job an object, its members named as the fields of the hash.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::delays::set_delay;
 use crate::proto::job::{InvalidJob, Job};
 use crate::proto::json_text::{refuse_wide_integers, without_mark};
 use crate::proto::units::parse_duration;
@@ -34,6 +34,6 @@ pub fn job_of_members(mut members: Map<String, Value>) -> Result<Job, InvalidJob
         return Err(wrong("cannot be set beside `at`".to_owned()));
     }
     let delay = parse_duration(delay.as_str().unwrap_or_default());
-    set_delay(&mut job, delay.map_err(|error| wrong(error.to_string()))?)?;
+    job.set_delay(delay.map_err(|error| wrong(error.to_string()))?, Timestamp::now())?;
     Ok(job)
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::delays::set_delay;
 use crate::proto::job::{Give, InvalidJob, Job, JobSpec, job_settings};
 
 /// A job under construction. Each method takes text or numbers as people write them;
@@ -61,7 +60,7 @@ impl JobBuilder {
         }
         let mut job = Job::from(self.spec);
         if let Some(delay) = self.delay {
-            set_delay(&mut job, delay)?;
+            job.set_delay(delay, Timestamp::now())?;
         }
         Ok(job)
     }

@@ -41,6 +41,7 @@ mod children;
 mod client_error;
 mod clone;
 mod confirm;
+mod cron_batch;
 mod cron_documents;
 mod dead;
 mod delays;
@@ -95,7 +96,6 @@ pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
     SpreadDocument,
 };
-pub use delays::set_delay;
 pub use dependents::{Branch, JobTrees};
 pub use documents::{
     ActorDocument, LimitDocument, QueueDocument, StatsDocument, TimesDocument, TypeStatsDocument,
@@ -110,7 +110,7 @@ pub use graph_documents::{
 };
 pub use graph_retry::GraphRetry;
 pub use logs::LogFollower;
-pub use machines::{CronCopies, FleetMember, MachineActorDocument, MachineDocument};
+pub use machines::{FleetMember, MachineActorDocument, MachineDocument};
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::NewBatch;

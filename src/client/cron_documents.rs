@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::documents::word;
 use crate::config::{CronEntry, CronPlace};
+use crate::proto::cron::CronGraph;
 use crate::proto::every::Every;
+use crate::proto::text::counted;
 use crate::proto::window::GraphWindow;
 use crate::store::PeriodicJobState;
 
@@ -72,6 +74,8 @@ pub struct PeriodicJobDocument {
     /// The window of these batches: `at_a_time`, `stop_after` and `pause_after`.
     #[serde(flatten)]
     pub window: GraphWindow,
+    /// The number of jobs of its graph; null if its firings are no graphs.
+    pub graph_jobs: Option<usize>,
 }
 
 /// The delay of the firings of a periodic job.
@@ -91,12 +95,16 @@ pub struct PeriodicJobHistoryDocument {
     pub job: PeriodicJobDocument,
     /// The times of the next firings, in RFC 3339, if it is enabled.
     pub upcoming: Vec<String>,
-    /// The script of its jobs.
+    /// The script of its jobs; empty for a graph.
     pub script: String,
     /// The other settings of its jobs, named as the fields of a job.
     pub settings: serde_json::Value,
     /// Its latest firings, the newest first; at most 20.
     pub history: Vec<FiringDocument>,
+    /// The graph of each firing, with the members of `graph.submit`; null if it is none.
+    #[schemars(with = "Option<serde_json::Value>")]
+    #[serde(default)]
+    pub graph: Option<CronGraph>,
 }
 
 /// One firing of a periodic job.
@@ -113,12 +121,12 @@ pub struct FiringDocument {
     pub outcome: String,
     /// Its job; for one that was left out, the job that had not ended.
     pub job_id: Option<String>,
-    /// The state of that job or batch, if it is still kept.
+    /// The state of that job, batch or graph, if it is still kept.
     pub status: Option<String>,
     /// The reason for which it was left out (overlap or `unique_key`), failed or was missed; the job that it replaced;
     /// `run now` or `backfill` beside its schedule; the machines without a job, as they were absent.
     pub why: Option<String>,
-    /// Its batch, in place of a job, if it runs on every machine.
+    /// Its batch or graph, in place of a job.
     pub batch_id: Option<String>,
 }
 
@@ -129,13 +137,21 @@ pub struct LastFiringDocument {
     pub due: String,
     /// Its job.
     pub job_id: Option<String>,
-    /// The state of the job or batch, if it is still kept.
+    /// The state of the job, batch or graph, if it is still kept.
     pub status: Option<String>,
-    /// Its batch, in place of a job, if it runs on every machine.
+    /// Its batch or graph, in place of a job.
     pub batch_id: Option<String>,
 }
 
 impl PeriodicJobDocument {
+    /// Returns the script type of its jobs, or that it is a graph, in words.
+    pub fn type_words(&self) -> String {
+        match (self.graph_jobs, &self.script_type) {
+            (Some(jobs), _) => format!("graph of {}", counted(jobs as u64, "job", "jobs")),
+            (None, script_type) => script_type.clone().unwrap_or_default(),
+        }
+    }
+
     pub(super) fn of(
         entry: &CronEntry,
         state: &PeriodicJobState,
@@ -190,6 +206,7 @@ impl PeriodicJobDocument {
             overdue: overdue.is_some_and(|at| at < now),
             every: entry.fleet.map(|fleet| fleet.every),
             window: entry.fleet.map(|fleet| fleet.window).unwrap_or_default(),
+            graph_jobs: entry.graph.as_ref().map(|plan| plan.jobs.len()),
         }
     }
 }

@@ -2,28 +2,10 @@
 //! submitter's machine may be wrong.
 
 use std::borrow::Cow;
-use std::time::Duration;
-
-use jiff::Timestamp;
 
 use super::{Client, ClientError};
-use crate::proto::job::{InvalidJob, Job};
+use crate::proto::job::Job;
 use crate::store::Store;
-
-/// Sets the delay of a job. Until it is submitted, this machine's clock says when it may start.
-///
-/// # Errors
-/// [`InvalidJob`] if no timestamp is as late.
-pub fn set_delay(job: &mut Job, delay: Duration) -> Result<(), InvalidJob> {
-    job.delay = Some(delay);
-    job.spec.run_at = Some(after(Timestamp::now(), delay)?);
-    Ok(())
-}
-
-fn after(now: Timestamp, delay: Duration) -> Result<Timestamp, InvalidJob> {
-    let time = now.checked_add(delay);
-    time.map_err(|_| InvalidJob::new("run_at", "is too far in the future"))
-}
 
 impl Client {
     /// Sets what only the submission tells: the unique keys of jobs that are unique by their content,
@@ -48,7 +30,7 @@ impl Client {
             let now = on.now().await?;
             for job in &mut jobs {
                 if let Some(delay) = job.delay {
-                    job.spec.run_at = Some(after(now, delay)?);
+                    job.set_delay(delay, now)?;
                 }
             }
         }

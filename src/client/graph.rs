@@ -6,7 +6,10 @@ use super::new_batch::NewBatch;
 use super::placement::{at_random, rename, shard_of_all};
 use super::{Client, ClientError};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent};
+use crate::proto::graph_plan::{GraphPlan, PlannedJob};
+use crate::proto::job::{
+    InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent, notify_names,
+};
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::text::nearest;
 use crate::proto::window::GraphWindow;
@@ -97,6 +100,30 @@ impl Graph {
     /// Creates an empty graph with a random id.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates the graph of a plan.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if a notification has an illegal name.
+    pub fn of(plan: GraphPlan<Job>) -> Result<Self, InvalidJob> {
+        let mut graph = Self::new();
+        graph.set_window(plan.window());
+        let notify = notify_names(plan.notify.iter().map(String::as_str));
+        graph.notify(notify.map_err(|reason| InvalidJob::new("notify", reason))?);
+        let callbacks: Vec<_> =
+            plan.callbacks().map(|(callback, job)| (callback, job.clone())).collect();
+        for (callback, job) in callbacks {
+            graph.on(callback, job);
+        }
+        if let Some(id) = plan.id {
+            graph.set_id(id);
+        }
+        graph.head.name = plan.name;
+        for PlannedJob { name, job, after, after_any } in plan.jobs {
+            graph.add(name, job).waits_for(after, after_any);
+        }
+        Ok(graph)
     }
 
     /// Returns its id.
@@ -195,6 +222,11 @@ impl Graph {
     /// Returns its jobs.
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
+    }
+
+    /// Returns its jobs, to give them files.
+    pub fn nodes_mut(&mut self) -> &mut [GraphNode] {
+        &mut self.nodes
     }
 
     /// Returns its name for lists.

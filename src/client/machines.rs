@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::cron_fleet::CronCopies;
+pub(super) use self::cron_fleet::CronCopies;
 use super::{Client, ClientError};
 use crate::proto::every::{Every, check_copied};
 use crate::proto::job::{InvalidJob, Job, JobId};

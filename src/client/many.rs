@@ -1,5 +1,6 @@
 //! Batches of jobs, atomic or not, and graphs of jobs that wait for each other by name.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
@@ -11,9 +12,10 @@ use super::new_batch::{NewBatch, members};
 use super::resolve::refused;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphKind;
+use crate::proto::graph_plan::cycle;
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::shard::Shard;
-use crate::store::{BatchOutcome, NewGraph, Store, StoreError, TOO_SLOW};
+use crate::store::{BatchOutcome, NewGraph, Store, StoreError, Submitted, TOO_SLOW};
 
 impl Client {
     /// Submits independent jobs, some hundred per round trip, fewer if they are large. Each job is
@@ -131,16 +133,7 @@ impl Client {
         graph: &mut Graph,
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         graph.join_trace(None);
-        self.resolve_graph(graph).await?;
-        self.place_graph(graph)?;
-        let jobs = graph.jobs()?;
-        self.check_head(graph.len(), &graph.head)?;
-        let new = graph.head.stored_with(GraphKind::Graph, &jobs);
-        let mut jobs = members(&jobs, graph.id());
-        for (place, job) in jobs.iter_mut().enumerate() {
-            self.place_beside(graph.id(), job)
-                .map_err(|error| refused(place, graph.name(place), error))?;
-        }
+        let (new, mut jobs) = self.prepared(graph).await?;
         let given = self.give_graph_files(graph, &mut jobs).await?;
         let on = self.of(graph.id())?;
         let submitted = self.submit_batch(on, &jobs, Some(&new), &|place| graph.name(place)).await;
@@ -155,6 +148,24 @@ impl Client {
             error => error,
         })?;
         Ok(graph.ids())
+    }
+
+    /// Returns a graph as it is stored, on its shard, and its jobs without the files.
+    pub(super) async fn prepared(
+        &self,
+        graph: &mut Graph,
+    ) -> Result<(NewGraph, Vec<Job>), ClientError> {
+        self.resolve_graph(graph).await?;
+        self.place_graph(graph)?;
+        let jobs = graph.jobs()?;
+        self.check_head(graph.len(), &graph.head)?;
+        let new = graph.head.stored_with(GraphKind::Graph, &jobs);
+        let mut jobs = members(&jobs, graph.id());
+        for (place, job) in jobs.iter_mut().enumerate() {
+            self.place_beside(graph.id(), job)
+                .map_err(|error| refused(place, graph.name(place), error))?;
+        }
+        Ok((new, jobs))
     }
 
     /// Checks the id and the callbacks of a graph or batch that has so many jobs.
@@ -231,7 +242,7 @@ impl Client {
         Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 
-    async fn submit_batch(
+    pub(super) async fn submit_batch(
         &self,
         on: &Store,
         jobs: &[Job],
@@ -241,13 +252,7 @@ impl Client {
         if jobs.is_empty() {
             return Ok(());
         }
-        self.check_batch(jobs, name)?;
-        let refused = |place, error| refused(place, name(place), error);
-        let jobs = &*self.completed(on, jobs).await?;
-        // A job may have got its unique key only now.
-        if let Some((place, error)) = clash(jobs) {
-            return Err(refused(place, error));
-        }
+        let jobs = &*self.complete_batch(on, jobs, name).await?;
         let confirms = will_confirm(on, jobs).await?;
         let submitted = on.submit_atomic_graph(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
@@ -263,24 +268,27 @@ impl Client {
                 confirmed(on, &ids, STORED).await
             }
             BatchOutcome::Accepted => Ok(()),
-            BatchOutcome::Refused { place, why } => {
-                // Submitted alone, the job would get the holder's id.
-                let error = match why {
-                    crate::store::Submitted::Duplicate(holder) => ClientError::KeyHeld(holder),
-                    why => accepted(&jobs[place], why)
-                        .err()
-                        .unwrap_or_else(|| ClientError::IdTaken(jobs[place].id.clone())),
-                };
-                Err(refused(place, error))
+            outcome => {
+                let id = graph.map_or(&jobs[0].id, |graph| &graph.id);
+                Err(unaccepted(outcome, jobs, id, name))
             }
-            BatchOutcome::GraphExists => {
-                let id = graph.map_or_else(|| jobs[0].id.clone(), |graph| graph.id.clone());
-                Err(ClientError::GraphTaken(id))
-            }
-            BatchOutcome::TooSlow => Err(ClientError::Store(StoreError::Failed {
-                doing: "submitting an atomic batch",
-                reason: TOO_SLOW.to_owned(),
-            })),
+        }
+    }
+
+    /// Returns the jobs of an atomic batch, checked as far as it can be told without Redis, with what only their submission
+    /// tells.
+    pub(super) async fn complete_batch<'a>(
+        &self,
+        on: &Store,
+        jobs: &'a [Job],
+        name: &(dyn Fn(usize) -> String + Sync),
+    ) -> Result<Cow<'a, [Job]>, ClientError> {
+        self.check_batch(jobs, name)?;
+        let jobs = self.completed(on, jobs).await?;
+        // A job may have got its unique key only now.
+        match clash(&jobs) {
+            Some((place, error)) => Err(refused(place, name(place), error)),
+            None => Ok(jobs),
         }
     }
 
@@ -306,7 +314,7 @@ impl Client {
             return Err(refused(place, error));
         }
         let links = Links::of(jobs);
-        if let Some(cycle) = links.cycle() {
+        if let Some(cycle) = cycle(&links.waits_for) {
             return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));
         }
         if links.others > Store::WHOLE_OTHERS_MAX {
@@ -315,6 +323,32 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// Returns why an atomic batch, which becomes the graph of this id, was not accepted.
+pub(super) fn unaccepted(
+    outcome: BatchOutcome,
+    jobs: &[Job],
+    id: &JobId,
+    name: &(dyn Fn(usize) -> String + Sync),
+) -> ClientError {
+    let BatchOutcome::Refused { place, why } = outcome else {
+        return match outcome {
+            BatchOutcome::TooSlow => ClientError::Store(StoreError::Failed {
+                doing: "submitting an atomic batch",
+                reason: TOO_SLOW.to_owned(),
+            }),
+            _ => ClientError::GraphTaken(id.clone()),
+        };
+    };
+    // Submitted alone, the job would get the holder's id.
+    let error = match why {
+        Submitted::Duplicate(holder) => ClientError::KeyHeld(holder),
+        why => accepted(&jobs[place], why)
+            .err()
+            .unwrap_or_else(|| ClientError::IdTaken(jobs[place].id.clone())),
+    };
+    refused(place, name(place), error)
 }
 
 /// Returns the first job that has the id or the unique key of an earlier one.
@@ -354,62 +388,5 @@ impl Links {
             })
             .collect();
         Self { waits_for, others }
-    }
-
-    /// Returns a cycle of jobs; each waits for the next; the first comes again at the end.
-    fn cycle(&self) -> Option<Vec<usize>> {
-        // Jobs that lead to no cycle.
-        let mut clear = vec![false; self.waits_for.len()];
-        for start in 0..self.waits_for.len() {
-            // The path from the start, each job with the index of the next link to follow.
-            let mut way: Vec<(usize, usize)> = vec![(start, 0)];
-            let mut on_way = HashMap::from([(start, 0)]);
-            while let Some((job, link)) = way.last_mut() {
-                match self.waits_for[*job].get(*link) {
-                    _ if clear[*job] => {
-                        on_way.remove(job);
-                        way.pop();
-                    }
-                    None => clear[*job] = true,
-                    Some(next) => {
-                        *link += 1;
-                        if let Some(first) = on_way.get(next) {
-                            let cycle = way[*first..].iter().map(|(job, _)| *job);
-                            return Some(cycle.chain([*next]).collect());
-                        }
-                        on_way.insert(*next, way.len());
-                        way.push((*next, 0));
-                    }
-                }
-            }
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn links(waits_for: &[&[usize]]) -> Links {
-        Links { waits_for: waits_for.iter().map(|of| of.to_vec()).collect(), others: 0 }
-    }
-
-    #[test]
-    fn a_cycle_is_named_in_the_order_of_waiting() {
-        assert_eq!(links(&[&[1], &[2], &[1]]).cycle(), Some(vec![1, 2, 1]));
-        assert_eq!(links(&[&[], &[1]]).cycle(), Some(vec![1, 1]));
-        assert_eq!(links(&[&[1, 2], &[3], &[3], &[]]).cycle(), None);
-        assert_eq!(links(&[&[1, 2], &[3], &[3], &[2]]).cycle(), Some(vec![3, 2, 3]));
-        assert_eq!(links(&[]).cycle(), None);
-    }
-
-    #[test]
-    fn a_long_chain_and_a_dense_graph_are_searched_in_linear_time() {
-        let chain: Vec<Vec<usize>> =
-            (0..50_000).map(|n| if n == 0 { vec![] } else { vec![n - 1] }).collect();
-        assert_eq!(Links { waits_for: chain, others: 0 }.cycle(), None);
-        let dense: Vec<Vec<usize>> = (0..1000).map(|n| (0..n).collect()).collect();
-        assert_eq!(Links { waits_for: dense, others: 0 }.cycle(), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Periodic jobs: their last firings, a firing at once, and their switch.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -11,8 +12,8 @@ use super::in_force::not_in_force;
 use super::{Client, ClientError};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
-use crate::proto::cron::CronName;
-use crate::proto::job::{Entrance, Job, JobId, Setting};
+use crate::proto::cron::{CronGraph, CronName};
+use crate::proto::job::{Entrance, Job, JobId, JobSpec, Setting};
 use crate::proto::message::SupervisorPresence;
 use crate::store::{FiredCron, Firing};
 
@@ -77,6 +78,7 @@ impl Client {
             settings: settings(entry),
             upcoming: upcoming.iter().map(Timestamp::to_string).collect(),
             history: firings,
+            graph: graph(entry),
         })
     }
 
@@ -126,7 +128,7 @@ impl Client {
         Ok(fired)
     }
 
-    /// Submits the job or the batch of a periodic job now, besides its schedule. Returns its id.
+    /// Submits the job, batch or graph of a periodic job now, besides its schedule. Returns its id.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if there is no such periodic job; as [`Client::submit`].
@@ -134,11 +136,11 @@ impl Client {
         let crontab = self.whole_crontab(crontab).await?;
         let entry = entry(&crontab, name)?;
         // Its id is fixed, and so on the home shard.
-        let (what, id) = match &entry.fleet {
-            Some(fleet) => ("batch", Box::pin(self.run_fleet(entry, fleet)).await?),
+        let (what, id) = match entry.kind() {
+            Some(kind) => (kind.as_str(), Box::pin(self.run_cron_batch(entry)).await?),
             None => ("job", self.submit(job_of(entry, self.now().await?)).await?),
         };
-        let noted = self.store.note_cron_run(&entry.name, &id, what == "batch").await;
+        let noted = self.store.note_cron_run(&entry.name, &id, what != "job").await;
         noted.map_err(ClientError::from)?;
         self.note("cron.run", format!("{}: {what} {id}", entry.name)).await;
         Ok(id)
@@ -165,28 +167,38 @@ impl Client {
     }
 }
 
-/// Returns the settings that the jobs of a periodic job have, without those that each gets.
+/// Returns the settings that the job of a periodic job has, without those that each gets.
 fn settings(entry: &CronEntry) -> Value {
-    let mut job = entry.job(Timestamp::UNIX_EPOCH).to_json();
-    let Some(members) = job.as_object_mut() else { return job };
-    members.retain(|name, _| {
-        let setting = Setting::of_field(name);
+    let spec = entry.job(Timestamp::UNIX_EPOCH).spec;
+    let mut members = own_settings(entry, &spec, entry.name.as_str());
+    members.retain(|name, _| !["script", "script_type"].contains(&name.as_str()));
+    members.entry("priority").or_insert(1.into());
+    Value::Object(members)
+}
+
+/// Returns the graph of a periodic job as `graph.submit` takes it, without the settings that each job gets.
+fn graph(entry: &CronEntry) -> Option<CronGraph> {
+    let own = |name: &str, spec: JobSpec| Ok::<_, Infallible>(own_settings(entry, &spec, name));
+    entry.graph.clone()?.map(own).ok()
+}
+
+fn own_settings(entry: &CronEntry, spec: &JobSpec, name: &str) -> Map<String, Value> {
+    let mut members = spec.to_json();
+    let caller = format!("cron {}", entry.name);
+    let given = [("caller_id", caller.as_str()), ("name", name)];
+    members.retain(|field, value| {
+        let setting = Setting::of_field(field);
         let is_own = setting.is_some_and(|of| of.absent_at(Entrance::PeriodicJob).is_none());
-        is_own && !["script", "script_type"].contains(&name.as_str())
+        (is_own || field == "may_fail")
+            && !given.iter().any(|of| *of == (field, value.as_str().unwrap_or_default()))
     });
-    let given = |members: &Map<String, Value>, name: &str| {
-        members.get(name).and_then(Value::as_str).map(str::to_owned)
-    };
-    if given(members, "caller_id") == Some(format!("cron {}", entry.name)) {
-        members.remove("caller_id");
-    }
-    if given(members, "name").as_deref() == Some(entry.name.as_str()) {
-        members.remove("name");
-    }
     if let Some(variables) = members.get_mut("env_vars").and_then(Value::as_object_mut) {
         variables.retain(|name, _| !name.starts_with("HERO_CRON"));
+        if variables.is_empty() {
+            members.remove("env_vars");
+        }
     }
-    job
+    members
 }
 
 /// Returns the names of the periodic jobs of files that live supervisors fire; nothing if that is not known.

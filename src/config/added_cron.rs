@@ -1,10 +1,13 @@
 //! Periodic jobs in Redis, checked as those in files.
 
+use serde_json::{Map, Value};
+
 use super::config_error::{ConfigError, FilePlace};
-use super::cron_rules::CronRules;
-use super::periodic_jobs::{CronEntry, CronPlace, Crontab, complete, time_zone};
+use super::cron_rules::{BESIDE_GRAPH, CronRules, complete, with_key};
+use super::periodic_jobs::{CronEntry, CronPlace, Crontab};
+use super::time_zones::time_zone;
 use crate::proto::cron::{ADDED_BYTES_MAX, AddedCron, CronName, Schedule};
-use crate::proto::job::{Entrance, Job, SETTINGS};
+use crate::proto::job::{Entrance, Job, JobSpec, SETTINGS};
 
 impl CronRules {
     /// Checks a definition.
@@ -12,41 +15,48 @@ impl CronRules {
     /// # Errors
     /// The mistake, as text.
     pub fn entry(&self, name: &CronName, added: &AddedCron) -> Result<CronEntry, String> {
-        for setting in SETTINGS {
-            let is_given = added.job.get(setting.field).is_some_and(|value| !value.is_null());
-            if let Some(reason) = setting.absent_at(Entrance::PeriodicJob).filter(|_| is_given) {
-                return Err(format!("{}: {reason}", setting.field));
+        let (spec, graph) = match added.graph.clone() {
+            None if added.job.is_empty() => return Err("needs a job or a graph".to_owned()),
+            None => (self.spec_of(name, &added.job)?, None),
+            Some(_) if !added.job.is_empty() => return Err(format!("graph: {BESIDE_GRAPH}")),
+            Some(plan) => {
+                let read = |of: &str, job: Map<String, Value>| match Job::from_json(&job) {
+                    Ok(job) => Ok(job.spec),
+                    Err(error) => Err((of.to_owned(), error.to_string())),
+                };
+                let plan = plan.map(read).and_then(|plan| self.graph(name, plan));
+                let plan = plan.map_err(|(of, why)| format!("graph: {of}: {why}"))?;
+                (Self::spec_of_graph(name, &plan), Some(plan))
             }
-        }
-        let mut spec = Job::from_json(&added.job).map_err(|error| error.to_string())?.spec;
-        spec.id = None;
-        spec.reply = false;
+        };
         let zone = time_zone(&added.time_zone).map_err(|why| format!("time_zone: {why}"))?;
         let schedule =
             Schedule::new(&added.schedule, zone).map_err(|why| format!("schedule: {why}"))?;
         let (spread, calendar) = (added.spread.as_deref(), added.calendar.as_deref());
         let mut schedule = self
             .with_rules(name, schedule, spread, calendar)
-            .map_err(|(key, why)| format!("{key}: {why}"))?;
-        match &spec.script_type {
-            Some(script_type) => {
-                let Some(of_type) = self.types.get(script_type) else {
-                    return Err(format!("type: `{script_type}` is not a configured script type"));
-                };
-                let checked = of_type.check_asked(script_type, &spec.asked_bounds());
-                checked.map_err(|error| error.to_string())?;
-            }
-            // The script that it names has a type.
-            None if spec.uses.is_some() => {}
-            None => return Err("needs a type, such as \"python\"".to_owned()),
-        }
-        complete(name, &mut spec, &self.bounds).map_err(|error| error.to_string())?;
+            .map_err(|(key, why)| with_key(key, why))?;
         name.job_id(jiff::Timestamp::UNIX_EPOCH).map_err(|error| error.to_string())?;
         let place = CronPlace::Redis { by: added.by.clone(), at: added.at.clone() };
         let (catch_up, overlap) = (added.catch_up, added.overlap);
-        let fleet = Self::fleet((added.every, added.window), &spec, overlap, &mut schedule)
-            .map_err(|(key, why)| format!("{key}: {why}"))?;
-        Ok(CronEntry { name: name.clone(), place, schedule, catch_up, overlap, fleet, spec })
+        let fleet = Self::fleet((added.every, added.window), &spec, &mut schedule)
+            .map_err(|(key, why)| with_key(key, why))?;
+        Ok(CronEntry { name: name.clone(), place, schedule, catch_up, overlap, fleet, graph, spec })
+    }
+
+    /// Reads the settings of the one job of each firing.
+    fn spec_of(&self, name: &CronName, job: &Map<String, Value>) -> Result<JobSpec, String> {
+        for setting in SETTINGS {
+            let is_given = job.get(setting.field).is_some_and(|value| !value.is_null());
+            if let Some(reason) = setting.absent_at(Entrance::PeriodicJob).filter(|_| is_given) {
+                return Err(format!("{}: {reason}", setting.field));
+            }
+        }
+        let mut spec = Job::from_json(job).map_err(|error| error.to_string())?.spec;
+        (spec.id, spec.reply) = (None, false);
+        self.check_type(&spec).map_err(|(key, why)| with_key(key, why))?;
+        complete(name, &mut spec, &self.bounds).map_err(|error| error.to_string())?;
+        Ok(spec)
     }
 }
 
@@ -86,7 +96,7 @@ impl Crontab {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

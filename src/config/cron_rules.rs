@@ -6,13 +6,19 @@ use std::sync::Arc;
 use super::calendar::CalendarConfig;
 use super::schema::Config;
 use super::types::TypeConfig;
-use crate::proto::cron::{Calendar, CalendarName, CronName, Overlap, Schedule};
+use crate::proto::cron::{Calendar, CalendarName, CronName, Schedule};
 use crate::proto::every::{CronFleet, Every, check_copied};
-use crate::proto::job::{JobBounds, JobSpec};
+use crate::proto::graph::GraphCallback;
+use crate::proto::graph_plan::GraphPlan;
+use crate::proto::job::{Entrance, InvalidJob, JobBounds, JobSpec, SETTINGS, notify_names};
 use crate::proto::target::ScriptType;
 use crate::proto::text::shown;
 use crate::proto::units::parse_duration;
 use crate::proto::window::GraphWindow;
+
+/// Refuses a graph beside a script.
+pub(super) const BESIDE_GRAPH: &str =
+    "cannot be set beside a script or settings of a job: its jobs have theirs in the graph";
 
 /// The parts of a configuration that check a periodic job in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +80,6 @@ impl CronRules {
     pub(super) fn fleet(
         (every, window): (Option<Every>, GraphWindow),
         spec: &JobSpec,
-        overlap: Overlap,
         schedule: &mut Schedule,
     ) -> Result<Option<CronFleet>, (&'static str, String)> {
         let Some(every) = every else {
@@ -82,14 +87,75 @@ impl CronRules {
             let why = "is for the batch of a periodic job with every".to_owned();
             return field.map_or(Ok(None), |(name, _)| Err((name, why)));
         };
-        if overlap == Overlap::Replace {
-            let why = "cannot be replace beside every: no batch is replaced; skip or allow";
-            return Err(("overlap", why.to_owned()));
+        if spec.script.is_empty() && spec.uses.is_none() {
+            let why = "cannot be set beside graph: a firing submits its graph once, not for every machine";
+            return Err(("every", why.to_owned()));
         }
         check_copied(spec).map_err(|error| ("every", error.to_string()))?;
         let (spread, _) = schedule.spread();
         schedule.start_at_once();
         Ok(Some(CronFleet { every, window: window.without_zeros(), spread }))
+    }
+
+    /// Checks the script type of a job, and the bounds that it asks for.
+    ///
+    /// # Errors
+    /// The key that has a mistake, or an empty text, and the mistake.
+    pub(super) fn check_type(&self, spec: &JobSpec) -> Result<(), (&'static str, String)> {
+        let Some(script_type) = &spec.script_type else {
+            // The script that it names has a type.
+            let missing = || Err(("", "needs a type, such as \"python\"".to_owned()));
+            return if spec.uses.is_some() { Ok(()) } else { missing() };
+        };
+        let Some(of_type) = self.types.get(script_type) else {
+            return Err(("type", format!("`{script_type}` is not a configured script type")));
+        };
+        let checked = of_type.check_asked(script_type, &spec.asked_bounds());
+        checked.map_err(|error| ("", error.to_string()))
+    }
+
+    /// Checks the graph of a periodic job, and completes its jobs as jobs of a firing.
+    ///
+    /// # Errors
+    /// The job that has a mistake, or a key of the graph, and the mistake.
+    pub(super) fn graph(
+        &self,
+        name: &CronName,
+        plan: GraphPlan<JobSpec>,
+    ) -> Result<GraphPlan<JobSpec>, (String, String)> {
+        if plan.id.is_some() {
+            return Err(("id".to_owned(), "each firing has its own".to_owned()));
+        }
+        if plan.jobs.is_empty() {
+            return Err(("jobs".to_owned(), "the graph has no job".to_owned()));
+        }
+        notify_names(plan.notify.iter().map(String::as_str))
+            .map_err(|why| ("notify".to_owned(), why))?;
+        plan.check_names()?;
+        plan.map(|of, mut spec| {
+            let wrong = |why: String| (of.to_owned(), why);
+            let refused = SETTINGS.iter().filter(|set| set.text(&spec).is_some()).find_map(|set| {
+                let reason = set.absent_at(Entrance::PeriodicJob)?;
+                (set.field != "may_fail").then(|| format!("{}: {reason}", set.word))
+            });
+            refused.map_or(Ok(()), |why| Err(wrong(why)))?;
+            self.check_type(&spec).map_err(|(key, why)| wrong(with_key(key, why)))?;
+            let is_callback = GraphCallback::ALL.iter().any(|callback| callback.as_str() == of);
+            let own = if is_callback { format!("{of} of {name}") } else { of.to_owned() };
+            spec.name = spec.name.or_else(|| own.parse().ok());
+            complete(name, &mut spec, &self.bounds).map_err(|error| wrong(error.to_string()))?;
+            spec.reply = false;
+            Ok(spec)
+        })
+    }
+
+    /// Returns what the jobs of a periodic job's graph have in common, and the name and the notifications of the graph.
+    pub(super) fn spec_of_graph(name: &CronName, plan: &GraphPlan<JobSpec>) -> JobSpec {
+        let notify = notify_names(plan.notify.iter().map(String::as_str)).unwrap_or_default();
+        let of_graph = plan.name.clone().or_else(|| name.as_str().parse().ok());
+        let mut spec = JobSpec { reply: false, name: of_graph, notify, ..JobSpec::default() };
+        mark(name, &mut spec);
+        spec
     }
 
     /// The rules of a configuration.
@@ -100,4 +166,33 @@ impl CronRules {
             calendars: Arc::new(config.calendars.clone()),
         }
     }
+}
+
+/// Adds what every periodic job says of its jobs, and checks them.
+pub(super) fn complete(
+    name: &CronName,
+    spec: &mut JobSpec,
+    bounds: &JobBounds,
+) -> Result<(), InvalidJob> {
+    spec.check_uniqueness()?;
+    mark(name, spec);
+    spec.check(bounds)?;
+    if spec.name.is_none() {
+        spec.name = name.as_str().parse().ok();
+    }
+    spec.unique_key = spec.key_of_content().or(spec.unique_key.take());
+    Ok(())
+}
+
+/// Adds the name of a periodic job to the settings of its jobs.
+fn mark(name: &CronName, spec: &mut JobSpec) {
+    spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
+    if spec.caller_id.is_empty() {
+        spec.caller_id = format!("cron {name}");
+    }
+}
+
+/// Returns a mistake after the key that has it.
+pub(super) fn with_key(key: &str, why: String) -> String {
+    if key.is_empty() { why } else { format!("{key}: {why}") }
 }

@@ -147,12 +147,17 @@ impl JobTable<'_> {
         setting.absent_at(self.entrance)
     }
 
-    /// Reads the text of the file that its key `file` names.
-    pub(super) fn read_file(&self, file: &Path, bytes_max: u64) -> Result<String, ConfigError> {
+    /// Reads the text of the file that one of its keys names.
+    pub(super) fn read_file(
+        &self,
+        key: &str,
+        file: &Path,
+        bytes_max: u64,
+    ) -> Result<String, ConfigError> {
         read_bounded(file, bytes_max)
             .map_err(|error| reason(&error))
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned()))
-            .map_err(|why| self.wrong("file", format!("cannot be read: {}: {why}", file.display())))
+            .map_err(|why| self.wrong(key, format!("cannot be read: {}: {why}", file.display())))
     }
 
     /// Creates an error at a key of the table, or at its name if it does not have the key.

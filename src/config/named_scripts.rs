@@ -206,7 +206,7 @@ impl Config {
         };
         let Some(path) = keys.file else { return Err(table.wrong_table("needs a file")) };
         let path = file.parent().unwrap_or(Path::new("")).join(path);
-        let text = table.read_file(&path, TEXT_BYTES_MAX.min(self.job.script_size_max))?;
+        let text = table.read_file("file", &path, TEXT_BYTES_MAX.min(self.job.script_size_max))?;
         let mut spec = JobSpec::default();
         let mut head = read_script_head(&path, &text, &mut spec)?;
         read_keys(table, &mut spec, &mut head)?;

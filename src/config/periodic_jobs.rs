@@ -3,23 +3,27 @@
 //! A job with a mistake is reported and left out, as is a file that cannot be read; the others stay in force.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::config_error::ConfigError;
-use super::cron_rules::CronRules;
+use super::cron_rules::{BESIDE_GRAPH, CronRules, complete};
 use super::files::{self, TableKind};
+use super::graph_file::GraphFile;
 use super::job_table::JobTable;
 use super::schema::Config;
 use super::source::Source;
+use super::time_zones::time_zone;
 use crate::proto::cron::{Calendar, CatchUp, CronName, Overlap, Schedule};
 use crate::proto::every::{CronFleet, Every};
-use crate::proto::job::{Entrance, InvalidJob, Job, JobBounds, JobSpec};
+use crate::proto::graph::GraphKind;
+use crate::proto::graph_plan::GraphPlan;
+use crate::proto::job::{Entrance, Job, JobSpec};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
@@ -27,6 +31,9 @@ use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
 /// The maximum number of periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
+
+/// The variable with the time that a firing is due at.
+const DUE: &str = "HERO_CRON_DUE";
 
 /// The bytes of a digest: it tells changes, and guards nothing.
 const DIGEST_BYTES: usize = 8;
@@ -46,7 +53,9 @@ pub struct CronEntry {
     pub overlap: Overlap,
     /// The batch of every firing, if it is one.
     pub fleet: Option<CronFleet>,
-    /// The settings of the job of every firing, without its id.
+    /// The graph of every firing, if it is one: its jobs without ids.
+    pub graph: Option<GraphPlan<JobSpec>>,
+    /// The settings of the job of every firing, without its id; of a graph, what its jobs have in common.
     pub(super) spec: JobSpec,
 }
 
@@ -143,62 +152,78 @@ impl CronRules {
 
     fn cron_entry(&self, file: &Path, table: &JobTable<'_>) -> Result<CronEntry, ConfigError> {
         let illegal = |error: IllegalName| table.wrong_table(error);
+        let wrong = |(key, why): (&str, String)| table.wrong(key, why);
         let name: CronName = table.name.parse().map_err(illegal)?;
         let mut spec = JobSpec { reply: false, ..JobSpec::default() };
         let own: CronKeys = table.read(&[], &mut spec)?;
         let zone = time_zone(&own.time_zone).map_err(|why| table.wrong("time_zone", why))?;
         let schedule =
             Schedule::new(&own.schedule, zone).map_err(|why| table.wrong("schedule", why))?;
-        self.read_cron_script(table, file, own.file.as_deref(), &mut spec)?;
-        match &spec.script_type {
-            Some(name) => {
-                let Some(of_type) = self.types.get(name) else {
-                    let message = format!("`{name}` is not a configured script type");
-                    return Err(table.wrong("type", message));
-                };
-                let checked = of_type.check_asked(name, &spec.asked_bounds());
-                checked.map_err(|error| table.wrong_table(error))?;
-                if let Some(file) = own.file.as_deref().filter(|_| spec.extension.is_empty()) {
-                    spec.extension = of_type.further_extension(file);
-                }
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let mut graph = None;
+        if let Some(file) = &own.graph {
+            if own.file.is_some() || !spec.to_json().keys().all(|field| field == "reply") {
+                return Err(wrong(("graph", BESIDE_GRAPH.to_owned())));
             }
-            // The script that it names has a type.
-            None if spec.uses.is_some() => {}
-            None => return Err(table.wrong_table("needs a type, such as \"python\"")),
+            let plan = self.read_graph(table, &folder.join(file), &name)?;
+            (spec, graph) = (Self::spec_of_graph(&name, &plan), Some(plan));
+        } else {
+            self.read_cron_script(table, folder, own.file.as_deref(), &mut spec)?;
+            self.check_type(&spec).map_err(wrong)?;
+            let of_type = spec.script_type.as_ref().and_then(|name| self.types.get(name));
+            if let (Some(of_type), Some(file), "") = (of_type, &own.file, spec.extension.as_str()) {
+                spec.extension = of_type.further_extension(file);
+            }
+            complete(&name, &mut spec, &self.bounds).map_err(|error| table.wrong_table(error))?;
         }
-        complete(&name, &mut spec, &self.bounds).map_err(|error| table.wrong_table(error))?;
         // The id of a firing is legal at any time if it is at one.
         name.job_id(Timestamp::UNIX_EPOCH).map_err(illegal)?;
         let (spread, calendar) = (own.spread.as_deref(), own.calendar.as_deref());
-        let mut schedule = self
-            .with_rules(&name, schedule, spread, calendar)
-            .map_err(|(key, why)| table.wrong(key, why))?;
+        let mut schedule = self.with_rules(&name, schedule, spread, calendar).map_err(wrong)?;
         let (catch_up, overlap) = (own.catch_up, own.overlap);
-        let fleet = Self::fleet(own.fleet(), &spec, overlap, &mut schedule)
-            .map_err(|(key, why)| table.wrong(key, why))?;
+        let fleet = Self::fleet(own.fleet(), &spec, &mut schedule).map_err(wrong)?;
         let place = CronPlace::File(file.to_owned());
-        Ok(CronEntry { name, place, schedule, catch_up, overlap, fleet, spec })
+        Ok(CronEntry { name, place, schedule, catch_up, overlap, fleet, graph, spec })
     }
 
     fn read_cron_script(
         &self,
         table: &JobTable<'_>,
-        beside: &Path,
+        folder: &Path,
         file: Option<&Path>,
         spec: &mut JobSpec,
     ) -> Result<(), ConfigError> {
         let Some(file) = file else {
             let has_script = !spec.script.is_empty() || spec.uses.is_some();
-            let missing = || Err(table.wrong_table("needs a script, a file or uses"));
+            let missing = || Err(table.wrong_table("needs a script, a file, uses or a graph"));
             return if has_script { Ok(()) } else { missing() };
         };
         if !spec.script.is_empty() || spec.uses.is_some() {
             return Err(table.wrong("file", "cannot be set beside script or uses"));
         }
         // As in a graph, a relative path begins at the folder of the file that names it.
-        let file = &beside.parent().unwrap_or(Path::new("")).join(file);
-        spec.script = table.read_file(file, self.bounds.script_size_max)?;
+        spec.script = table.read_file("file", &folder.join(file), self.bounds.script_size_max)?;
         Ok(())
+    }
+
+    /// Reads the file with the graph of a periodic job.
+    fn read_graph(
+        &self,
+        table: &JobTable<'_>,
+        path: &Path,
+        name: &CronName,
+    ) -> Result<GraphPlan<JobSpec>, ConfigError> {
+        let bytes_max = self.bounds.script_size_max;
+        let text = table.read_file("graph", path, bytes_max)?;
+        let wrong = |error: String| table.wrong("graph", error);
+        let source = Source::parse(path, &text).map_err(|error| wrong(error.to_string()))?;
+        let read = GraphFile::read(&source, path, (&self.types, bytes_max));
+        let (file, plan) = read.map_err(|error| wrong(error.message))?;
+        file.refuse_files().map_err(|error| wrong(error.to_string()))?;
+        let plan = plan.map(|_, job| Ok(job.spec)).and_then(|plan| self.graph(name, plan));
+        plan.map_err(|(job, why)| {
+            wrong(file.wrong(&job, None, format!("{job}: {why}")).to_string())
+        })
     }
 }
 
@@ -208,8 +233,26 @@ impl CronEntry {
         let mut spec = self.spec.clone();
         // The copies have ids of their own.
         spec.id = if self.fleet.is_some() { None } else { self.name.job_id(due).ok() };
-        spec.env_vars.insert("HERO_CRON_DUE".to_owned(), due.to_string());
+        spec.env_vars.insert(DUE.to_owned(), due.to_string());
         spec.into()
+    }
+
+    /// Returns the graph of the firing that is due at this time, if it is one; its jobs have new ids.
+    pub fn graph(&self, due: Timestamp) -> Option<GraphPlan<Job>> {
+        let with_due = |mut spec: JobSpec| {
+            spec.env_vars.insert(DUE.to_owned(), due.to_string());
+            Job::from(spec)
+        };
+        let plan = self.graph.clone()?.map(|_, spec| Ok::<_, Infallible>(with_due(spec)));
+        plan.ok()
+    }
+
+    /// Returns all jobs that a firing at this time may submit: its job, or the jobs of its graph with the callbacks.
+    pub fn jobs(&self, due: Timestamp) -> Vec<Job> {
+        match self.graph(due) {
+            Some(plan) => plan.jobs_and_callbacks().map(|(_, job)| job.clone()).collect(),
+            None => vec![self.job(due)],
+        }
     }
 
     /// Returns a digest of all that it says.
@@ -228,54 +271,31 @@ impl CronEntry {
         if let Some(CronFleet { every, window, spread }) = &self.fleet {
             said.push(json!([every, window, spread.as_secs()]));
         }
+        if let Some(plan) = self.graph.clone() {
+            said.push(json!(plan.map(|_, spec| Ok::<_, Infallible>(spec.to_json())).ok()));
+        }
         let said = if said.len() == 1 { said.remove(0) } else { json!(said) };
         let hash = digest(&SHA256, said.to_string().as_bytes());
         hexadecimal(&hash.as_ref()[..DIGEST_BYTES])
     }
 
-    /// Returns the notifications that its jobs name.
-    pub fn notifications(&self) -> &[NotifyName] {
-        &self.spec.notify
+    /// Returns what each firing submits in place of a single job.
+    pub fn kind(&self) -> Option<GraphKind> {
+        let of_fleet = self.fleet.map(|_| GraphKind::Batch);
+        of_fleet.or(self.graph.as_ref().map(|_| GraphKind::Graph))
     }
 
-    /// The script type of its jobs.
+    /// Returns the notifications that it, and its jobs, name.
+    pub fn notifications(&self) -> Vec<NotifyName> {
+        let of_jobs = self.graph.iter().flat_map(GraphPlan::jobs_and_callbacks);
+        let all = self.spec.notify.iter().chain(of_jobs.flat_map(|(_, spec)| &spec.notify));
+        all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    }
+
+    /// The script type of its jobs; none if they are of a graph.
     pub fn script_type(&self) -> Option<&ScriptType> {
         self.spec.script_type.as_ref()
     }
-}
-
-/// Adds what every periodic job says of its jobs, and checks them.
-pub(super) fn complete(
-    name: &CronName,
-    spec: &mut JobSpec,
-    bounds: &JobBounds,
-) -> Result<(), InvalidJob> {
-    spec.check_uniqueness()?;
-    spec.env_vars.insert("HERO_CRON".to_owned(), name.to_string());
-    if spec.caller_id.is_empty() {
-        spec.caller_id = format!("cron {name}");
-    }
-    spec.check(bounds)?;
-    if spec.name.is_none() {
-        spec.name = name.as_str().parse().ok();
-    }
-    spec.unique_key = spec.key_of_content().or(spec.unique_key.take());
-    Ok(())
-}
-
-/// Returns the time zone of this name.
-///
-/// # Errors
-/// The reason, as text: this machine has no such time zone.
-pub fn time_zone(name: &str) -> Result<TimeZone, String> {
-    if name == "UTC" {
-        return Ok(TimeZone::UTC);
-    }
-    TimeZone::get(name).map_err(|_| {
-        "not a time zone of this machine: expected a name such as \"Europe/Brussels\" or \"UTC\", \
-         of those in /usr/share/zoneinfo, which the package tzdata has"
-            .to_owned()
-    })
 }
 
 /// The keys of `[cron.NAME]` that are not settings of its jobs.
@@ -286,6 +306,7 @@ struct CronKeys {
     #[serde(default = "utc")]
     time_zone: String,
     file: Option<PathBuf>,
+    graph: Option<PathBuf>,
     #[serde(default)]
     catch_up: CatchUp,
     #[serde(default)]
@@ -428,10 +449,6 @@ mod tests {
             (&format!("{NIGHTLY}file = \"/x\""), "cannot be set beside script"),
             (&format!("{NIGHTLY}at_a_time = 2"), "is for the batch of a periodic job with every"),
             (&format!("{NIGHTLY}every = \"rack\""), "/a.toml:5:9: cron.nightly.every: expected"),
-            (
-                &format!("{NIGHTLY}every = \"machine\"\noverlap = \"replace\""),
-                "/a.toml:6:11: cron.nightly.overlap: cannot be replace beside every",
-            ),
             (&format!("{NIGHTLY}every = \"machine\"\ngroup = \"io\""), "where = 'group = \"io\"'"),
             (&format!("{NIGHTLY}colour = 1"), "/a.toml:5:1: unknown key `colour`"),
             (
@@ -449,7 +466,7 @@ mod tests {
             (&NIGHTLY.replace("script = \"1\"", "file = \"/no/such\""), "/no/such: no such file"),
             (
                 &NIGHTLY.replace("script = \"1\"", ""),
-                "cron.nightly: needs a script, a file or uses",
+                "cron.nightly: needs a script, a file, uses or a graph",
             ),
         ] {
             let said = problem(text);

@@ -24,8 +24,7 @@ pub use fed_program::{FedProgram, feed_program};
 pub use prepare::folders_left;
 pub(crate) use prepare::remove_leftovers;
 pub use prepare::{
-    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, program_of, runs_with,
-    variable_names,
+    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, program_of, variable_names,
 };
 pub(crate) use prepare::{check_variable, environment};
 pub use service::{Service, ServiceSpec};

@@ -11,6 +11,7 @@ pub mod env_file;
 pub mod error_kind;
 pub mod every;
 pub mod graph;
+pub mod graph_plan;
 pub mod job;
 pub mod job_filter;
 pub mod job_rights;

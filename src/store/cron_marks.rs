@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use redis::ScriptInvocation;
 
 use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
@@ -11,6 +12,7 @@ use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
 use crate::proto::graph::GraphState;
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
+const FILLING: &str = "backfilling a periodic job";
 /// The most names that are read.
 const NAMES_MAX: isize = 2000;
 
@@ -159,7 +161,7 @@ impl Store {
     }
 
     /// Submits the job of a periodic job for a time of the past, beside its schedule. `fired` is the id of the job
-    /// of its firing: with it a time for which it fired is left out.
+    /// of its firing, and whether a time for which it fired is left out.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -167,24 +169,27 @@ impl Store {
         &self,
         name: &CronName,
         due: Timestamp,
-        (fired, only_missing): (&JobId, bool),
+        fired: (&JobId, bool),
         job: &Job,
         retention: Retention,
     ) -> Result<BackfilledJob, StoreError> {
-        const DOING: &str = "backfilling a periodic job";
+        let mut script = self.filling(name, due, fired);
+        submission(&mut script, &[with_fields(job)], true, retention);
+        let (code, detail): (String, String) = self.invoke(FILLING, &script).await?;
+        backfilled(&code, detail)
+    }
+
+    /// Returns the call of a backfill without what it submits.
+    pub(super) fn filling(
+        &self,
+        name: &CronName,
+        due: Timestamp,
+        (fired, only_missing): (&JobId, bool),
+    ) -> ScriptInvocation<'_> {
         let mut script = self.scripts.backfill.prepare_invoke();
         script.arg(name.as_str()).arg(due.as_microsecond());
         script.arg(if only_missing { "missing" } else { "" }).arg(fired.as_str());
-        submission(&mut script, &[with_fields(job)], true, retention);
-        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
-        match code.as_str() {
-            "submitted" => Ok(BackfilledJob::Submitted),
-            "fired" => Ok(BackfilledJob::Fired(detail)),
-            "exists" => Ok(BackfilledJob::Exists),
-            "left_out" => Ok(BackfilledJob::LeftOut(detail)),
-            "failed" => Ok(BackfilledJob::Failed(detail)),
-            _ => Err(StoreError::unexpected(DOING)),
-        }
+        script
     }
 
     /// The ends of the jobs of a periodic job.
@@ -247,6 +252,18 @@ impl Store {
                 || batch(of).is_some_and(|id| running.contains(&id)),
         });
         Ok(crons.collect())
+    }
+}
+
+/// Reads the answer to a backfill.
+pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob, StoreError> {
+    match code {
+        "submitted" => Ok(BackfilledJob::Submitted),
+        "fired" => Ok(BackfilledJob::Fired(detail)),
+        "exists" => Ok(BackfilledJob::Exists),
+        "left_out" => Ok(BackfilledJob::LeftOut(detail)),
+        "failed" => Ok(BackfilledJob::Failed(detail)),
+        _ => Err(StoreError::unexpected(FILLING)),
     }
 }
 

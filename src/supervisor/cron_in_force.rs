@@ -46,7 +46,8 @@ impl CronWatch {
 /// Returns the periodic jobs that name notifications which the configuration does not have.
 fn unheard(crontab: &Crontab, settings: &SupervisorSettings) -> Vec<String> {
     let of_entry = |entry: &CronEntry| {
-        let unknown = entry.notifications().iter().filter(|of| !settings.notify.contains_key(*of));
+        let named = entry.notifications();
+        let unknown = named.iter().filter(|of| !settings.notify.contains_key(*of));
         let unknown: Vec<&str> = unknown.map(NotifyName::as_str).collect();
         (!unknown.is_empty()).then(|| format!("{}: {}", entry.name, unknown.join(", ")))
     };

@@ -7,14 +7,13 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::duty::{Next, Round};
-use crate::client::{Client, ClientError, CronCopies};
+use crate::client::{Client, ClientError};
 use crate::config::CronEntry;
-use crate::proto::every::CronFleet;
 use crate::proto::graph::GraphKind;
 use crate::proto::job::{Job, JobId};
 use crate::proto::report::JOB_COURSE;
 use crate::proto::text::counted;
-use crate::store::{CronMark, Fired, FiredBatch, NewGraph, StoreError, WorkKind};
+use crate::store::{BatchOutcome, CronMark, Fired, StoreError, WorkKind};
 use crate::trace::{OpenSpan, SpanKind};
 
 /// The firings of one job per round; if more are due, the next round follows at once.
@@ -94,20 +93,20 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
     job.spec.traceparent = span.as_ref().map(|span| span.own);
     let retention = round.settings.job.kept();
     let rules = (entry.overlap, entry.catch_up);
-    // The version of a published script is the one of this moment. Its settings meet the bounds that the job meets.
-    let resolved = round.store.resolve_script(&mut job.spec).await?;
-    let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
-    let why = checked.err().map(|error| error.to_string());
-    let fired = if let (Some(fleet), None) = (&entry.fleet, &why) {
-        let Some(fired) = Box::pin(fire_fleet(round, entry, fleet, (due, &job))).await? else {
+    let fired = if entry.kind().is_some() {
+        let Some(fired) = Box::pin(fire_batch(round, entry, due, &job)).await? else {
             return Ok(false);
         };
         fired
     } else {
+        // The version of a published script is the one of this moment. Its settings meet the bounds that the job meets.
+        let resolved = round.store.resolve_script(&mut job.spec).await?;
+        let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
+        let why = checked.err().map(|error| error.to_string());
         let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
         round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await?
     };
-    let what = if matches!(fired, Fired::Batch(_)) { "batch" } else { "job" };
+    let what = entry.kind().map_or("job", GraphKind::as_str);
     match fired {
         Fired::Job(id) | Fired::Batch(id) => {
             round.counts.fired.fetch_add(1, Ordering::Relaxed);
@@ -136,58 +135,41 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
     Ok(true)
 }
 
-/// Fires a job for every machine for a time, as a batch of the machines that are known now. `None` if another supervisor was in
-/// the way, or it took too long: it is fired again.
-async fn fire_fleet(
+/// Fires a periodic job for a time as a batch for the machines that are known now, or as a graph. `None` if another supervisor
+/// was in the way, or it took too long: it is fired again.
+async fn fire_batch(
     round: &Round,
     entry: &CronEntry,
-    fleet: &CronFleet,
-    (due, job): (Timestamp, &Job),
+    due: Timestamp,
+    job: &Job,
 ) -> Result<Option<Fired>, StoreError> {
     let (name, rules) = (&entry.name, (entry.overlap, entry.catch_up));
     let retention = round.settings.job.kept();
-    let fail = async |why: &str| {
-        let failed = round.store.fire_or_fail(name, due, rules, Err((job, why)), retention);
+    let fail = async |why: ClientError| {
+        let why = match why {
+            ClientError::Store(error) => return Err(error),
+            why => why.to_string(),
+        };
+        let failed = round.store.fire_or_fail(name, due, rules, Err((job, &why)), retention);
         failed.await.map(Some)
     };
     let client = Client::on(&round.system, round.settings.job.clone());
-    let CronCopies { jobs, notify, absent } = match client.cron_copies(fleet, job, Some(due)).await
-    {
-        Ok(CronCopies { jobs, absent, .. }) if jobs.is_empty() => {
-            return fail(&CronCopies::note(&absent)).await;
-        }
-        Ok(copies) => copies,
-        Err(ClientError::Store(error)) => return Err(error),
-        Err(error) => return fail(&error.to_string()).await,
-    };
-    let note = CronCopies::note(&absent);
-    // Where it is taken, the batch gets another one.
+    // Where it is taken, the batch gets another one. What the try before has staged has other ids.
     let random = JobId::random().to_string();
     let ids = [String::new(), format!("-{}", &random[..8])];
     let ids =
         ids.iter().filter_map(|more| format!("{}{more}", name.job_id(due).ok()?).parse().ok());
     for id in ids {
-        let graph = NewGraph {
-            id,
-            kind: GraphKind::Batch,
-            name: job.spec.name.clone(),
-            caller: job.spec.caller_id.clone(),
-            callbacks: Vec::new(),
-            notify: notify.clone(),
-            window: fleet.window,
-            cron: Some(name.clone()),
+        let firing = match client.cron_firing(entry, due, id, job.spec.traceparent).await {
+            Ok(firing) => firing,
+            Err(error) => return fail(error).await,
         };
-        // What the try before has staged has other ids.
-        let of_batch = |job: &Job| Job {
-            id: JobId::random(),
-            graph_id: Some(graph.id.clone()),
-            ..job.clone()
-        };
-        let jobs: Vec<Job> = jobs.iter().map(of_batch).collect();
-        let batch = FiredBatch { graph: &graph, jobs: &jobs, note: &note };
-        let fired = round.store.fire_batch(name, due, rules, &batch, retention).await?;
-        if fired.is_some() {
-            return Ok(fired);
+        match round.store.fire_batch(name, due, rules, &firing, retention).await? {
+            Ok(fired) => return Ok(Some(fired)),
+            Err(outcome @ BatchOutcome::Refused { .. }) => {
+                return fail(Client::refusal_of_firing(outcome, &firing)).await;
+            }
+            Err(_) => {}
         }
     }
     Ok(None)

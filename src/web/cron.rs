@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::Path;
 use jiff::Timestamp;
 use maud::{Markup, html};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
@@ -20,6 +20,8 @@ use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::format_duration;
+use crate::proto::cron::CronGraph;
+use crate::proto::graph_plan::PlannedJob;
 use crate::proto::units::brief;
 use crate::rpc::Scope;
 use crate::rpc::results::{FiringList, Id, PeriodicJobList};
@@ -62,7 +64,7 @@ fn table(
                 td.m1 role="cell" { a.id href=(links.periodic_job(&job.name)) { (job.name) } }
                 td.m4 role="cell" { (state(job)) }
                 td.mono.m5 role="cell" { (job.schedule) " " span.faint { (job.time_zone) } }
-                td.dim.wide role="cell" { @if let Some(text) = &job.script_type { (text) } }
+                td.dim.wide role="cell" { (job.type_words()) }
                 td.num.mr role="cell" {
                     @if let Some(next) = job.next.as_deref().and_then(time_of) { (until(next, now)) } @else { span.faint { "–" } }
                 }
@@ -133,9 +135,9 @@ fn links_to_form(visit: &Visit, name: &str) -> Markup {
 
 /// Returns the links to the form that changes a periodic job in Redis, and to the question before it is deleted, for
 /// those who may.
-fn links_of_added(visit: &Visit, name: &str) -> Markup {
+fn links_of_added(visit: &Visit, name: &str, is_graph: bool) -> Markup {
     html! {
-        (links_to_form(visit, name))
+        @if !is_graph { (links_to_form(visit, name)) }
         @if visit.may(Scope::Admin) {
             " " a.btn href={ (visit.links().periodic_job(name)) "/delete" } { "Delete" }
         }
@@ -189,7 +191,7 @@ pub(super) async fn show(
     };
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
-        @let edit = job.added_by.as_ref().map(|_| links_of_added(&visit, &name));
+        @let edit = job.added_by.as_ref().map(|_| links_of_added(&visit, &name, whole.graph.is_some()));
         (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job, links)) }))
         (facts(job, links, now.snapshot.at))
         section {
@@ -200,9 +202,12 @@ pub(super) async fn show(
                 @for at in whole.upcoming.iter().filter_map(|at| time_of(at)) { li { (until(at, now.snapshot.at)) } }
             }
         }
-        section {
-            (bar("Script", "", None))
-            pre tabindex="0" { (whole.script) }
+        @match &whole.graph {
+            Some(plan) => (graph_section(plan)),
+            None => section {
+                (bar("Script", "", None))
+                pre tabindex="0" { (whole.script) }
+            },
         }
         section {
             @let all = format!("{}/history", links.periodic_job(&job.name));
@@ -213,6 +218,27 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
+/// Returns the jobs of a graph, with those that each waits for.
+fn graph_section(plan: &CronGraph) -> Markup {
+    let text = |job: &Map<String, Value>, field: &str| job.get(field)?.as_str().map(str::to_owned);
+    let rows = html! {
+        @for PlannedJob { name, job, after, after_any } in &plan.jobs {
+            tr role="row" {
+                td.m1 role="cell" { (name) }
+                td.dim.m4 role="cell" { (text(job, "script_type").or(text(job, "uses")).unwrap_or_default()) }
+                td.dim.m5 role="cell" { (after.iter().chain(after_any).cloned().collect::<Vec<_>>().join(", ")) }
+            }
+        }
+    };
+    let heads = [("", "Job"), ("", "Type"), ("", "After")];
+    html! {
+        section {
+            (bar("Graph", "", None))
+            (data_table("nopick", "Jobs of the graph", &heads, &rows))
+        }
+    }
+}
+
 /// Returns what is known of a periodic job.
 fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
@@ -220,7 +246,7 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
             (bar("Facts", "", None))
             dl.facts {
                 dt { "Schedule" } dd { code { (job.schedule) } " " (job.time_zone) }
-                dt { "Type" } dd { @if let Some(text) = &job.script_type { (text) } }
+                dt { "Type" } dd { (job.type_words()) }
                 dt { "File" }
                 dd {
                     code { (job.file) }
@@ -349,8 +375,11 @@ pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Field
     visit.needs(scope, &format!("{verb} a periodic job"))?;
     let (method, params) = (format!("cron.{verb}"), json!({ "name": name }));
     if verb == "run" {
+        let of: PeriodicJobHistoryDocument = visit.ask("cron.get", params.clone()).await?;
+        let is_one = of.graph.is_none() && of.job.every.is_none();
         let Id { id } = visit.call_for(&method, params).await?;
-        return Ok(visit.done(&page_of("jobs", &id), &format!("{name} runs now.")));
+        let list = if is_one { "jobs" } else { "graphs" };
+        return Ok(visit.done(&page_of(list, &id), &format!("{name} runs now.")));
     }
     visit.call(&method, params).await?;
     if verb == "delete" {

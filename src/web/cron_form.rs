@@ -180,6 +180,12 @@ async fn read(visit: &Visit, name: &str) -> PageResult<CronDraft> {
             format!("{name} is in the file {file}: change that file, and reload the supervisor.");
         return Err(PageError::wrong(text));
     }
+    if document.graph.is_some() {
+        let text = format!(
+            "{name} is a graph: hero cron edit {name} changes it, and --graph takes a new one."
+        );
+        return Err(PageError::wrong(text));
+    }
     Ok(CronDraft::of_document(document))
 }
 
@@ -228,6 +234,9 @@ fn page(visit: &Visit, draft: &CronDraft, error: &DraftError) -> WebPage {
             input type="hidden" name="of" value=(draft.of);
             @if !error.message.is_empty() { (error.note("Nothing was changed.", &html! {})) }
             div.row { @for own in OWN { (own_input(draft, error, &calendars, own)) } }
+            @if draft.of.is_empty() {
+                p.dim { "A graph of several jobs: " code { "hero cron add NAME --schedule LINE --graph FILE" } }
+            }
             (periodic_inputs(&draft.job, &types, error))
             div.actions {
                 button.main { (verb) }

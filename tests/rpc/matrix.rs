@@ -203,6 +203,10 @@ fn bases(method: &str, path: &[String]) -> Vec<Value> {
         "job.file" => vec![json!({ "name": "a.txt" })],
         "session.run" => vec![json!({ "script": "1" })],
         "cron.backfill" => vec![json!({ "since": "1d" })],
+        "cron.add" | "cron.edit" if path[0] == "graph" => {
+            let name = if method == "cron.add" { "new" } else { "c0" };
+            vec![json!({ "name": name, "schedule": "@yearly", "graph": { "jobs": [node] } })]
+        }
         "cron.add" => vec![json!({ "name": "new", "schedule": "@yearly", "job": own("") })],
         "cron.edit" if path[0] == "job" => vec![json!({ "name": "c0", "job": {} })],
         "script.rollback" => vec![json!({ "version": 1 })],

@@ -151,6 +151,50 @@ fn periodic_job_is_judged_by_the_type_that_it_is_read_with() {
 }
 
 #[test]
+fn periodic_graph_is_judged_by_the_type_of_each_of_its_jobs() {
+    let api = Api::with(&[], |hero| hero.add("[type.wild]\nengine = \"sal\"\n"));
+    let all = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
+    let other = caller("other", &all);
+    let job = |kind: &str| json!({ "script": "1", "script_type": kind, "env_vars": { "A": "b" } });
+    let graph = |kind: &str, of_end: &str| {
+        let jobs = [
+            json!({ "name": "a", "job": job("osis") }),
+            json!({ "name": "b", "job": job(kind), "after": ["a"] }),
+        ];
+        json!({ "jobs": jobs, "on_end": job(of_end) })
+    };
+    let add =
+        |name: &str, graph: Value| json!({ "name": name, "schedule": "@yearly", "graph": graph });
+    for refused in [graph("wild", "osis"), graph("osis", "wild")] {
+        let (code, error) = api.fails(&other, "cron.add", add("c", refused.clone()));
+        assert_eq!(code, code::NOT_PERMITTED, "{error}");
+        api.call_as(&other, "cron.add", add("pipe", graph("osis", "osis"))).expect("sandboxed");
+        let edit = json!({ "name": "pipe", "graph": refused });
+        let (code, error) = api.fails(&other, "cron.edit", edit);
+        assert_eq!(code, code::NOT_PERMITTED, "{error}");
+        api.call_as(&other, "cron.delete", json!({ "name": "pipe" })).expect("its own");
+    }
+    for (params, why) in [
+        (json!({ "graph": graph("ruby", "osis") }), "graph: b: type: `ruby` is not a configured"),
+        (json!({ "graph": graph("osis", "osis"), "job": job("osis") }), "graph: cannot be set"),
+        (json!({ "graph": graph("osis", "osis"), "every": "machine" }), "every: cannot be set"),
+        (json!({ "graph": { "jobs": [] } }), "the graph has no job"),
+        (json!({}), "needs a job or a graph"),
+    ] {
+        let mut params = params;
+        (params["name"], params["schedule"]) = ("c".into(), "@yearly".into());
+        let (code, error) = api.fails(&other, "cron.add", params);
+        assert!(code == code::INVALID_PARAMS && error.message.contains(why), "{code} {error}");
+    }
+    api.call_as(&other, "cron.add", add("pipe", graph("osis", "osis"))).expect("sandboxed");
+    let reader = caller("reader", &[Scope::Read]);
+    let seen =
+        |who: &_| api.call_as(who, "cron.get", json!({ "name": "pipe" })).expect("it exists");
+    let variable = |of: Value| of["graph"]["jobs"][1]["job"]["env_vars"]["A"].clone();
+    assert_eq!((variable(seen(&reader)), variable(seen(&other))), ("***".into(), "b".into()));
+}
+
+#[test]
 fn wait_returns_no_later_job_that_has_the_id() {
     let api = Api::start(&["osis-default-1"]);
     for (number, who) in strangers().iter().enumerate() {

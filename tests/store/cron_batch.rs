@@ -4,7 +4,7 @@ use hero::proto::cron::{CatchUp, CronName, Overlap};
 use hero::proto::graph::GraphKind;
 use hero::proto::job::{Job, JobId};
 use hero::proto::window::GraphWindow;
-use hero::store::{BatchOutcome, Fired, FiredBatch, NewGraph, Verdict};
+use hero::store::{BackfilledJob, BatchOutcome, Fired, FiredBatch, NewGraph, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys};
@@ -38,14 +38,27 @@ fn copies(graph: &NewGraph, names: &[&str]) -> Vec<Job> {
 }
 
 async fn fire(world: &World, at: i64, id: &str, names: &[&str]) -> Option<Fired> {
-    let graph = new_graph(id);
-    let jobs = copies(&graph, names);
-    let batch = FiredBatch { graph: &graph, jobs: &jobs, note: "absent: web9" };
+    fire_by(world, at, RULES, id, names).await
+}
+
+async fn fire_by(
+    world: &World,
+    at: i64,
+    rules: (Overlap, CatchUp),
+    id: &str,
+    names: &[&str],
+) -> Option<Fired> {
+    let batch = fired_batch(id, names);
     let name = tidy();
-    let fired = world.store.fire_batch(&name, second(at), RULES, &batch, RETENTION.into());
+    let fired = world.store.fire_batch(&name, second(at), rules, &batch, RETENTION.into());
     let fired = fired.await.expect("firing");
     world.check();
-    fired
+    fired.ok()
+}
+
+fn fired_batch(id: &str, names: &[&str]) -> FiredBatch {
+    let graph = new_graph(id);
+    FiredBatch { jobs: copies(&graph, names), graph, note: "absent: web9".to_owned() }
 }
 
 fn batch(id: &str) -> Fired {
@@ -128,10 +141,8 @@ async fn batch_that_its_supervisor_left_after_the_decision_is_submitted_by_anoth
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let names: Vec<String> = (0..2500).map(|number| format!("j{number:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let graph = new_graph("cron-tidy-1");
-    let jobs = copies(&graph, &names);
-    let batch = FiredBatch { graph: &graph, jobs: &jobs, note: "" };
-    let (name, retention) = (tidy(), RETENTION.into());
+    let batch = fired_batch("cron-tidy-1", &names);
+    let (graph, name, retention) = (&batch.graph, tidy(), RETENTION.into());
     let firing = world.store.fire_batch(&name, second(10), RULES, &batch, retention);
     let decided = async { while world.store.graph(&graph.id).await.expect("reading").is_none() {} };
     // Its supervisor dies with the decision.
@@ -155,4 +166,74 @@ async fn taken_id_of_a_batch_changes_nothing() {
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["a"]).await, None);
     assert_eq!(fire(&world, 10, "cron-tidy-2", &["b"]).await, Some(batch("cron-tidy-2")));
     assert_eq!(world.store.firings(&tidy(), 9).await.expect("reading").len(), 1);
+}
+
+async fn settle(world: &World) {
+    while world.store.settle(RETENTION).await.expect("settling") {}
+}
+
+#[tokio::test]
+async fn replaced_batch_is_stopped_with_the_jobs_that_run() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    fire(&world, 10, "cron-tidy-1", &["a", "b", "c"]).await;
+    let started = world.claim(&life, 1).await.attempts;
+    assert_eq!(ids(&started), ["a"], "it runs, and the others wait");
+    let rules = (Overlap::Replace, CatchUp::Skip);
+    let second = fire_by(&world, 11, rules, "cron-tidy-2", &["d"]).await;
+    assert_eq!(second, Some(batch("cron-tidy-2")));
+    settle(&world).await;
+    let ends = ["b", "c"].map(|id| world.field(id, "error"));
+    assert_eq!(ends, ["stopped", "stopped"].map(|text| Some(text.to_owned())));
+    let told = world.redis.list(&keys::control("osis:default:1"));
+    assert_eq!(told, ["a"], "the actor is told to stop it");
+    world.finish(&life, &"a".parse().expect("legal"), done()).await;
+    let graph = world.store.graph(&"cron-tidy-1".parse().expect("legal")).await;
+    let counts = graph.expect("reading").expect("it exists").counts;
+    assert_eq!((counts.finished, counts.cancelled, counts.waiting()), (1, 2, 0));
+    let (firing, _) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
+    assert_eq!(firing.why.as_deref(), Some("replaced cron-tidy-1; absent: web9"));
+    assert_eq!(end_all(&world, &life, done).await, ["d"]);
+    world.check();
+}
+
+#[tokio::test]
+async fn firing_is_left_out_until_what_was_run_beside_the_schedule_has_ended() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    world.store.cron_state(&[tidy()]).await.expect("looking");
+    let ran = fired_batch("cron-tidy-run", &["a"]);
+    let submitted = world.store.submit_atomic_graph(&ran.jobs, Some(&ran.graph), RETENTION).await;
+    assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
+    world.store.note_cron_run(&tidy(), &ran.graph.id, true).await.expect("noting");
+    let left_out = Some(Fired::LeftOut(ran.graph.id.clone()));
+    assert_eq!(fire(&world, 10, "cron-tidy-1", &["b"]).await, left_out);
+    end_all(&world, &life, done).await;
+    assert_eq!(fire(&world, 11, "cron-tidy-2", &["c"]).await, Some(batch("cron-tidy-2")));
+    end_all(&world, &life, done).await;
+    // A single job too.
+    world.accepts(&[job("d")]).await;
+    let d = "d".parse().expect("legal");
+    world.store.note_cron_run(&tidy(), &d, false).await.expect("noting");
+    assert_eq!(fire(&world, 12, "cron-tidy-3", &["e"]).await, Some(Fired::LeftOut(d)));
+}
+
+#[tokio::test]
+async fn graph_of_a_backfill_is_submitted_once() {
+    let world = World::new();
+    let fill = async |id: &str, names: &[&str], only_missing: bool| {
+        let (graph, fired) = (fired_batch(id, names), "cron-tidy-1".parse().expect("legal"));
+        let (name, fired) = (tidy(), (&fired, only_missing));
+        let filled =
+            world.store.backfill_graph(&name, second(10), fired, &graph, RETENTION.into()).await;
+        filled.expect("filling").expect("it is staged")
+    };
+    assert_eq!(fill("cron-tidy-1-fill", &["a", "b"], true).await, BackfilledJob::Submitted);
+    assert_eq!(fill("cron-tidy-1-fill", &["c"], true).await, BackfilledJob::Exists);
+    assert_eq!(world.field("c", "status"), None);
+    let (firing, _) = &world.store.firings(&tidy(), 9).await.expect("reading")[0];
+    assert!(firing.batch && firing.why.as_deref() == Some("backfill"), "{firing:?}");
+    fire(&world, 10, "cron-tidy-1", &["d"]).await;
+    let fired = BackfilledJob::Fired("cron-tidy-1".to_owned());
+    assert_eq!(fill("cron-tidy-2-fill", &["e"], true).await, fired);
+    assert_eq!(fill("cron-tidy-2-fill", &["e"], false).await, BackfilledJob::Submitted);
+    world.check();
 }

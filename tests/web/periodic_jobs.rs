@@ -133,3 +133,30 @@ fn form_hides_no_periodic_job_and_is_for_those_who_may() {
     is_safe(&history, "/cron/new/history");
     assert!(history.body.contains("It has not fired."), "{}", history.body);
 }
+
+#[test]
+fn graph_is_shown_with_its_jobs_and_its_run_leads_to_the_graph() {
+    let redis = Redis::start();
+    let site = site(&redis);
+    let pipe = "[defaults]\ntype = \"osis\"\n[job.fetch]\nscript = \"1\"\n[job.count]\nscript = \"2\"\nafter = [\"fetch\"]\n";
+    fs::write(redis.folder().join("pipe.toml"), pipe).expect("written");
+    let add = ["cron", "add", "pipe", "--schedule", "@yearly", "--graph", "pipe.toml"];
+    site.hero.run(&add).code(0);
+    let cookie = signed_in(&site, OPERATOR);
+    let list = send(&site, "GET", "/cron", &cookie, "");
+    assert!(list.body.contains("graph of 2 jobs"), "{}", list.body);
+    let page = send(&site, "GET", "/cron/pipe", &cookie, "");
+    is_safe(&page, "/cron/pipe");
+    for part in ["Jobs of the graph", ">count<", "graph of 2 jobs"] {
+        assert!(page.body.contains(part), "{part}: {}", page.body);
+    }
+    assert!(!page.body.contains("/cron-form?name=pipe"), "{}", page.body);
+    let form = format!("do=run&csrf={}", page.forgery());
+    let done = send(&site, "POST", "/cron/pipe", &cookie, &form);
+    let graph = done.header("location").expect("a place");
+    assert!(graph.starts_with("/graphs/cron-pipe-"), "{graph}");
+    let page = send(&site, "GET", "/cron/pipe", &cookie, "");
+    assert!(page.body.contains(graph), "{}", page.body);
+    let form = send(&site, "GET", "/cron-form?name=pipe", &cookie, "");
+    assert!(form.body.contains("hero cron edit pipe"), "{}", form.body);
+}

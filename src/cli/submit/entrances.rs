@@ -105,7 +105,7 @@ fn table(setting: &Setting, name: &str, others: &[(&str, &str)]) -> String {
 fn graph_of(text: &str) -> Result<Graph, String> {
     let path = Path::new("g.toml");
     let source = graph::parse(path, text).map_err(|error| error.message)?;
-    let read = graph::GraphFile::read(&source, path, &Config::default());
+    let read = graph::read(&source, path, &Config::default());
     read.map(|(_, graph)| graph).map_err(|error| error.message)
 }
 

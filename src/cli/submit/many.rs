@@ -127,7 +127,7 @@ fn lines_of(path: &Path, config: &Config) -> Result<Vec<(usize, Vec<u8>)>, Error
 fn graph_params(params: &mut Value, file: &Path, config: &Config) -> Result<(), Error> {
     let text = graph::read_file(file)?;
     let source = graph::parse(file, &text)?;
-    let (_, graph) = graph::GraphFile::read(&source, file, config)?;
+    let (_, graph) = graph::read(&source, file, config)?;
     if params["id"].is_null() && graph.has_fixed_id() {
         params["id"] = json!(graph.id());
     }

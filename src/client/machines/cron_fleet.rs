@@ -2,27 +2,26 @@
 
 use jiff::Timestamp;
 
-use super::super::{Client, ClientError, NewBatch};
+use super::super::{Client, ClientError};
 use super::FleetMember;
-use crate::config::CronEntry;
 use crate::proto::cron::delay_of;
 use crate::proto::every::CronFleet;
-use crate::proto::job::{Job, JobId, NotifyName};
+use crate::proto::job::{Job, NotifyName};
 
 /// The jobs of a firing, or of a run beside the schedule.
 #[derive(Debug)]
-pub struct CronCopies {
+pub(in super::super) struct CronCopies {
     /// The copies.
-    pub jobs: Vec<Job>,
+    pub(in super::super) jobs: Vec<Job>,
     /// The notifications, which are for the batch.
-    pub notify: Vec<NotifyName>,
+    pub(in super::super) notify: Vec<NotifyName>,
     /// The machines or actors that get none, as they are absent.
-    pub absent: Vec<String>,
+    pub(in super::super) absent: Vec<String>,
 }
 
 impl CronCopies {
     /// Returns who gets no copy, in words; empty if all get one.
-    pub fn note(absent: &[String]) -> String {
+    pub(in super::super) fn note(absent: &[String]) -> String {
         const NAMES_MAX: usize = 5;
         let names = absent.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
         match absent.len() {
@@ -39,7 +38,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::fleet`].
-    pub async fn cron_copies(
+    pub(in super::super) async fn cron_copies(
         &self,
         fleet: &CronFleet,
         job: &Job,
@@ -61,32 +60,5 @@ impl Client {
             jobs.push(job);
         }
         Ok(CronCopies { jobs, notify, absent })
-    }
-
-    /// Submits the batch of a periodic job for every machine now, besides its schedule. Returns its id.
-    pub(crate) async fn run_fleet(
-        &self,
-        entry: &CronEntry,
-        fleet: &CronFleet,
-    ) -> Result<JobId, ClientError> {
-        let now = self.now().await?;
-        let mut job = entry.job(now);
-        self.resolve_script(&mut job).await?;
-        let copies = self.cron_copies(fleet, &job, None).await?;
-        if copies.jobs.is_empty() {
-            return Err(ClientError::NoLiveMachine(CronCopies::note(&copies.absent)));
-        }
-        // By the beginning its end counts as one of a firing.
-        let random = JobId::random().to_string();
-        let id = entry.name.job_id(now).map(|id| format!("{id}-{}", &random[..8]));
-        let mut batch = NewBatch {
-            name: job.spec.name.clone(),
-            notify: copies.notify,
-            window: fleet.window,
-            cron: Some(entry.name.clone()),
-            ..NewBatch::with_id(id.ok().and_then(|id| id.parse().ok()))
-        };
-        self.submit_all_or_none_of(&mut batch, &copies.jobs).await?;
-        Ok(batch.id)
     }
 }

@@ -28,7 +28,6 @@ pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
 pub use scratch::folders_left;
 pub(crate) use scratch::remove_leftovers;
 pub use scratch::{Scratch, folder_of_jobs};
-pub use shebang::runs_with;
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;

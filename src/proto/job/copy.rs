@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::bounds::InvalidJob;
 use super::record::Job;
-use super::spec::{SETTINGS, Setting};
+use super::spec::Setting;
 
 impl Job {
     /// Returns a new job with the settings of this one except the fields `without`, and with these
@@ -17,11 +17,8 @@ impl Job {
         changes: &Map<String, Value>,
         without: &[&str],
     ) -> Result<Self, InvalidJob> {
-        let settings = SETTINGS.iter().filter(|setting| !without.contains(&setting.field));
-        let members = settings.filter_map(|setting| {
-            Some((setting.field.to_owned(), Value::String(setting.text(&self.spec)?)))
-        });
-        let mut members: Map<String, Value> = members.collect();
+        let mut members = self.spec.to_json();
+        members.retain(|field, _| !without.contains(&field.as_str()));
         members.extend(Setting::by_fields(changes)?);
         Self::from_json(&members)
     }

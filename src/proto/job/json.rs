@@ -88,6 +88,14 @@ fn not_a_setting(name: &str) -> InvalidJob {
     InvalidJob::new(format!("`{}`", shown(name)), format!("is an unknown name{hint}"))
 }
 
+impl JobSpec {
+    /// Returns the settings that are not at their default, named as the fields of the hash.
+    pub fn to_json(&self) -> Map<String, Value> {
+        let set = SETTINGS.iter().filter_map(|set| Some((set.field, set.text(self)?)));
+        set.map(|(field, text)| (field.to_owned(), json_of_field(field, text))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

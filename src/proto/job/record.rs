@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::attempts::JobAttempt;
+use super::bounds::InvalidJob;
 use super::id::{BootId, JobId};
 use super::output::JobOutput;
 use super::signature::FileDigests;
@@ -159,6 +160,17 @@ impl Job {
     /// documentation and its shape.
     pub fn own_fields() -> impl Iterator<Item = (&'static str, &'static str, FieldKind)> {
         OWN_FIELDS.iter().map(|own| (own.name, own.doc, own.kind))
+    }
+
+    /// Sets its delay: by the clock that says `now` it starts as much later.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] if no timestamp is as late.
+    pub fn set_delay(&mut self, delay: Duration, now: Timestamp) -> Result<(), InvalidJob> {
+        let time = now.checked_add(delay);
+        let late = |_| InvalidJob::new("run_at", "is too far in the future");
+        (self.delay, self.spec.run_at) = (Some(delay), Some(time.map_err(late)?));
+        Ok(())
     }
 
     /// Creates a job that is not stored yet, everything but its script at the default.

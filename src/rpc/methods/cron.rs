@@ -1,6 +1,7 @@
 //! `cron.*`: the periodic jobs of the configuration.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -22,6 +23,7 @@ use crate::client::{
 use crate::config::Crontab;
 use crate::proto::cron::{CatchUp, CronChange, Overlap};
 use crate::proto::every::EveryOrNone;
+use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::Job;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 use crate::store::FIRINGS_MAX;
@@ -69,7 +71,7 @@ async fn seen(context: &CallContext) -> Result<Crontab, RpcError> {
     let mut crontab = context.client.whole_crontab(&files).await?;
     if context.is_bound() {
         let is_within = |job: &Job| JobOwnership::of(job).is_within(&context.caller);
-        crontab.entries.retain(|entry| is_within(&entry.job(Timestamp::UNIX_EPOCH)));
+        crontab.entries.retain(|entry| entry.jobs(Timestamp::UNIX_EPOCH).iter().all(is_within));
         crontab.problems.clear();
     }
     Ok(crontab)
@@ -101,6 +103,12 @@ async fn get(
     hide_jobs_beyond(&context, job, &mut found.history).await?;
     if !context.operates() {
         mask(&mut found.settings);
+        let masked = |_: &str, job| {
+            let mut job = Value::Object(job);
+            mask(&mut job);
+            job.as_object_mut().map(std::mem::take).ok_or(())
+        };
+        found.graph = found.graph.and_then(|plan| plan.map(masked).ok());
     }
     Ok(found)
 }
@@ -202,7 +210,7 @@ async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError
     Ok(Id { id: id.to_string() })
 }
 
-/// A periodic job to add or to change: a new one must have a schedule, `S`, and a job, `J`.
+/// A periodic job to add or to change: a new one must have a schedule, `S`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PeriodicJobSettings<S, J> {
@@ -235,11 +243,14 @@ struct PeriodicJobSettings<S, J> {
     /// The number of jobs of such a batch that start before the others, and the pause of the others, such as `1 10m`; 0 for
     /// none.
     pause_after: Option<PauseAfter>,
+    /// The graph that each firing submits in place of a job, all of its jobs or none. They get new ids each time.
+    graph: Option<GraphPlan<JobSettings>>,
 }
 
 impl<S: Into<Option<String>>, J> PeriodicJobSettings<S, J> {
     /// Returns its name, and what is set.
     fn change(self, job: impl FnOnce(J) -> Map<String, Value>) -> (String, CronChange) {
+        let members = |_: &str, job: JobSettings| Ok::<_, Infallible>(job.members());
         let Self { at_a_time, stop_after, pause_after, .. } = self;
         let change = CronChange {
             schedule: self.schedule.into(),
@@ -251,6 +262,7 @@ impl<S: Into<Option<String>>, J> PeriodicJobSettings<S, J> {
             every: self.every,
             window: GraphWindow { at_a_time, stop_after, pause_after },
             job: job(self.job),
+            graph: self.graph.and_then(|plan| plan.map(members).ok()),
         };
         (self.name, change)
     }
@@ -265,10 +277,10 @@ struct ChangedPeriodicJob {
 
 async fn add(
     context: CallContext,
-    given: PeriodicJobSettings<String, JobSettings>,
+    given: PeriodicJobSettings<String, Option<JobSettings>>,
 ) -> Result<ChangedPeriodicJob, RpcError> {
     context.needs_no_bounds("add periodic jobs")?;
-    let (name, new) = given.change(JobSettings::members);
+    let (name, new) = given.change(|job| job.map(JobSettings::members).unwrap_or_default());
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
     Ok(ChangedPeriodicJob { name })

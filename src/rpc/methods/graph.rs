@@ -12,13 +12,13 @@ use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::job_types::JobSettings;
-use super::params::{Spelled, page_size, patience};
+use super::params::{page_size, patience};
 use crate::client::{
     ClientError, Graph, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument,
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
-use crate::proto::job::{InvalidJob, Job, JobId, JobName, NotifyName, notify_names};
-use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
+use crate::proto::graph_plan::{GraphPlan, PlannedJob};
+use crate::proto::job::{InvalidJob, Job, JobId, NotifyName, notify_names};
 use crate::store::{Blocker, Store};
 use crate::view::blocker_words;
 
@@ -44,52 +44,6 @@ methods! {
     "graph.delete", Scope::Submit => delete;
 }
 
-/// The jobs of a graph.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct GraphToSubmit {
-    /// The jobs.
-    jobs: Vec<GraphJobToSubmit>,
-    /// A name for lists and searches.
-    name: Option<Spelled<JobName>>,
-    /// The id of the graph; a random UUID without one.
-    id: Option<Spelled<JobId>>,
-    /// The job that starts once all jobs have finished. It gets the id, name, state and counts of the graph
-    /// as variables, `HERO_GRAPH_ID` and so on.
-    on_success: Option<JobSettings>,
-    /// The job that starts once all jobs have ended, and not all finished.
-    on_failure: Option<JobSettings>,
-    /// The job that starts once all jobs have ended.
-    on_end: Option<JobSettings>,
-    /// The notifications that tell of its end, by one message with the numbers of its jobs.
-    #[serde(default)]
-    notify: Vec<String>,
-    /// The number of its jobs that run at once; no bound without it.
-    at_a_time: Option<u32>,
-    /// The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no bound
-    /// without it.
-    stop_after: Option<StopAfter>,
-    /// The number of its jobs, up to 100, that start before the others, and how long these pause once the first have ended
-    /// well, up to 30d, such as `1 10m`; `1 tell` pauses until `graph.tell`. No pause without it.
-    pause_after: Option<PauseAfter>,
-}
-
-/// A job of a graph.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct GraphJobToSubmit {
-    /// Its name, unique in the graph.
-    name: String,
-    /// The job.
-    job: JobSettings,
-    /// The jobs that must finish first: names in the graph, or ids of other jobs.
-    #[serde(default)]
-    after: Vec<String>,
-    /// The jobs that must end first, finished or failed.
-    #[serde(default)]
-    after_any: Vec<String>,
-}
-
 /// The jobs of a submitted graph.
 #[derive(Serialize, JsonSchema)]
 struct SubmittedGraph {
@@ -101,7 +55,10 @@ struct SubmittedGraph {
     jobs: BTreeMap<String, String>,
 }
 
-async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedGraph, RpcError> {
+async fn submit(
+    context: CallContext,
+    given: GraphPlan<JobSettings>,
+) -> Result<SubmittedGraph, RpcError> {
     if given.jobs.len() > Store::WHOLE_MAX {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));
@@ -111,16 +68,15 @@ async fn submit(context: CallContext, given: GraphToSubmit) -> Result<SubmittedG
         return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
     }
     let mut graph = Graph::new();
-    if let Some(Spelled(id)) = given.id {
+    graph.set_window(given.window());
+    graph.notify(notifications(&given.notify)?);
+    if let Some(id) = given.id {
         graph.set_id(id);
     }
-    if let Some(Spelled(name)) = given.name {
+    if let Some(name) = given.name {
         graph.set_name(name);
     }
-    graph.notify(notifications(&given.notify)?);
-    let GraphToSubmit { at_a_time, stop_after, pause_after, .. } = given;
-    graph.set_window(GraphWindow { at_a_time, stop_after, pause_after });
-    for GraphJobToSubmit { name, job, after, after_any } in given.jobs {
+    for PlannedJob { name, job, after, after_any } in given.jobs {
         let job = job.job(&context).await.map_err(|error| {
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())

@@ -1,6 +1,6 @@
 -- Notes that a person or program ran a periodic job beside its schedule: in its history, and as its latest run.
 -- The end of the job, which may have come already, counts as the end of a firing.
--- Overlaps look at the job of the last due time alone.
+-- The next firing treats it as the job of the last one.
 --
 -- ARGV: 1 name  2 id of the job, or of the batch  3 'batch', or ''
 -- returns 1

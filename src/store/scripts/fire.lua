@@ -3,7 +3,7 @@
 -- ARGV: 1 name  2 due time in us  3 'allow' | 'skip' | 'replace': action if the job of the last
 --       firing has not ended  4 retention  5 id of the job, another one if it is taken  6 unless 'allow': the age in
 --       us of a firing that was missed and is made up for, 0 if none is  7 the reason why it has no job, else
---       empty  then the arguments of `submit`; or, where it submits a batch: 'ask' alone, to learn if it is to be staged; then
+--       empty  then the arguments of `submit`; or, where it submits a batch or graph: 'ask', to learn if it is to be staged; then
 --       'batch', its id while it is staged, its number of jobs, what its history says of it or '', its id, its fields
 --       and values
 -- returns two strings:
@@ -15,28 +15,37 @@
 --       'stage', ''      the batch is to be staged: nothing is written
 --       'expired', ''    the batch took too long to stage: nothing is written
 --       'taken', id      another graph or batch has its id: nothing is written
--- needs: wrong_type time names job reserved submit_jobs stop_job cron
+-- needs: wrong_type time names job reserved submit_jobs stop_job windows cron
 -- rarely: decide_batch
 
 local WHY_BYTES_MAX = 200
 local name, due, overlap = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local key = CRON .. name
-local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history', 'makes_up_us', 'made_up_us')
+local f = redis.call('HMGET', key, 'due_us', 'id', 'disabled_at', 'history', 'makes_up_us', 'made_up_us', 'ran_id')
 if f[1] == nil then return { 'failed', key .. ' has the wrong type' } end
 -- A firing of the future was noted before the clock was set back: it holds back none.
 local fired_us = tonumber(f[1] or '') or 0
 if fired_us > not_ahead(fired_us, math.max(now_us(), due)) then fired_us = 0 end
 if f[3] or fired_us >= due then return { 'past', '' } end
 
--- A later job may have the id of the job of the last firing.
-local before = legal_id(f[2])
-local last = before and read(before, 'status', 'cron') or {}
-local status = last[2] == name and last[1]
-local on_its_way = status and status ~= 'finished' and status ~= 'error'
-if before and not status then
-  local batch = redis.call('HMGET', GRAPH .. before, 'cron', 'ended_at')
-  on_its_way = batch[1] == name and not batch[2]
+-- The job or batch of the last firing, and the one that was run beside the schedule, if they have not ended.
+local on_its_way = {}
+local function look_at(id)
+  id = legal_id(id)
+  if not id then return end
+  -- A later job may have the id.
+  local last = read(id, 'status', 'cron')
+  local status = last[2] == name and last[1]
+  if status then
+    if status ~= 'finished' and status ~= 'error' then table.insert(on_its_way, { id = id }) end
+    return
+  end
+  local batch = redis.call('HMGET', GRAPH .. id, 'cron', 'ended_at')
+  if batch[1] == name and not batch[2] then table.insert(on_its_way, { id = id, batch = true }) end
 end
+look_at(f[2])
+look_at(f[7])
+local before = on_its_way[1]
 
 -- Firings that are made up for wait for each other. Firings that became due meanwhile, after them, were not
 -- missed: else a job that runs for longer than its interval would never catch up.
@@ -49,9 +58,9 @@ if missed_us > 0 then
     makes_up = nil
   end
   local is_missed = makes_up or now_us() - due > missed_us and due > (made_up or 0)
-  if is_missed and on_its_way then
+  if is_missed and before then
     if not makes_up then redis.call('HSET', key, 'makes_up_us', integer(now_us())) end
-    return { 'waits', before }
+    return { 'waits', before.id }
   end
 end
 local function note(did, of_job, why, is_batch)
@@ -65,10 +74,22 @@ if ARGV[7] ~= '' then
   note('failed', nil, ARGV[7])
   return { 'failed', ARGV[7] }
 end
-if on_its_way and overlap == 'skip' then
+if before and overlap == 'skip' then
   redis.call('HINCRBY', key, 'left_out', 1)
-  note('left_out', before, 'overlap', not status or nil)
-  return { 'left_out', before }
+  note('left_out', before.id, 'overlap', before.batch)
+  return { 'left_out', before.id }
+end
+
+-- Stops what is on its way, if this firing replaces it. Returns the reason for the history.
+local function replace_by(id)
+  if not before or overlap ~= 'replace' then return end
+  local ids = {}
+  for place, of in ipairs(on_its_way) do
+    ids[place] = of.id
+    -- A bare id is a control message: stop this job.
+    if of.batch then stop_whole(of.id) else stop_job({ of.id, ARGV[4], of.id, '', 'replaced by job ' .. id }) end
+  end
+  return 'replaced ' .. table.concat(ids, ', ')
 end
 local id = ARGV[5]
 if ARGV[8] == 'ask' then return { 'stage', '' } end
@@ -78,7 +99,10 @@ if ARGV[8] == 'batch' then
   if decided == -2 then return { 'taken', id } end
   redis.call('HSET', key, 'id', id, 'batch_id', id, 'fired_us', integer(due))
   redis.call('HINCRBY', key, 'fired', 1)
-  note('fired', id, ARGV[11] ~= '' and ARGV[11] or nil, true)
+  local replaced = replace_by(id)
+  local separator = replaced and ARGV[11] ~= '' and '; ' or ''
+  local why = (replaced or '') .. separator .. ARGV[11]
+  note('fired', id, why ~= '' and why or nil, true)
   return { 'fired', id }
 end
 -- Another job took the id of this firing in advance.
@@ -86,11 +110,7 @@ if is_taken(id) then
   id = id .. '-' .. string.sub(redis.sha1hex(integer(now_us())), 1, 8)
   ARGV[12] = id
 end
--- A bare id is a control message: stop this job.
-if on_its_way and overlap == 'replace' then
-  stop_job({ before, ARGV[4], before, '', 'replaced by job ' .. id })
-end
-
+local replaced = replace_by(id)
 local result = submit_jobs({ unpack(ARGV, 8) })
 if result[1] == 'broken_queue' then
   note('failed', nil, result[2])
@@ -104,5 +124,5 @@ end
 redis.call('HSET', key, 'id', id, 'fired_us', integer(due))
 redis.call('HSET', JOB .. id, 'cron', name)
 redis.call('HINCRBY', key, 'fired', 1)
-note('fired', id, on_its_way and overlap == 'replace' and 'replaced ' .. before or nil)
+note('fired', id, replaced)
 return { 'fired', id }

@@ -87,7 +87,7 @@ class BackfilledFiring(TypedDict):
     """Its outcome: submitted; fired, if it fired at its time and that is left out; exists, if it was backfilled
     before; `left_out`, if another job holds its unique key."""
     job_id: str
-    """Its job, or the job for which it is left out."""
+    """Its job or graph, or the job for which it is left out."""
 
 
 class CallbackJob(TypedDict):
@@ -287,12 +287,12 @@ class FiringDocument(TypedDict):
     job_id: Optional[str]
     """Its job; for one that was left out, the job that had not ended."""
     status: Optional[str]
-    """The state of that job or batch, if it is still kept."""
+    """The state of that job, batch or graph, if it is still kept."""
     why: Optional[str]
     """The reason for which it was left out (overlap or `unique_key`), failed or was missed; the job that it
     replaced; `run now` or `backfill` beside its schedule; the machines without a job, as they were absent."""
     batch_id: Optional[str]
-    """Its batch, in place of a job, if it runs on every machine."""
+    """Its batch or graph, in place of a job."""
 
 
 class FiringList(TypedDict):
@@ -426,6 +426,36 @@ class GraphProblem(TypedDict):
     """The id of the job."""
     problem: str
     """The reason."""
+
+
+class _GraphToSubmitRequired(TypedDict):
+    jobs: List[GraphJobToSubmit]
+    """The jobs."""
+
+
+class GraphToSubmit(_GraphToSubmitRequired, total=False):
+    """The jobs of a graph."""
+    name: Optional[str]
+    """A name for lists and searches."""
+    id: Optional[str]
+    """The id of the graph; a random UUID without one."""
+    on_success: Optional[JobSettings]
+    """The job that starts once all jobs have finished. It gets the id, name, state and counts of the graph as
+    variables, `HERO_GRAPH_ID` and so on."""
+    on_failure: Optional[JobSettings]
+    """The job that starts once all jobs have ended, and not all finished."""
+    on_end: Optional[JobSettings]
+    """The job that starts once all jobs have ended."""
+    notify: List[str]
+    """The notifications that tell of its end, by one message with the numbers of its jobs."""
+    at_a_time: Optional[int]
+    """The number of its jobs that run at once; no bound without it."""
+    stop_after: Optional[Union[int, str]]
+    """The failures that stop its jobs that have not started: a number, or a share of all jobs such as `5%`; no
+    bound without it."""
+    pause_after: Optional[str]
+    """The number of its jobs, up to 100, that start before the others, and how long these pause once the first have
+    ended well, up to 30d, such as `1 10m`; `1 tell` pauses until `graph.tell`. No pause without it."""
 
 
 class HeldMessage(TypedDict):
@@ -970,9 +1000,9 @@ class LastFiringDocument(TypedDict):
     job_id: Optional[str]
     """Its job."""
     status: Optional[str]
-    """The state of the job or batch, if it is still kept."""
+    """The state of the job, batch or graph, if it is still kept."""
     batch_id: Optional[str]
-    """Its batch, in place of a job, if it runs on every machine."""
+    """Its batch or graph, in place of a job."""
 
 
 class _LimitDocumentRequired(TypedDict):
@@ -1438,6 +1468,8 @@ class _PeriodicJobDocumentRequired(TypedDict):
     """Set if that has passed without a success."""
     every: Optional[Every]
     """The receivers of the copies of its job: each firing is a batch."""
+    graph_jobs: Optional[int]
+    """The number of jobs of its graph; null if its firings are no graphs."""
 
 
 class PeriodicJobDocument(_PeriodicJobDocumentRequired, total=False):
@@ -1508,14 +1540,18 @@ class _PeriodicJobHistoryDocumentRequired(TypedDict):
     """Set if that has passed without a success."""
     every: Optional[Every]
     """The receivers of the copies of its job: each firing is a batch."""
+    graph_jobs: Optional[int]
+    """The number of jobs of its graph; null if its firings are no graphs."""
     upcoming: List[str]
     """The times of the next firings, in RFC 3339, if it is enabled."""
     script: str
-    """The script of its jobs."""
+    """The script of its jobs; empty for a graph."""
     settings: Any
     """The other settings of its jobs, named as the fields of a job."""
     history: List[FiringDocument]
     """Its latest firings, the newest first; at most 20."""
+    graph: Any
+    """The graph of each firing, with the members of `graph.submit`; null if it is none."""
 
 
 class PeriodicJobHistoryDocument(_PeriodicJobHistoryDocumentRequired, total=False):
@@ -2014,9 +2050,9 @@ class Methods:
         answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
         return answer
 
-    def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    def cron_add(self, *, name: str, schedule: str, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[JobSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None, graph: Optional[GraphToSubmit] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
+        answer: ChangedPeriodicJob = self._call("cron.add", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after, "graph": graph}))
         return answer
 
     def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
@@ -2034,9 +2070,9 @@ class Methods:
         answer: Switched = self._call("cron.disable", _given({"name": name}))
         return answer
 
-    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None, graph: Optional[GraphToSubmit] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: given settings replace its own."""
-        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
+        answer: ChangedPeriodicJob = self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after, "graph": graph}))
         return answer
 
     def cron_enable(self, *, name: str) -> Switched:
@@ -2445,9 +2481,9 @@ class AsyncMethods:
         answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
         return answer
 
-    async def cron_add(self, *, name: str, schedule: str, job: JobSettings, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    async def cron_add(self, *, name: str, schedule: str, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[JobSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None, graph: Optional[GraphToSubmit] = None) -> ChangedPeriodicJob:
         """Adds a periodic job to those in Redis, which every supervisor fires beside those in files."""
-        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "job": job, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
+        answer: ChangedPeriodicJob = await self._call("cron.add", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after, "graph": graph}))
         return answer
 
     async def cron_backfill(self, *, name: str, since: str, until: Optional[str] = None, only_missing: Optional[bool] = None) -> Backfilled:
@@ -2465,9 +2501,9 @@ class AsyncMethods:
         answer: Switched = await self._call("cron.disable", _given({"name": name}))
         return answer
 
-    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None) -> ChangedPeriodicJob:
+    async def cron_edit(self, *, name: str, schedule: Optional[str] = None, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[ChangedSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None, graph: Optional[GraphToSubmit] = None) -> ChangedPeriodicJob:
         """Changes a periodic job in Redis: given settings replace its own."""
-        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after}))
+        answer: ChangedPeriodicJob = await self._call("cron.edit", _given({"name": name, "schedule": schedule, "time_zone": time_zone, "catch_up": catch_up, "overlap": overlap, "spread": spread, "calendar": calendar, "job": job, "every": every, "at_a_time": at_a_time, "stop_after": stop_after, "pause_after": pause_after, "graph": graph}))
         return answer
 
     async def cron_enable(self, *, name: str) -> Switched:

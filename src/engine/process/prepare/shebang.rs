@@ -2,15 +2,10 @@
 //! runs the script; the options in the line count as they do by hand, if it names the same interpreter.
 
 use std::ffi::OsString;
-use std::path::Path;
 
-use crate::config::is_python;
+use crate::config::{ENV_SPLITS, file_name, is_interpreter_of};
 use crate::proto::text::shown;
 
-/// The shells that take each other's scripts.
-const SHELLS: [&str; 3] = ["sh", "bash", "dash"];
-/// The options of `env` before the words that it splits itself.
-const SPLITS: [&str; 3] = ["--split-string=", "--split-string ", "-S"];
 /// Characters that `env -S` quotes and expands with.
 const QUOTES: [char; 4] = ['\'', '"', '\\', '$'];
 
@@ -35,29 +30,15 @@ pub(super) fn asked(source: &str, command: &[String]) -> Result<Asked, String> {
         return of_env(rest.trim(), command);
     }
     let mut asked = Asked::default();
-    if is_of(program, command) {
+    if is_interpreter_of(program, command) {
         asked.options = rest.split_ascii_whitespace().map(OsString::from).collect();
     }
     Ok(asked)
 }
 
-/// Returns true if the first line of a script names the interpreter of `command`.
-pub fn runs_with(source: &str, command: &[String]) -> bool {
-    let line = source.lines().next().and_then(|line| line.strip_prefix("#!"));
-    let line = line.unwrap_or_default().trim();
-    let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-    if file_name(program) != "env" {
-        return is_of(program, command);
-    }
-    let rest = SPLITS.iter().find_map(|option| rest.trim().strip_prefix(option)).unwrap_or(rest);
-    let mut words = rest.split_ascii_whitespace();
-    let program = words.find(|word| !word.starts_with('-') && !word.contains('='));
-    program.is_some_and(|program| is_of(program, command))
-}
-
 /// Reads the words after `env`: its options, variables, the interpreter and its options.
 fn of_env(text: &str, command: &[String]) -> Result<Asked, String> {
-    let split = SPLITS.iter().find_map(|option| text.strip_prefix(option));
+    let split = ENV_SPLITS.iter().find_map(|option| text.strip_prefix(option));
     let text = split.unwrap_or(text);
     let mut words = text.split_ascii_whitespace().peekable();
     let (mut asked, mut own_option) = (Asked::default(), None);
@@ -69,7 +50,7 @@ fn of_env(text: &str, command: &[String]) -> Result<Asked, String> {
             _ => own_option = own_option.or(Some(word)),
         }
     }
-    if !words.next().is_some_and(|program| is_of(program, command)) {
+    if !words.next().is_some_and(|program| is_interpreter_of(program, command)) {
         return Ok(Asked::default());
     }
     if let Some(option) = own_option {
@@ -82,20 +63,6 @@ fn of_env(text: &str, command: &[String]) -> Result<Asked, String> {
     }
     asked.options = words.map(OsString::from).collect();
     Ok(asked)
-}
-
-/// Returns true if a script that names `program` runs with the interpreter of `command`.
-fn is_of(program: &str, command: &[String]) -> bool {
-    let (asked, own) = (file_name(program), file_name(command.first().map_or("", String::as_str)));
-    let both = |names: &dyn Fn(&str) -> bool| names(asked) && names(own);
-    !asked.is_empty() && asked == own
-        || both(&|name| SHELLS.contains(&name))
-        || both(&|name| is_python(&[name.to_owned()]))
-        || both(&|name| name == "node" || name == "nodejs")
-}
-
-fn file_name(program: &str) -> &str {
-    Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -133,22 +100,6 @@ mod tests {
             ("", "", ""),
         ] {
             assert_eq!(read(line, program), Ok((options.to_owned(), String::new())), "{line}");
-        }
-    }
-
-    #[test]
-    fn first_line_names_the_interpreter_of_a_command() {
-        for (line, program) in [
-            ("#!/bin/bash -e", "/bin/bash"),
-            ("#!/bin/sh", "/bin/bash"),
-            ("#!/usr/bin/env python3", "/usr/bin/python3"),
-            ("#!/usr/bin/env -S A=1 node --no-warnings", "/usr/bin/node"),
-            ("#!/usr/bin/env -i perl", "/usr/bin/perl"),
-        ] {
-            assert!(runs_with(&format!("{line}\n1"), &[program.to_owned()]), "{line}");
-        }
-        for line in ["", "#!", "#!/usr/bin/env", "#!/usr/bin/ruby", "/bin/bash", "# !/bin/bash"] {
-            assert!(!runs_with(line, &["/bin/bash".to_owned()]), "{line}");
         }
     }
 

@@ -26,7 +26,7 @@ local function note_in_graph(graph, id, status, text, at, kept_ms)
   if info[8] or info[9] or info[12] then keep_windows() end
   if outcome == 0 then
     if info[3] then redis.call('HDEL', key, 'ended_at') end
-    if info[10] and not info[11] then redis.call('HDEL', key, 'stopped', 'failures') end
+    if info[10] and not info[11] then redis.call('HDEL', key, 'stopped', 'stops_started', 'failures') end
   else
     local kept = math.max(tonumber(info[2] or 0) or 0, kept_ms)
     redis.call('HSET', key, 'kept_ms', integer(kept))

@@ -9,6 +9,7 @@
 --   pause_ms     the length in ms; without it the pause ends by `edit_graph` alone
 --   first        the jobs that started before the others, separated by spaces
 --   goes_on_us   from when on the others start; absent until the first ones have ended well, or it is told to go on
+--   stops_started  set if the jobs that run are stopped as well
 --   stopping     how often their end was asked for, while an entry of SETTLING ends them
 -- WINDOWS exists as long as a graph may have a window: without it, claims look at no graph.
 -- needs: wrong_type time
@@ -36,11 +37,18 @@ local function begin_pause(graph, at)
   if left <= 0 then redis.call('HSET', GRAPH .. graph, 'goes_on_us', integer(at + tonumber(f[2]) * 1000)) end
 end
 
--- Has `settle` end the jobs of a stopped graph that have not started.
+-- Has `settle` end the jobs of a stopped graph that have not started, and with `stops_started` the others.
 local function end_unstarted(graph)
   if redis.call('HINCRBY', GRAPH .. graph, 'stopping', 1) == 1 then
     redis.call('RPUSH', SETTLING, cjson.encode({ stops = graph }))
   end
+end
+
+-- Stops a graph with all its jobs.
+local function stop_whole(graph)
+  redis.call('HSET', GRAPH .. graph, 'stopped', 'stopped', 'stops_started', 1)
+  keep_windows()
+  end_unstarted(graph)
 end
 
 -- Stops a graph if as many of its jobs have failed as stop it. A share is one of all jobs, which are known once a batch has all of its
