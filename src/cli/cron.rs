@@ -242,8 +242,9 @@ fn spread(spread: &SpreadDocument) -> String {
 
 fn failed(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
     let why = job.failed_why.as_deref().unwrap_or_default();
-    let id = job.failed_id.as_deref().unwrap_or_default();
-    format!("{}, job {}: {}", with_offset(at, zone), escape(id), first_line(&escape(why)))
+    let of = job.failed_id.as_deref().map(|id| format!("job {}", escape(id)));
+    let of = of.as_deref().unwrap_or("no job");
+    format!("{}, {of}: {}", with_offset(at, zone), first_line(&escape(why)))
 }
 
 fn duration(seconds: f64) -> String {

@@ -56,7 +56,7 @@ pub struct PeriodicJobDocument {
     pub missed: u64,
     /// The end of its last job that finished, in RFC 3339.
     pub succeeded_at: Option<String>,
-    /// The end of its last job that failed, in RFC 3339.
+    /// The end of its last job that failed, or its last firing that had no job, in RFC 3339.
     pub failed_at: Option<String>,
     /// The job that failed last.
     pub failed_id: Option<String>,
@@ -137,7 +137,7 @@ pub struct LastFiringDocument {
     pub due: String,
     /// Its job.
     pub job_id: Option<String>,
-    /// The state of the job, batch or graph, if it is still kept.
+    /// The state of the job, batch or graph, if it is still kept; `failed` if it had none.
     pub status: Option<String>,
     /// Its batch or graph, in place of a job.
     pub batch_id: Option<String>,
@@ -166,6 +166,13 @@ impl PeriodicJobDocument {
             CronPlace::Redis { by, at } => Some((by, at)),
             CronPlace::File(_) => None,
         };
+        let refused = ends.refused().filter(|(at, _)| last.is_none_or(|last| *at > last.due));
+        let refused = refused.map(|(at, _)| LastFiringDocument {
+            due: at.to_string(),
+            job_id: None,
+            status: Some("failed".to_owned()),
+            batch_id: None,
+        });
         let is_fired = disabled.is_none() && not_in_force.is_none();
         let next = entry.schedule.next_after(now).filter(|_| is_fired);
         Self {
@@ -188,18 +195,18 @@ impl PeriodicJobDocument {
             disabled_by: disabled.map(|disabled| disabled.by.clone()),
             not_in_force: not_in_force.map(str::to_owned),
             next: next.map(|next| next.to_string()),
-            last: last.map(|last| LastFiringDocument {
+            last: refused.or(last.map(|last| LastFiringDocument {
                 due: last.due.to_string(),
                 job_id: (!last.is_batch).then(|| last.id.to_string()),
                 status: last.status.map(str::to_owned),
                 batch_id: last.is_batch.then(|| last.id.to_string()),
-            }),
+            })),
             fired: last.map_or(0, |last| last.fired),
             left_out: last.map_or(0, |last| last.left_out),
             missed: ends.missed,
             succeeded_at: ends.succeeded.as_ref().map(|(at, _)| at.to_string()),
             failed_at: ends.failed.as_ref().map(|(at, ..)| at.to_string()),
-            failed_id: ends.failed.as_ref().map(|(_, id, _)| id.clone()),
+            failed_id: ends.failed.as_ref().map(|(_, id, _)| id.clone()).filter(|id| !id.is_empty()),
             failed_why: ends.failed.as_ref().map(|(.., why)| why.clone()),
             duration_s: ends.took.map(|took| took.as_secs_f64()),
             overdue_at: overdue.map(|at| at.to_string()),

@@ -51,7 +51,7 @@ pub enum BackfilledJob {
 pub struct CronEnds {
     /// The last success: its time and its job.
     pub succeeded: Option<(Timestamp, String)>,
-    /// The last failure: its time, its job and its error.
+    /// The last failure: its time, its job and its error. A firing without a job has an empty id.
     pub failed: Option<(Timestamp, String, String)>,
     /// The duration of the last job that ended.
     pub took: Option<Duration>,
@@ -62,6 +62,13 @@ pub struct CronEnds {
 }
 
 impl CronEnds {
+    /// Returns the last firing that had no job, with the reason, if there was no success since then.
+    pub fn refused(&self) -> Option<(Timestamp, &str)> {
+        let (at, id, why) = self.failed.as_ref()?;
+        let succeeded = self.succeeded.as_ref().map(|(at, _)| *at);
+        (id.is_empty() && Some(*at) > succeeded).then_some((*at, why))
+    }
+
     /// Returns true for a field of the hash that reports an end, and not of the time until the next one.
     pub(super) fn is_of_end(field: &str) -> bool {
         ENDED_FIELDS.contains(&field) && field != "overdue_us"

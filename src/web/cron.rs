@@ -271,8 +271,8 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
                 @if let Some(at) = &job.failed_at {
                     dt { "Failed" }
                     dd {
-                        @let id = job.failed_id.as_deref().unwrap_or_default();
-                        (id_link(id, links)) " " span.faint { (was_at(at, now)) } " "
+                        @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "no job" }
+                        " " span.faint { (was_at(at, now)) } " "
                         @if let Some(text) = &job.failed_why { (text) }
                     }
                 }

@@ -155,3 +155,25 @@ fn backfill_submits_each_firing_of_a_period_once_and_one_after_the_other() {
         .code(65);
     hero.run(&["cron", "backfill", "other", "--since", "1d", "--yes"]).code(66);
 }
+
+#[test]
+fn periodic_job_whose_script_is_gone_is_shown_as_failed_and_is_a_problem_at_once() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _supervisor = hero.supervisor().start();
+    hero.run(&["script", "publish", "tidy", "-t", "osis", "-e", "1"]).code(0);
+    hero.run(&["cron", "add", "often", "--schedule", "* * * * * *", "--uses", "tidy"]).code(0);
+    let listed = || {
+        let text = hero.run(&["cron", "list", "--json"]).code(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")["cron"][0].clone()
+    };
+    wait_until("it has fired", || listed()["last"]["job_id"].is_string());
+    hero.run(&["script", "delete", "tidy"]).code(0);
+    wait_until("a firing has no job", || listed()["last"]["status"] == "failed");
+    let of = listed();
+    assert!(of["failed_id"].is_null() && of["failed_at"].is_string(), "{of}");
+    let shown = hero.run(&["cron", "show", "often"]).code(0).stdout;
+    assert!(shown.contains(", no job: "), "{shown}");
+    let doctor = hero.run(&["doctor"]).stdout;
+    assert!(doctor.contains("periodic job often could not be submitted when it was due: "), "{doctor}");
+}

@@ -70,10 +70,14 @@ local function note(did, of_job, why, is_batch)
   firing.why = why and string.sub(why, 1, WHY_BYTES_MAX)
   remember(key, f[4], firing)
 end
-if ARGV[7] ~= '' then
-  note('failed', nil, ARGV[7])
-  return { 'failed', ARGV[7] }
+-- Notes a firing without a job, as the failure of a job is noted.
+local function fail(why)
+  note('failed', nil, why)
+  redis.call('HSET', CRON_ENDED .. name, 'failed_us', integer(now_us()), 'failed_id', '', 'failed_why', string.sub(why, 1, WHY_BYTES_MAX))
+  redis.call('EXPIRE', CRON_ENDED .. name, CRON_TTL_S)
+  return { 'failed', why }
 end
+if ARGV[7] ~= '' then return fail(ARGV[7]) end
 if before and overlap == 'skip' then
   redis.call('HINCRBY', key, 'left_out', 1)
   note('left_out', before.id, 'overlap', before.batch)
@@ -112,10 +116,7 @@ if is_taken(id) then
 end
 local replaced = replace_by(id)
 local result = submit_jobs({ unpack(ARGV, 8) })
-if result[1] == 'broken_queue' then
-  note('failed', nil, result[2])
-  return { 'failed', result[2] }
-end
+if result[1] == 'broken_queue' then return fail(result[2]) end
 if result[1] == 'duplicate' then
   redis.call('HINCRBY', key, 'left_out', 1)
   note('left_out', result[2], 'unique_key')

@@ -6,13 +6,24 @@ use crate::proto::units::brief;
 use crate::store::{CronEnds, FiredCron};
 use crate::view::Snapshot;
 
-/// Periodic jobs without a success for twice their interval.
+/// Periodic jobs without a success for twice their interval, and those that could not be submitted.
 pub(super) fn overdue(snapshot: &Snapshot, found: &mut Found) {
     for of in &snapshot.periodic_jobs {
-        if of.ends.overdue.is_none_or(|at| at >= snapshot.at) {
+        let FiredCron { name, ends, .. } = of;
+        let remedy = format!("see its firings, and the log of its last job: hero cron show {name}");
+        if let Some((_, why)) = ends.refused() {
+            let why = escape(why.lines().next().unwrap_or_default());
+            found.add(
+                (ProblemKind::CronOverdue, Severity::Warning),
+                Subject::PeriodicJob(name.clone()),
+                format!("periodic job {name} could not be submitted when it was due: {why}"),
+                remedy,
+            );
             continue;
         }
-        let FiredCron { name, ends, .. } = of;
+        if ends.overdue.is_none_or(|at| at >= snapshot.at) {
+            continue;
+        }
         let since = match &ends.succeeded {
             Some((at, _)) => {
                 let ago = snapshot.at.duration_since(*at).unsigned_abs();
@@ -24,7 +35,7 @@ pub(super) fn overdue(snapshot: &Snapshot, found: &mut Found) {
             (ProblemKind::CronOverdue, Severity::Warning),
             Subject::PeriodicJob(name.clone()),
             format!("periodic job {name} {since}{}", last_failure(ends)),
-            format!("see its firings, and the log of its last job: hero cron show {name}"),
+            remedy,
         );
     }
 }
