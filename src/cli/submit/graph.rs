@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use toml::Spanned;
 
+use crate::cli::api::{MethodError, settings};
 use crate::cli::input::{self, bad};
 use crate::cli::script::ScriptSource;
 use crate::cli::script_files::{folder_of, read_files};
 use crate::cli::time::local_zone;
-use crate::client::{ClientError, Graph, set_delay};
+use crate::cli::window_options::WindowOptions;
+use crate::client::{FilesByPlace, Graph, set_delay};
 use crate::config::{Config, ConfigError, JobTable, Source, parse_duration, time_zone};
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Entrance, Job, JobFiles, JobId, JobName, JobSpec, notify_names};
 use crate::proto::spoken_time::parse_time;
@@ -146,19 +149,41 @@ impl<'s> GraphFile<'s> {
         Ok((file, graph))
     }
 
-    /// Adds the place in the file to an error of the client.
-    pub(super) fn explained(&self, error: ClientError) -> Error {
-        let span = match &error {
-            ClientError::UnknownInGraph { job, prerequisite, .. } => {
-                self.prerequisites.get(&(job.clone(), prerequisite.clone()))
-            }
-            ClientError::Cycle(names) => names.first().and_then(|name| self.jobs.get(name)),
-            ClientError::Refused { name, .. } => self.jobs.get(name),
-            _ => return error.into(),
+    /// Adds the place in the file to an error about a job.
+    pub(super) fn explained(&self, MethodError { error, data }: MethodError) -> Error {
+        let of = |name: &str| data[name].as_str().map(str::to_owned);
+        let span = match (of("name"), of("prerequisite"), data["cycle"][0].as_str()) {
+            (Some(job), Some(prerequisite), _) => self.prerequisites.get(&(job, prerequisite)),
+            (Some(name), None, _) => self.jobs.get(&name),
+            (None, _, Some(first)) => self.jobs.get(first),
+            _ => return error,
         };
-        let message = self.source.wrong(span.cloned(), error.to_string()).to_string();
-        Error::new(error.exit(), message)
+        let message = self.source.wrong(span.cloned(), error.message).to_string();
+        // What is missing is named by the file.
+        let exit = if error.exit == Exit::NotFound { Exit::Data } else { error.exit };
+        Error::new(exit, message)
     }
+}
+
+/// Returns the parameters of a graph, and the files of its jobs by their places.
+pub(super) fn params(graph: &Graph) -> (Value, FilesByPlace) {
+    let jobs = graph.nodes().iter().map(|node| {
+        let [after, after_any] = node.prerequisites();
+        let job = settings(node.job());
+        json!({ "name": node.name(), "job": job, "after": after, "after_any": after_any })
+    });
+    let mut params = json!({
+        "id": graph.has_fixed_id().then(|| graph.id()),
+        "name": graph.name_of_all(),
+        "notify": graph.notifications(),
+        "jobs": jobs.collect::<Vec<_>>(),
+    });
+    WindowOptions::add_to(&mut params, graph.window());
+    for (callback, job) in graph.callbacks() {
+        params[callback.as_str()] = json!(settings(job));
+    }
+    let files = graph.nodes().iter().map(|node| node.job_files().clone()).enumerate();
+    (params, files.filter(|(_, files)| !files.is_empty()).collect())
 }
 
 /// Returns an empty graph with the id, the name, the notifications and the window that the file gives.
@@ -294,7 +319,7 @@ fn read_script(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Exit;
+    use crate::client::ClientError;
 
     fn parse(text: &str) -> Result<Graph, Error> {
         let path = Path::new("g.toml");
@@ -387,7 +412,7 @@ mod tests {
             prerequisite: "z".to_owned(),
             nearest: None,
         };
-        let told = file.explained(unknown);
+        let told = file.explained(MethodError::of(unknown.into(), None));
         assert!(told.message.starts_with("g.toml:11:10: job `a b` waits for `z`"), "{told}");
     }
 }

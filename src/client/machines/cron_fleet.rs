@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::{Client, ClientError, NewBatch};
+use super::super::{Client, ClientError, FilesByPlace, NewBatch};
 use super::FleetMember;
 use crate::config::CronEntry;
 use crate::proto::cron::delay_of;
@@ -86,7 +86,7 @@ impl Client {
             cron: Some(entry.name.clone()),
             ..NewBatch::with_id(id.ok().and_then(|id| id.parse().ok()))
         };
-        self.submit_all_or_none_of(&mut batch, &copies.jobs).await?;
+        self.submit_all_or_none_of(&mut batch, &copies.jobs, &FilesByPlace::new()).await?;
         Ok(batch.id)
     }
 }
