@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod batches;
 mod bounds;
 mod corrected_reach;
 mod corrections;

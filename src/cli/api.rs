@@ -16,6 +16,8 @@ pub(super) use self::remote::RemoteApi;
 use super::Global;
 use super::author::user;
 use super::input::parsed;
+use super::signing::Signing;
+use crate::client::FilesByPlace;
 use crate::error::{Error, Exit};
 use crate::proto::job::JobReference;
 use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
@@ -45,16 +47,69 @@ impl Global {
     }
 }
 
+/// The error of a method, with its members for programs.
+pub(super) struct MethodError {
+    pub(super) error: Error,
+    pub(super) data: Value,
+}
+
+impl MethodError {
+    pub(super) fn of(error: RpcError, server: Option<&str>) -> Self {
+        let data = error.data.clone().unwrap_or_default();
+        Self { error: of_rpc(error, server), data }
+    }
+}
+
+impl From<Error> for MethodError {
+    fn from(error: Error) -> Self {
+        Self { error, data: Value::Null }
+    }
+}
+
 impl ApiMethods {
     /// Calls a method. Returns its result as the API answers it.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Error> {
+        let answer = self.answer(method, params, FilesByPlace::new()).await;
+        answer.map_err(|failed| failed.error)
+    }
+
+    /// Calls a method that submits jobs, with the files of some of these, by their places in `jobs`: 0 for a job alone.
+    pub(super) async fn answer(
+        &self,
+        method: &str,
+        mut params: Value,
+        files: FilesByPlace,
+    ) -> Result<Value, MethodError> {
         match self {
             Self::Local { table, context } => {
-                let called = table.call((**context).clone(), method, params);
-                Box::pin(called).await.map_err(|error| of_rpc(error, None))
+                let context = (**context).clone().with_files(files);
+                let called = table.call(context, method, params);
+                Box::pin(called).await.map_err(|error| MethodError::of(error, None))
             }
-            Self::Remote(remote) => Box::pin(remote.call(method, params)).await,
+            Self::Remote(remote) => {
+                for (place, files) in files {
+                    let is_alone = params["jobs"].is_null();
+                    let job = if is_alone { &mut params } else { &mut params["jobs"][place] };
+                    jobs::add_files(job, &files)?;
+                }
+                Box::pin(remote.call(method, params)).await
+            }
         }
+    }
+
+    /// Signs what it submits, if a key is given.
+    pub(super) fn sign(&mut self, signing: &Signing) -> Result<(), Error> {
+        match self {
+            Self::Local { context, .. } => {
+                context.client = signing.client(context.client.clone())?;
+            }
+            Self::Remote(_) if signing.is_given() => {
+                let message = "--sign needs the machine itself: leave out --api";
+                return Err(Error::new(Exit::Usage, message));
+            }
+            Self::Remote(_) => {}
+        }
+        Ok(())
     }
 
     /// Calls a method for a job, which its id names, or the unique beginning of it; `further` are the other parameters.

@@ -98,15 +98,15 @@ impl Exec {
         if let Some(word) = self.how.every.word() {
             return self.run_everywhere(word, global).await;
         }
-        let api = global.methods()?;
+        let mut api = global.methods()?;
         let (signing, explains) = (&self.how.signing, self.how.explain);
         let how = JobSending { signing, is_awaited: true, explains };
-        let sent = Box::pin(SentJob::send(&api, &self.options, how, config)).await?;
+        let sent = Box::pin(SentJob::send(&mut api, &self.options, how, config)).await?;
         sent.note(config);
         let SentJob { job: awaited, span, .. } = sent;
         // Beside the wait: the receiver delays nobody.
         let id = awaited.id.to_string();
-        let span = span.map(|span| tokio::spawn(async move { span.end("job", &id).await }));
+        let span = tokio::spawn(async move { span.end("job", &id).await });
         let view = View::of_lines(&api, &awaited.id);
         let (json, raw) = (global.json, self.how.raw);
         let view = if json { view } else { view.printing(raw) };
@@ -120,9 +120,7 @@ impl Exec {
             // The end of the job says more than a log that cannot be read.
             let _ = explain::print_refused(&context.client, config, &awaited.id).await;
         }
-        if let Some(span) = span {
-            drop(span.await);
-        }
+        drop(span.await);
         let ended = match waited? {
             Waited::Ended(ended) => ended,
             Waited::Interrupted(code) => return Ok(code),

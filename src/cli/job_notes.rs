@@ -1,21 +1,18 @@
 //! Notes about settings of a new job that this configuration does not know. The configuration of the actors
 //! decides, which may be another one: the job is submitted nevertheless.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::json;
 
 use super::api::ApiMethods;
 use super::output;
-use crate::client::{Client, Graph};
+use crate::client::Graph;
 use crate::config::{Config, Per};
 use crate::proto::job::{JobId, JobSpec, WAITS_FOR};
 use crate::proto::notification::NotifyName;
-use crate::proto::queue::Queue;
-use crate::proto::selector::Selector;
-use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, did_you_mean, nearest};
-use crate::store::{PresenceOf, mismatch};
+use crate::rpc::results::UnservedJobs;
 
 /// Prints the notes about a job that was submitted.
 pub(super) fn print(job: &JobSpec, config: &Config) {
@@ -34,51 +31,11 @@ pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
     }
 }
 
-/// The targets of many jobs, each with how many of them go there.
-#[derive(Debug, Default)]
-pub(super) struct JobTargets(BTreeMap<String, (Queue, Option<Selector>, u64)>);
-
-impl JobTargets {
-    /// The targets that are looked at.
-    const MOST: usize = 100;
-
-    /// Adds the target of a job.
-    pub(super) fn add(&mut self, job: &JobSpec) {
-        let Some(queue) = job.queue() else { return };
-        let name = queue.target.to_string();
-        if self.0.len() < Self::MOST || self.0.contains_key(&name) {
-            self.0.entry(name).or_insert((queue, job.r#where.clone(), 0)).2 += 1;
-        }
-    }
-
-    /// Reports targets that no live actor serves. Without an answer it reports nothing: the jobs are accepted.
-    pub(super) async fn report_unserved(self, client: &Client) {
-        let mut live: BTreeMap<ScriptType, Vec<PresenceOf>> = BTreeMap::new();
-        for (target, (queue, selector, number)) in self.0 {
-            let script_type = queue.target.script_type();
-            if !live.contains_key(script_type) {
-                let Ok(actors) = client.list_actors(Some(script_type)).await else { return };
-                live.insert(script_type.clone(), actors);
-            }
-            let actors = live.get(script_type).map(Vec::as_slice).unwrap_or_default();
-            if actors.iter().any(|of| of.claims_from(&queue.target, selector.as_ref())) {
-                continue;
-            }
-            let jobs = format!(
-                "{} {}",
-                counted(number, "job", "jobs"),
-                if number > 1 { "wait" } else { "waits" }
-            );
-            output::note(&match selector {
-                Some(selector) => format!(
-                    "hero: {jobs}: no live actor matches {selector}: {}: hero actor list --json",
-                    mismatch(&selector, actors)
-                ),
-                None => {
-                    format!("hero: {jobs}: no live actor claims jobs of {target}: hero actor list")
-                }
-            });
-        }
+/// Reports new jobs that no live actor claims.
+pub(super) fn report_unserved(unserved: &[UnservedJobs]) {
+    for UnservedJobs { jobs, reason } in unserved {
+        let wait = if *jobs > 1 { "wait" } else { "waits" };
+        output::note(&format!("hero: {} {wait}: {reason}", counted(*jobs, "job", "jobs")));
     }
 }
 

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::api::ApiMethods;
 use super::input::bad;
 use super::plain_command;
 use super::script::ScriptSource;
@@ -16,7 +15,7 @@ use super::script_doc;
 use super::script_files::InputOptions;
 use super::sections::{self, WHAT, WHEN, section};
 use super::time::local_zone;
-use crate::client::{Client, ClientError};
+use crate::client::ClientError;
 use crate::config::{Config, parse_duration, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::job::{
@@ -188,30 +187,9 @@ impl JobOptions {
         Ok(job)
     }
 
-    /// Returns the job that they set, its parameters read by the types that its published script declares.
-    pub(super) async fn job_with_words(
-        &self,
-        api: &ApiMethods,
-        config: &Config,
-    ) -> Result<Job, Error> {
-        let mut job = self.job(config)?;
-        if let Some(used) = &job.spec.uses {
-            api.read_words(used, &mut job.spec.params, &self.further.given.words()).await;
-        }
-        Ok(job)
-    }
-
-    /// Returns the job that they set, with the text and the settings of the published script that it names.
-    pub(super) async fn resolved_job(
-        &self,
-        (api, client): (&ApiMethods, &Client),
-        config: &Config,
-    ) -> Result<Job, Error> {
-        let mut job = self.job_with_words(api, config).await?;
-        client.resolve_script(&mut job).await.map_err(of_script)?;
-        client.resolve_prerequisites(&mut job).await?;
-        config.check_asked(&job.spec).map_err(|error| of_option(error.into()))?;
-        Ok(job)
+    /// Returns the names of the parameters that are words of the command line.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.further.given.words()
     }
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
@@ -284,24 +262,22 @@ impl SettingOptions {
     }
 }
 
-/// Returns the error of `hero script show` for a job that names no published script; other errors name the option.
-fn of_script(error: ClientError) -> Error {
-    match error {
-        ClientError::Invalid(InvalidJob { field, reason }) if field == "uses" => {
-            Error::new(Exit::NotFound, format!("no such script: {reason}"))
+/// Names the option of a setting that is at fault, where the error names the field of the hash.
+pub(super) fn of_option(error: ClientError) -> Error {
+    match &error {
+        ClientError::Invalid(InvalidJob { field, reason }) => {
+            Error::new(error.exit(), of_field(field, reason))
         }
-        error => of_option(error),
+        _ => error.into(),
     }
 }
 
-/// Names the option of a setting that is at fault, where the error names the field of the hash.
-pub(super) fn of_option(error: ClientError) -> Error {
-    if let ClientError::Invalid(InvalidJob { field, reason }) = &error
-        && let Some(setting) = settings().find(|setting| setting.field == field.as_str())
-    {
-        return Error::new(error.exit(), format!("--{}: {reason}", long(setting)));
+/// Returns the message about a field of the hash, by the name of its option.
+pub(super) fn of_field(field: &str, reason: &str) -> String {
+    match settings().find(|setting| setting.field == field) {
+        Some(setting) => format!("--{}: {reason}", long(setting)),
+        None => InvalidJob::new(field, reason).to_string(),
     }
-    error.into()
 }
 
 /// Reads a time as people say it, in a time zone or in the machine's.

@@ -1,7 +1,7 @@
-//! A job that a command submits: over Redis, or over the API of a daemon elsewhere.
+//! A job that a command submits, by the method of the API.
 
 use super::api::ApiMethods;
-use super::job_options::{JobOptions, of_option};
+use super::job_options::JobOptions;
 use super::signing::Signing;
 use super::submit_span::SubmitSpan;
 use super::{explain, job_notes, output};
@@ -17,10 +17,11 @@ pub(super) struct SentJob {
     /// False if no job was stored.
     pub(super) is_new: bool,
     pub(super) spec: JobSpec,
-    /// Its id if it was stored.
+    /// The id that was asked for.
     own: JobId,
-    /// The span of the submission, if this program made it.
-    pub(super) span: Option<SubmitSpan>,
+    is_local: bool,
+    /// The span of the submission.
+    pub(super) span: SubmitSpan,
 }
 
 /// The submission of a job by a command.
@@ -36,50 +37,36 @@ pub(super) struct JobSending<'a> {
 impl SentJob {
     /// Submits the job of the options with its files.
     pub(super) async fn send(
-        api: &ApiMethods,
+        api: &mut ApiMethods,
         options: &JobOptions,
         how: JobSending<'_>,
         config: &Config,
     ) -> Result<Self, Error> {
-        let ApiMethods::Local { context, .. } = api else {
-            return Self::send_elsewhere(api, options, how, config).await;
-        };
-        let client = how.signing.client(context.client.clone())?;
-        let mut job = options.resolved_job((api, &client), config).await?;
+        api.sign(how.signing)?;
+        let is_local = matches!(api, ApiMethods::Local { .. });
+        if how.is_awaited && !is_local {
+            let doing = "run a job and wait for its end";
+            api.needs_read(doing, "hero submit sends it without a wait").await?;
+        }
+        let mut job = options.job(config)?;
+        if let Some(used) = &job.spec.uses {
+            api.read_words(used, &mut job.spec.params, &options.words()).await;
+        }
         let span = SubmitSpan::begin(config, job.spec.traceparent);
         job.spec.traceparent = span.place;
         let files = options.files(&job, config)?;
         if how.explains {
-            explain::print_allowed(config, &job)?;
+            let ApiMethods::Local { context, .. } = &*api else {
+                let message = "--explain needs the machine itself: leave out --api";
+                return Err(Error::new(Exit::Usage, message));
+            };
+            let mut resolved = job.clone();
+            context.client.resolve_script(&mut resolved).await?;
+            explain::print_allowed(config, &resolved)?;
         }
-        client.place(&mut job).map_err(of_option)?;
         let (spec, own) = (job.spec.clone(), job.id.clone());
-        let submitted = if how.is_awaited {
-            Box::pin(client.submit_awaited_or_same(job, &files)).await
-        } else {
-            let submitted = Box::pin(client.submit_or_same(job, &files)).await;
-            submitted.map(|(id, is_new)| (id.into(), is_new))
-        };
-        let (job, is_new) = submitted.map_err(of_option)?;
-        Ok(Self { job, is_new, spec, own, span: Some(span) })
-    }
-
-    async fn send_elsewhere(
-        api: &ApiMethods,
-        options: &JobOptions,
-        how: JobSending<'_>,
-        config: &Config,
-    ) -> Result<Self, Error> {
-        if how.explains || how.signing.is_given() {
-            let message = "--explain and --sign need the machine itself: leave out --api";
-            return Err(Error::new(Exit::Usage, message));
-        }
-        if how.is_awaited {
-            let doing = "run a job and wait for its end";
-            api.needs_read(doing, "hero submit sends it without a wait").await?;
-        }
-        let (id, is_new, job) = api.submit(options, config).await?;
-        Ok(Self { job: id.into(), is_new, spec: job.spec, own: job.id, span: None })
+        let (job, is_new) = api.submit(&job, files, how.is_awaited).await?;
+        Ok(Self { job, is_new, spec, own, is_local, span })
     }
 
     /// Prints what a person should know of it: that no job was stored, and settings that this configuration does not
@@ -90,7 +77,7 @@ impl SentJob {
             output::note(&format!("hero: {known}"));
         }
         // Elsewhere another configuration holds.
-        if self.span.is_some() {
+        if self.is_local {
             job_notes::print(&self.spec, config);
         }
     }

@@ -1,6 +1,5 @@
 //! `hero submit`: submits one job, a batch or a graph, and does not wait.
 
-mod batch;
 mod batch_line;
 mod batch_lines;
 mod each;
@@ -13,13 +12,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) use self::graph::read_plan;
-use super::api::ApiMethods;
+use super::api::{ApiMethods, MethodError, read};
 use super::every::EveryOptions;
-use super::input::bad;
-use super::job_notes::JobTargets;
 use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
@@ -29,16 +26,13 @@ use super::submit_span::SubmitSpan;
 use super::time::{local, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output, script_doc};
-use crate::client::{Client, Graph, NewBatch};
+use crate::client::{Client, Graph};
 use crate::config::{Config, GraphFile};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
-use crate::proto::job::{Job, JobId, JobSpec, SETTINGS};
-use crate::proto::text::counted;
-use crate::store::Blocker;
-use crate::view::blocker_words;
-use batch::PrintedIds;
-use each::JobPerLine;
+use crate::proto::job::{Job, JobSpec, SETTINGS};
+use crate::proto::text::{counted, escape_lines};
+use crate::rpc::results::SubmittedGraph;
 
 /// The options that no job of `--each` takes.
 const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "unique_key"];
@@ -165,25 +159,21 @@ impl CallbackFiles {
 
 impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
-        let api = global.methods()?;
-        let is_of_many = self.graph.is_some() || self.batch.is_some() || self.each.is_some();
-        if self.every.word().is_some() {
-            return Box::pin(self.submit_many(&api, global)).await;
+        let mut api = global.methods()?;
+        if let Some(word) = self.every.word() {
+            return Box::pin(self.submit_everywhere(&api, word, global)).await;
         }
-        match &api {
-            _ if !is_of_many => Box::pin(self.submit_one(&api, global)).await,
-            ApiMethods::Remote(_) => Box::pin(self.submit_many(&api, global)).await,
-            ApiMethods::Local { context, .. } => {
-                let client = self.signing.client(context.client.clone())?;
-                match &self.graph {
-                    Some(file) => self.submit_graph(&client, file, global).await,
-                    None => self.submit_batch(&client, global).await,
-                }
-            }
+        if self.graph.is_none() && self.batch.is_none() && self.each.is_none() {
+            return Box::pin(self.submit_one(&mut api, global)).await;
+        }
+        api.sign(&self.signing)?;
+        match &self.graph {
+            Some(file) => Box::pin(self.submit_graph(&api, file, global)).await,
+            None => Box::pin(self.submit_lines(&api, global)).await,
         }
     }
 
-    async fn submit_one(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+    async fn submit_one(&self, api: &mut ApiMethods, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         let how = JobSending { signing: &self.signing, is_awaited: false, explains: false };
         let sent = SentJob::send(api, &self.options, how, config).await?;
@@ -196,65 +186,20 @@ impl Submit {
         if let Some(start) = sent.spec.run_at.filter(|_| !global.json) {
             output::note_to_person(&format!("starts {}", local(start, &local_zone())));
         }
-        if let ApiMethods::Local { context, .. } = api
-            // The presence of old workers is unknown.
-            && config.supervisor.served_legacy_queues().is_empty()
+        // The presence of old workers is unknown.
+        if config.supervisor.served_legacy_queues().is_empty()
+            && let Some(reason) = job_notes::blocker(api, id.as_str()).await
+            && reason.starts_with("an actor")
         {
-            warn_of_absent_actors(&context.client, id).await;
+            job_notes::report_blocker(id.as_str(), &reason);
         }
-        if let Some(span) = sent.span {
-            span.end("job", sent.job.id.as_str()).await;
-        }
+        sent.span.end("job", sent.job.id.as_str()).await;
         Ok(())
     }
 
-    async fn submit_batch(&self, client: &Client, global: &Global) -> Result<(), Error> {
-        let Some(file) = self.batch.as_ref().or(self.each.as_ref()) else { return Ok(()) };
-        let config = global.config()?;
-        let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-        for note in job_notes::unknown_notifications(&notify, config) {
-            output::note(&format!("hero: {note}"));
-        }
-        let callbacks = self.callbacks.clone().jobs(config)?;
-        let window = self.window.window();
-        let new = NewBatch { name, callbacks, notify, window, ..NewBatch::with_id(id) };
-        let printed = match (global.json, self.ids) {
-            (true, _) => PrintedIds::Json,
-            (false, true) => PrintedIds::Ids,
-            (false, false) => PrintedIds::Batch,
-        };
-        let span = SubmitSpan::begin(config, trace_of_environment());
-        let (id, all) = (new.id.clone(), self.all_or_none);
-        let each =
-            self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
-        let lines = (file.as_path(), each.as_ref());
-        batch::run(client, config, lines, new, all, (printed, span.place)).await?;
-        span.end("batch", id.as_str()).await;
-        Ok(())
-    }
-}
-
-/// Says that no live actor serves the queue of a job. Without an answer it says nothing: the job is
-/// accepted.
-async fn warn_of_absent_actors(client: &Client, id: &JobId) {
-    match client.blocker(id).await {
-        Ok(Some(Blocker::NoActor(queue))) => output::note(&format!(
-            "hero: job {id} waits: no live actor claims jobs of {queue}: hero actor list"
-        )),
-        Ok(Some(blocker @ Blocker::Drained(_))) => {
-            job_notes::report_blocker(id.as_str(), &blocker_words(id, &blocker));
-        }
-        Ok(Some(Blocker::NoMatch { selector, mismatch })) => output::note(&format!(
-            "hero: job {id} waits: no live actor matches {selector}: {mismatch}: hero actor list --json"
-        )),
-        _ => {}
-    }
-}
-
-impl Submit {
     async fn submit_graph(
         &self,
-        client: &Client,
+        api: &ApiMethods,
         file: &Path,
         global: &Global,
     ) -> Result<(), Error> {
@@ -271,27 +216,46 @@ impl Submit {
         }
         graph.notify(notify);
         graph.set_window(self.window.window());
+        let is_local = matches!(api, ApiMethods::Local { .. });
         if self.options.is_check() {
-            return check_graph(client, &places, &graph, global);
+            return check_graph(&global.client()?, &places, &graph, global);
         }
         let span = SubmitSpan::begin(config, trace_of_environment());
         graph.join_trace(span.place);
-        client.resolve_graph(&mut graph).await.map_err(|error| graph::explained(&places, error))?;
-        for (_, job) in graph.jobs_and_callbacks() {
-            config.check_asked(&job.spec).map_err(bad)?;
+        let (params, files) = graph::params(&graph);
+        let answer = api.answer("graph.submit", params, files).await;
+        let document = answer.map_err(|failed| graph::explained(&places, failed))?;
+        let submitted: SubmittedGraph = read("graph.submit", &document)?;
+        self.print_graph(&document, &submitted, global)?;
+        if is_local {
+            job_notes::print_of_graph(&graph, config);
         }
-        let ids = client
-            .submit_graph(&mut graph)
-            .await
-            .map_err(|error| graph::explained(&places, error))?;
-        self.print_graph(&json!({ "graph_id": graph.id(), "jobs": ids }), global)?;
-        job_notes::print_of_graph(&graph, config);
-        if config.supervisor.served_legacy_queues().is_empty() {
-            let mut targets = JobTargets::default();
-            graph.nodes().iter().for_each(|node| targets.add(&node.job().spec));
-            targets.report_unserved(client).await;
+        job_notes::report_unserved(&submitted.unserved);
+        span.end("graph", &submitted.id).await;
+        Ok(())
+    }
+
+    /// Prints a graph that was submitted.
+    fn print_graph(
+        &self,
+        document: &Value,
+        submitted: &SubmittedGraph,
+        global: &Global,
+    ) -> Result<(), Error> {
+        let id = escape_lines(&submitted.id);
+        let text = if global.json {
+            format!("{document}\n")
+        } else if self.ids {
+            let jobs = submitted.jobs.iter();
+            jobs.map(|(name, id)| format!("{}  {}\n", escape_lines(name), escape_lines(id)))
+                .collect()
+        } else {
+            format!("{id}\n")
+        };
+        output::accepted(&text)?;
+        if !global.json {
+            output::note(&format!("graph {id}: hero graph wait {id}"));
         }
-        span.end("graph", graph.id().as_str()).await;
         Ok(())
     }
 }
@@ -304,7 +268,8 @@ fn check_graph(
     global: &Global,
 ) -> Result<(), Error> {
     let config = global.config()?;
-    client.check_graph(graph).map_err(|error| graph::explained(places, error))?;
+    let checked = client.check_graph(graph);
+    checked.map_err(|error| graph::explained(places, MethodError::of(error.into(), None)))?;
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {
         // A published script was checked when it was published.

@@ -7,16 +7,16 @@ use crate::proto::job::{InvalidJob, Job};
 use crate::proto::json_text::{refuse_wide_integers, without_mark};
 use crate::proto::units::parse_duration;
 
-/// Reads a job to submit from a line of a batch.
+/// Reads the members of a job from a line of a batch.
 ///
 /// # Errors
-/// [`InvalidJob`] says what is wrong with the line, or names the first member that is not legal.
-pub fn job_of_line(line: &[u8]) -> Result<Job, InvalidJob> {
+/// [`InvalidJob`] says what is wrong with the line.
+pub fn members_of_line(line: &[u8]) -> Result<Map<String, Value>, InvalidJob> {
     let line = without_mark(line);
     refuse_wide_integers(line)
         .map_err(|why| InvalidJob::new("the line", format!("cannot be read: {why}")))?;
     match serde_json::from_slice(line) {
-        Ok(Value::Object(object)) => job_of_members(object),
+        Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(InvalidJob::new("the line", "is not a JSON object")),
         Err(error) => Err(InvalidJob::new("the line", format!("is not JSON: {error}"))),
     }

@@ -116,7 +116,7 @@ impl Client {
         let FiredBatch { graph, jobs, .. } =
             self.cron_batch(entry, (now, false), id.clone(), None).await?;
         let name = |place: usize| name_of(&jobs[place]);
-        self.submit_batch(self.of(&id)?, &jobs, Some(&graph), &name).await?;
+        self.submit_whole(self.of(&id)?, &jobs, Some(&graph), &name).await?;
         Ok(id)
     }
 

@@ -1,19 +1,22 @@
 //! The files of jobs: given at the submission, kept at the end.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graph::Graph;
+use super::resolve::refused;
 use super::{Client, ClientError, Submission};
 use crate::artifacts::{ArtifactError, ContentReader, Contents};
-use crate::config::format_size;
 use crate::proto::job::{
     FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES, STDIN,
     file_digests,
 };
 use crate::store::FileSide;
+
+/// The files of some of many jobs, by the places of these.
+pub type FilesByPlace = BTreeMap<usize, JobFiles>;
 
 /// One file of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,32 +109,46 @@ impl Client {
         }
     }
 
-    /// Gives the jobs of a graph their files, all or none. Returns the jobs that have some.
-    pub(super) async fn give_graph_files(
+    /// Gives jobs of an atomic batch their files, by their places, all or none. Returns the jobs that have some.
+    pub(super) async fn give_all_files(
         &self,
-        graph: &Graph,
+        files: impl Iterator<Item = (usize, &JobFiles)>,
         jobs: &mut [Job],
+        name: &(dyn Fn(usize) -> String + Sync),
     ) -> Result<Vec<JobId>, ClientError> {
         let mut given = Vec::new();
-        let bytes: u64 =
-            graph.files().flat_map(|(_, files)| files.contents()).map(FileBody::redis_bytes).sum();
-        if bytes > Graph::FILES_BYTES_MAX {
-            let most = format_size(Graph::FILES_BYTES_MAX);
-            let reason = format!(
-                "of all jobs of the graph have more than {most}; artifacts.dir has no such limit"
-            );
-            return Err(InvalidJob::new(INPUT_FILES, reason).into());
-        }
-        for (place, files) in graph.files() {
+        for (place, files) in files {
             let Some(job) = jobs.get_mut(place) else { continue };
             if let Err(error) = self.give_files(job, files).await {
                 self.take_files_back(given.iter()).await;
-                let (name, error) = (graph.name(place), Box::new(error));
-                return Err(ClientError::Refused { place, name, error });
+                return Err(refused(place, name(place), error));
             }
             given.push(job.id.clone());
         }
         Ok(given)
+    }
+
+    /// Gives jobs of a batch, or of none, their files, by their places: one whose files cannot be given is refused. Returns the
+    /// jobs that have some.
+    pub(super) async fn give_each_files(
+        &self,
+        files: &FilesByPlace,
+        jobs: &mut [Result<Job, ClientError>],
+        batch: Option<&JobId>,
+    ) -> Vec<(usize, JobId)> {
+        let mut given = Vec::new();
+        for (place, files) in files {
+            let Some(Ok(job)) = jobs.get_mut(*place) else { continue };
+            let mut gave = batch.map_or(Ok(()), |batch| self.place_beside(batch, job));
+            if gave.is_ok() {
+                gave = self.give_files(job, files).await;
+            }
+            match gave {
+                Ok(()) => given.push((*place, job.id.clone())),
+                Err(error) => jobs[*place] = Err(error),
+            }
+        }
+        given
     }
 
     /// Moves large contents into the folder, if there is one, and keeps those that are there already.

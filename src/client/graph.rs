@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use super::new_batch::NewBatch;
 use super::placement::{at_random, rename, shard_of_all};
 use super::{Client, ClientError};
+use crate::config::format_size;
 use crate::proto::graph::GraphCallback;
 use crate::proto::graph_plan::{GraphPlan, PlannedJob};
 use crate::proto::job::{
-    InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent, notify_names,
+    FileBody, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, JobName, NotifyName, TraceParent,
+    notify_names,
 };
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::text::nearest;
@@ -71,9 +73,9 @@ impl GraphNode {
         [&self.after, &self.after_any]
     }
 
-    /// Returns whether its script is given files.
-    pub fn has_files(&self) -> bool {
-        !self.files.is_empty()
+    /// Returns the files that its script is given.
+    pub fn job_files(&self) -> &JobFiles {
+        &self.files
     }
 
     /// Gives its script files. They count together for the whole graph: [`Graph::FILES_BYTES_MAX`] in Redis.
@@ -120,7 +122,7 @@ impl Graph {
             graph.set_id(id);
         }
         graph.head.name = plan.name;
-        for PlannedJob { name, job, after, after_any } in plan.jobs {
+        for PlannedJob { name, job, after, after_any, .. } in plan.jobs {
             graph.add(name, job).waits_for(after, after_any);
         }
         Ok(graph)
@@ -255,6 +257,19 @@ impl Graph {
     pub(super) fn files(&self) -> impl Iterator<Item = (usize, &JobFiles)> {
         let files = self.nodes.iter().map(|node| &node.files).enumerate();
         files.filter(|(_, files)| !files.is_empty())
+    }
+
+    /// Refuses files that are too large together.
+    pub(super) fn check_files(&self) -> Result<(), InvalidJob> {
+        let contents = self.files().flat_map(|(_, files)| files.contents());
+        if contents.map(FileBody::redis_bytes).sum::<u64>() <= Self::FILES_BYTES_MAX {
+            return Ok(());
+        }
+        let most = format_size(Self::FILES_BYTES_MAX);
+        let reason = format!(
+            "of all jobs of the graph have more than {most}; artifacts.dir has no such limit"
+        );
+        Err(InvalidJob::new(INPUT_FILES, reason))
     }
 
     /// The number of its jobs.

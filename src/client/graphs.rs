@@ -196,15 +196,17 @@ impl Client {
         Ok(change)
     }
 
-    /// Forgets a batch without an accepted job.
+    /// Forgets a batch without an accepted job. Returns whether it was one.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn drop_empty_batch(&self, id: &JobId) -> Result<(), ClientError> {
-        if self.of(id)?.graph(id).await?.is_some_and(|batch| batch.counts.jobs == 0) {
+    pub async fn drop_empty_batch(&self, id: &JobId) -> Result<bool, ClientError> {
+        let batch = self.of(id)?.graph(id).await?;
+        let is_empty = batch.is_some_and(|batch| batch.counts.jobs == 0);
+        if is_empty {
             self.of(id)?.drop_graph(id).await?;
         }
-        Ok(())
+        Ok(is_empty)
     }
 
     /// Lists all jobs of a graph with these outcomes, in the order of the graph.

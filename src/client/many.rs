@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
 
+use super::batch_links::Links;
 use super::confirm::{STORED, confirmed, will_confirm};
-use super::files::may_be_accepted;
+use super::files::{FilesByPlace, may_be_accepted};
 use super::graph::Graph;
 use super::new_batch::{NewBatch, members};
 use super::resolve::refused;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphKind;
 use crate::proto::graph_plan::cycle;
-use crate::proto::job::{InvalidJob, Job, JobId};
+use crate::proto::job::{InvalidJob, Job, JobFiles, JobId};
 use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, Submitted, TOO_SLOW};
 
@@ -80,18 +81,19 @@ impl Client {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Submits a batch as [`Client::submit_all`] does, its jobs known by the id of the batch. May be called
-    /// again for more jobs of the same batch, the first time with `is_new`: up to
-    /// [`Store::BATCH_JOBS_MAX`] jobs in all. [`Client::close_batch`] must follow if it has callbacks, notifications or a share of failures. All of
-    /// them are on one shard, which the id of the batch tells afterwards.
+    /// Submits a batch as [`Client::submit_all`] does, its jobs known by the id of the batch, some of them with files, by their
+    /// places. May be called again for more jobs of the same batch, which [`NewBatch::is_joined`] then: up to
+    /// [`Store::BATCH_JOBS_MAX`] jobs in all, and about the first beyond are in no batch. [`Client::close_batch`] must follow.
+    /// All of them are on one shard, which the id of the batch tells afterwards.
     ///
     /// # Errors
-    /// [`ClientError::GraphTaken`] if another has the id; as [`Client::submit_all`].
+    /// [`ClientError::GraphTaken`] if another has the id; [`ClientError::NoSuchGraph`] if no batch of this opening has it, to join; as
+    /// [`Client::submit_all`].
     pub async fn submit_all_of(
         &self,
         batch: &mut NewBatch,
         jobs: &[Job],
-        is_new: bool,
+        files: &FilesByPlace,
     ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
         let mut each = self.each_checked(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
@@ -100,13 +102,26 @@ impl Client {
         self.place_batch(batch, &legal)?;
         let adding = self.with_stores(|store| store.adding_to(&batch.opening));
         let store = adding.of(&batch.id)?;
-        if is_new && !store.open_batch(&batch.stored_with(GraphKind::Batch, &legal)).await? {
+        let before = if batch.is_joined {
+            let jobs = store.join_batch(&batch.id).await?;
+            jobs.ok_or_else(|| ClientError::NoSuchGraph(batch.id.clone()))?
+        } else if store.open_batch(&batch.stored_with(GraphKind::Batch, &legal)).await? {
+            0
+        } else {
             return Err(ClientError::GraphTaken(batch.id.clone()));
-        }
-        for job in each.iter_mut().flatten() {
+        };
+        let is_member = before + jobs.len() as u64 <= Store::BATCH_JOBS_MAX;
+        for job in each.iter_mut().flatten().filter(|_| is_member) {
             job.graph_id = Some(batch.id.clone());
         }
-        adding.submit_placed(self.placed(each, Some(store.shard()))).await
+        let given = self.give_each_files(files, &mut each, is_member.then_some(&batch.id)).await;
+        let placed = self.placed(each, is_member.then(|| store.shard()));
+        let results = adding.submit_placed(placed).await?;
+        let is_own =
+            |(place, id): &&(usize, JobId)| results[*place].as_ref().is_ok_and(|own| own == id);
+        let others = given.iter().filter(|of| !is_own(of)).map(|(_, id)| id);
+        self.take_files_back(others).await;
+        Ok(results)
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
@@ -114,10 +129,10 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`].
     pub async fn close_batch(&self, batch: &NewBatch) -> Result<(), ClientError> {
-        if batch.callbacks.is_empty() && batch.notify.is_empty() && !batch.window.has_share() {
-            return Ok(());
+        if batch.needs_close() {
+            self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?;
         }
-        Ok(self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?)
+        Ok(())
     }
 
     /// Submits a graph as an atomic batch: no job of it is visible before all are stored. Returns
@@ -134,12 +149,10 @@ impl Client {
     ) -> Result<BTreeMap<String, JobId>, ClientError> {
         graph.join_trace(None);
         let (new, mut jobs) = self.prepared(graph).await?;
-        let given = self.give_graph_files(graph, &mut jobs).await?;
+        graph.check_files()?;
         let on = self.of(graph.id())?;
-        let submitted = self.submit_batch(on, &jobs, Some(&new), &|place| graph.name(place)).await;
-        if submitted.as_ref().is_err_and(|error| !may_be_accepted(error)) {
-            self.take_files_back(given.iter()).await;
-        }
+        let name = |place| graph.name(place);
+        let submitted = self.submit_batch(on, &mut jobs, graph.files(), Some(&new), &name).await;
         submitted.map_err(|error| match error {
             ClientError::Refused { name, error, place } => match *error {
                 ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
@@ -202,11 +215,11 @@ impl Client {
         let mut batch = NewBatch::default();
         let jobs = self.resolved_members(jobs).await?;
         self.place_batch(&mut batch, &jobs)?;
-        self.submit_members(jobs, &batch, None).await
+        self.submit_members(jobs, &batch, &FilesByPlace::new(), None).await
     }
 
     /// Submits an atomic batch as [`Client::submit_all_or_none`] does, its jobs known by the id of the
-    /// batch.
+    /// batch, some of them with files, by their places.
     ///
     /// # Errors
     /// As [`Client::submit_all_or_none`]; [`ClientError::GraphTaken`] if another has the id.
@@ -214,13 +227,14 @@ impl Client {
         &self,
         batch: &mut NewBatch,
         jobs: &[Job],
+        files: &FilesByPlace,
     ) -> Result<Vec<JobId>, ClientError> {
         let jobs = &self.resolved_members(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_head(jobs.len(), batch)?;
         self.place_batch(batch, jobs)?;
         let new = batch.stored_with(GraphKind::Batch, jobs);
-        self.submit_members(members(jobs, &batch.id), batch, Some(&new)).await
+        self.submit_members(members(jobs, &batch.id), batch, files, Some(&new)).await
     }
 
     /// Submits jobs on the shard of a batch, all or none.
@@ -228,21 +242,41 @@ impl Client {
         &self,
         jobs: Vec<Job>,
         batch: &NewBatch,
+        files: &FilesByPlace,
         new: Option<&NewGraph>,
     ) -> Result<Vec<JobId>, ClientError> {
         let names: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
-        let name = |place: usize| names[place].clone();
         let on = self.of(&batch.id)?;
         let jobs = jobs.into_iter().map(Ok).collect();
-        let placed = self.placed(jobs, Some(on.shard())).into_iter().enumerate();
-        let placed =
-            placed.map(|(place, job)| job.map_err(|error| refused(place, name(place), error)));
-        let jobs = placed.collect::<Result<Vec<Job>, ClientError>>()?;
-        self.submit_batch(on, &jobs, new, &|place| jobs[place].id.to_string()).await?;
+        let placed = self.placed(jobs, Some(on.shard())).into_iter().zip(&names).enumerate();
+        let placed = placed
+            .map(|(place, (job, name))| job.map_err(|error| refused(place, name.clone(), error)));
+        let mut jobs = placed.collect::<Result<Vec<Job>, ClientError>>()?;
+        let names: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
+        let files = files.iter().map(|(place, files)| (*place, files));
+        self.submit_batch(on, &mut jobs, files, new, &|place| names[place].clone()).await?;
         Ok(jobs.into_iter().map(|job| job.id).collect())
     }
 
-    pub(super) async fn submit_batch(
+    /// Submits jobs with the files of some, all or none: then the files go again.
+    async fn submit_batch(
+        &self,
+        on: &Store,
+        jobs: &mut [Job],
+        files: impl Iterator<Item = (usize, &JobFiles)>,
+        graph: Option<&NewGraph>,
+        name: &(dyn Fn(usize) -> String + Sync),
+    ) -> Result<(), ClientError> {
+        let given = self.give_all_files(files, jobs, name).await?;
+        let submitted = self.submit_whole(on, jobs, graph, name).await;
+        if submitted.as_ref().is_err_and(|error| !may_be_accepted(error)) {
+            self.take_files_back(given.iter()).await;
+        }
+        submitted
+    }
+
+    /// Submits jobs without files, all or none.
+    pub(super) async fn submit_whole(
         &self,
         on: &Store,
         jobs: &[Job],
@@ -364,29 +398,4 @@ fn clash(jobs: &[Job]) -> Option<(usize, ClientError)> {
         }
     }
     None
-}
-
-/// The prerequisites within a batch, as indexes.
-struct Links {
-    waits_for: Vec<Vec<usize>>,
-    /// The number of prerequisites outside of the batch.
-    others: usize,
-}
-
-impl Links {
-    fn of(jobs: &[Job]) -> Self {
-        let places: HashMap<&JobId, usize> =
-            jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
-        let mut others = 0;
-        let waits_for = jobs
-            .iter()
-            .map(|job| {
-                let all = job.spec.waits_for().map(|id| places.get(id).copied());
-                let (within, outside): (Vec<_>, Vec<_>) = all.partition(Option::is_some);
-                others += outside.len();
-                within.into_iter().flatten().collect()
-            })
-            .collect();
-        Self { waits_for, others }
-    }
 }

@@ -28,8 +28,10 @@ pub struct NewBatch {
     pub window: GraphWindow,
     /// The periodic job that it is a run of.
     pub cron: Option<CronName>,
-    /// Distinguishes it from a later batch with the same id.
+    /// Distinguishes it from a later batch with the same id: who knows it may add jobs.
     pub opening: String,
+    /// True if it is there, and jobs are added to it.
+    pub is_joined: bool,
 }
 
 impl Default for NewBatch {
@@ -38,7 +40,8 @@ impl Default for NewBatch {
         let (id, has_fixed_id) = (JobId::random(), false);
         let opening = JobId::random().to_string();
         let (callbacks, notify, window) = (BTreeMap::new(), Vec::new(), GraphWindow::default());
-        Self { id, has_fixed_id, name: None, callbacks, notify, window, cron: None, opening }
+        let (name, cron, is_joined) = (None, None, false);
+        Self { id, has_fixed_id, name, callbacks, notify, window, cron, opening, is_joined }
     }
 }
 
@@ -47,6 +50,12 @@ impl NewBatch {
     pub fn with_id(id: Option<JobId>) -> Self {
         let has_fixed_id = id.is_some();
         Self { id: id.unwrap_or_else(JobId::random), has_fixed_id, ..Self::default() }
+    }
+
+    /// Returns whether something waits until it has all its jobs.
+    pub(super) fn needs_close(&self) -> bool {
+        let has_end = !self.callbacks.is_empty() || !self.notify.is_empty();
+        self.is_joined || has_end || self.window.has_share()
     }
 
     /// Returns it as it is stored, with its jobs. A callback without a name is named after it.
@@ -92,14 +101,6 @@ impl Client {
         count.shard_of(batch.id.as_str())?;
         Ok(())
     }
-
-    /// Gives a job of a batch that has its place an id of the same shard.
-    ///
-    /// # Errors
-    /// As [`Client::place`].
-    pub fn place_in(&self, batch: &NewBatch, job: &mut Job) -> Result<(), ClientError> {
-        self.place_beside(&batch.id, job)
-    }
 }
 
 /// Returns jobs as members of a graph or batch.
@@ -113,7 +114,7 @@ pub(super) fn members(jobs: &[Job], graph: &JobId) -> Vec<Job> {
 }
 
 /// Makes jobs wait only for the end, and not for the success, of those among them that may fail.
-pub(super) fn await_ends(jobs: &mut [Job]) {
+pub fn await_ends(jobs: &mut [Job]) {
     let may_fail: HashSet<JobId> =
         jobs.iter().filter(|job| job.spec.may_fail).map(|job| job.id.clone()).collect();
     for spec in jobs.iter_mut().map(|job| &mut job.spec) {

@@ -21,17 +21,6 @@ impl Client {
         Ok(Box::pin(self.store.resolve_script(&mut job.spec)).await??)
     }
 
-    /// Replaces the beginnings of ids in the prerequisites of a job by the ids.
-    ///
-    /// # Errors
-    /// As [`Client::job_id`].
-    pub async fn resolve_prerequisites(&self, job: &mut Job) -> Result<(), ClientError> {
-        for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
-            *id = self.prerequisite_among(id, None, |_| true).await?;
-        }
-        Ok(())
-    }
-
     /// Gives jobs their published scripts, each script read once. The error has the place of its job; the jobs before
     /// it have theirs.
     pub(super) async fn resolve_all(

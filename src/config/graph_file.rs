@@ -153,7 +153,8 @@ impl<'s> GraphFile<'s> {
         };
         let (after, after_any) = (names(keys.after), names(keys.after_any));
         self.files.push(GraphJobFiles { table, inputs: keys.inputs, stdin: keys.stdin });
-        PlannedJob { name, job, after, after_any }
+        let (inputs, stdin) = (BTreeMap::new(), None);
+        PlannedJob { name, job, after, after_any, inputs, stdin }
     }
 
     /// Refuses a graph whose jobs are given files: a periodic job keeps none.

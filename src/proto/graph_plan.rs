@@ -1,6 +1,6 @@
 //! A graph as its submitter writes it: jobs that wait for each other by name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,12 @@ pub struct PlannedJob<J> {
     /// The jobs that must end first, finished or failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after_any: Vec<String>,
+    /// Files for its script, in Base64, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+    /// The standard input of its script, in Base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
 }
 
 impl<J> Default for GraphPlan<J> {
@@ -124,9 +130,9 @@ impl<J> GraphPlan<J> {
         mut change: impl FnMut(&str, J) -> Result<K, E>,
     ) -> Result<GraphPlan<K>, E> {
         let mut jobs = Vec::with_capacity(self.jobs.len());
-        for PlannedJob { name, job, after, after_any } in self.jobs {
+        for PlannedJob { name, job, after, after_any, inputs, stdin } in self.jobs {
             let job = change(&name, job)?;
-            jobs.push(PlannedJob { name, job, after, after_any });
+            jobs.push(PlannedJob { name, job, after, after_any, inputs, stdin });
         }
         let mut callback =
             |of: GraphCallback, job: Option<J>| job.map(|job| change(of.as_str(), job)).transpose();
@@ -144,13 +150,16 @@ impl<J> GraphPlan<J> {
         })
     }
 
-    /// Checks that it has a job, that names differ, and that its jobs wait for jobs of the graph alone, and not in a cycle.
+    /// Checks the graph of a periodic job: that names differ, and that its jobs have no files and wait for jobs of the graph alone, and not in a cycle.
     ///
     /// # Errors
     /// The name of a job, or nothing, and the mistake.
     pub fn check_names(&self) -> Result<(), (String, String)> {
         let mut places = HashMap::new();
-        for (place, PlannedJob { name, .. }) in self.jobs.iter().enumerate() {
+        for (place, PlannedJob { name, inputs, stdin, .. }) in self.jobs.iter().enumerate() {
+            if !inputs.is_empty() || stdin.is_some() {
+                return Err((name.clone(), "has files, which a periodic job does not keep".to_owned()));
+            }
             if places.insert(name.as_str(), place).is_some() {
                 return Err((name.clone(), "is the name of another job of the graph".to_owned()));
             }
@@ -239,6 +248,8 @@ mod tests {
             job: (),
             after: after.iter().map(ToString::to_string).collect(),
             after_any: Vec::new(),
+            inputs: BTreeMap::new(),
+            stdin: None,
         };
         let why = |jobs: Vec<PlannedJob<()>>| {
             let checked = GraphPlan { jobs, ..GraphPlan::default() }.check_names();

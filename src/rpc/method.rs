@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use super::caller::{Caller, Scope};
 use super::follow::Following;
 use super::rpc_error::{RpcError, code};
-use crate::client::Client;
+use crate::client::{Client, FilesByPlace};
 use crate::config::Config;
-use crate::proto::job::{JobFiles, JobId};
+use crate::proto::job::JobId;
 
 /// The means of a method: the client library and its caller.
 #[derive(Clone)]
@@ -30,8 +30,8 @@ pub struct CallContext {
     pub caller: Arc<Caller>,
     /// Learns the job that `job.run` waits for.
     pub(super) begun: Option<Arc<watch::Sender<Option<JobId>>>>,
-    /// Files that came beside the parameters and are kept already, for the job that is submitted.
-    pub(super) files: Arc<JobFiles>,
+    /// Files that came beside the parameters, for the jobs that are submitted, by their places.
+    pub(super) files: Arc<FilesByPlace>,
     /// True for a user of Redis itself, who may use any script type: the configuration of the actors decides, which may
     /// be another one.
     pub(super) is_of_command_line: bool,
@@ -225,9 +225,9 @@ impl CallContext {
         Self { is_of_command_line: true, ..self }
     }
 
-    /// Submits the next job with files that are kept already.
+    /// Submits the next jobs with files, by the places of the jobs: 0 for a job alone.
     #[must_use]
-    pub fn with_files(self, files: JobFiles) -> Self {
+    pub fn with_files(self, files: FilesByPlace) -> Self {
         Self { files: Arc::new(files), ..self }
     }
 

@@ -47,6 +47,7 @@ mod script;
 mod session;
 mod system;
 mod unique_keys;
+mod unserved;
 mod visible_reads;
 
 use super::method::Method;
@@ -54,16 +55,17 @@ use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(super) use graph::names_graph;
+pub(crate) use job::submitted_awaited;
 pub(crate) use job_files::found_file;
 
 /// The results that the page reads.
 pub(crate) mod results {
     pub(crate) use super::actor::{LiveActors, NotifiedActors, Pong};
     pub(crate) use super::audit::AuditList;
-    pub(crate) use super::batch::{FleetMemberDocument, SubmittedBatch};
+    pub(crate) use super::batch::{FleetMemberDocument, Refused, SubmittedBatch};
     pub(crate) use super::changed_job::JobChangeResult;
     pub(crate) use super::cron::{FiringList, PeriodicJobList, Switched};
-    pub(crate) use super::graph::{ListedGraphs, ShownGraph};
+    pub(crate) use super::graph::{ListedGraphs, ShownGraph, SubmittedGraph};
     pub(crate) use super::job::{Deleted, Id};
     pub(crate) use super::job_files::ListedFiles;
     pub(crate) use super::job_many::ManyChangedDocument;
@@ -76,6 +78,7 @@ pub(crate) mod results {
     pub(crate) use super::queue::{Drained, Paused, Purged, QueueList, Resumed, UnservedList};
     pub(crate) use super::repeats::SubmittedId;
     pub(crate) use super::script::{Documented, Findings};
+    pub(crate) use super::unserved::UnservedJobs;
 }
 
 /// All methods.

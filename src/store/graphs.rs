@@ -127,7 +127,19 @@ impl Store {
         Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
     }
 
-    /// Notes that a batch with callbacks, notifications or a share of failures has all its jobs. If they have ended, this is its end.
+    /// Returns the number of jobs of a batch that was opened by a store of this [`Store::adding_to`]; `None` if no such batch has
+    /// the id, or it has all its jobs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>, StoreError> {
+        let mut script = self.scripts.join_batch.prepare_invoke();
+        script.arg(id.as_str()).arg(self.rights.opening.as_deref().unwrap_or_default());
+        let jobs: i64 = self.invoke("joining a batch", &script).await?;
+        Ok(u64::try_from(jobs).ok())
+    }
+
+    /// Notes that a batch has all its jobs. If they have ended, this is its end.
     ///
     /// # Errors
     /// [`StoreError`]; calling again is safe.

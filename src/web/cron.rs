@@ -222,7 +222,7 @@ pub(super) async fn show(
 fn graph_section(plan: &CronGraph) -> Markup {
     let text = |job: &Map<String, Value>, field: &str| job.get(field)?.as_str().map(str::to_owned);
     let rows = html! {
-        @for PlannedJob { name, job, after, after_any } in &plan.jobs {
+        @for PlannedJob { name, job, after, after_any, .. } in &plan.jobs {
             tr role="row" {
                 td.m1 role="cell" { (name) }
                 td.dim.m4 role="cell" { (text(job, "script_type").or(text(job, "uses")).unwrap_or_default()) }

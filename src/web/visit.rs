@@ -152,7 +152,7 @@ impl Visit {
     /// # Errors
     /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn submit(&self, job: Value, files: JobFiles) -> Result<Response, RpcError> {
-        let context = self.context().with_files(files);
+        let context = self.context().with_files([(0, files)].into());
         let answer = self.call_in(context, "job.submit", json!({ "job": job })).await?;
         let SubmittedId { id, .. } = answer.typed()?;
         Ok(self.done(&page_of("jobs", &id), "Submitted."))

@@ -77,7 +77,7 @@ fn submit_warns_if_no_live_actor_claims_jobs_of_the_queue() {
     let _actor = hero.actor("osis-default-1").start();
     let warned = hero.run(&["submit", "-t", "osis", "-g", "io", "-e", "1"]).code(0);
     assert!(
-        warned.stderr.contains("no live actor claims jobs of type:osis:group:io"),
+        warned.stderr.contains("waits for an actor: no live one claims jobs of type:osis:group:io"),
         "{warned:?}"
     );
     let silent = hero.run(&["submit", "-t", "osis", "-e", "1"]).code(0);

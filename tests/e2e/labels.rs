@@ -100,7 +100,7 @@ fn job_that_no_actor_matches_waits_and_is_reported_until_one_comes() {
     hero.run(&["submit", "-t", "bash", "--id", "a", "--where", "role = db and rak = 4", "-e", ":"])
         .code(0)
         .says(
-            "hero: job a waits: no live actor matches rak = 4 and role = \"db\": of 1 live actor, 1 fails rak = 4, \
+            "hero: job a waits for an actor that matches rak = 4 and role = \"db\": of 1 live actor, 1 fails rak = 4, \
              1 fails role = \"db\"; none has the label `rak`, did you mean `rack`?: hero actor list --json",
         );
     hero.run(&["submit", "-t", "bash", "--id", "b", "--where", "role = 'db'", "-e", ":"]).code(0);
@@ -165,7 +165,7 @@ fn reload_applies_other_labels() {
     assert_eq!(json(&list("role = web"))["actors"], Value::Array(Vec::new()));
     hero.run(&["submit", "-t", "bash", "--id", "b", "--where", "role = web", "-e", ":"])
         .code(0)
-        .says("no live actor matches");
+        .says("waits for an actor that matches");
     hero.run(&["exec", "-t", "bash", "-e", "echo 1"]).code(0).stdout("1\n");
     assert_eq!(field(&redis, "b", "status").as_deref(), Some("dispatched"));
 }

@@ -150,8 +150,34 @@ fn many_jobs_queues_and_people_are_reached_without_redis() {
     fs::write(laptop.path().join("jobs.jsonl"), line).expect("written");
     let ids = laptop.done(&["submit", "--batch", "jobs.jsonl", "--ids"]);
     assert_eq!(laptop.done(&["job", "wait", ids.trim_end()]), "1\n");
+    let lines: String = (0..600).map(|number| format!("{number}\n")).collect();
+    fs::write(laptop.path().join("many"), lines).expect("written");
+    let many = laptop.json(&[
+        "--json", "submit", "--each", "many", "--id", "many", "--delay", "1h", "-t", "bash", "-e",
+        ":",
+    ]);
+    assert_eq!((&many["id"], many["ids"].as_array().map(Vec::len)), (&json!("many"), Some(600)));
+    assert_eq!(laptop.json(&["graph", "show", "many", "--json"])["graph"]["jobs"], 600);
+    fs::write(laptop.path().join("in.txt"), "given").expect("written");
+    let cat = "cat \\\"$HERO_INPUT_DIR/in.txt\\\"";
+    let files = format!(
+        "{{\"id\": \"f\", \"type\": \"bash\", \"script\": \"{cat}\", \"inputs\": [\"in.txt\"]}}\nno\n\
+                         {{\"type\": \"bash\", \"script\": \":\", \"where\": \"role = mail\"}}\n"
+    );
+    fs::write(laptop.path().join("files.jsonl"), files).expect("written");
+    let (code, error) = laptop.failed(&["submit", "--batch", "files.jsonl"]);
+    assert!(
+        code == 65 && error.contains("files.jsonl:2: invalid job: the line is not JSON"),
+        "{error}"
+    );
+    assert!(error.contains("hero: 1 job waits: no live actor matches role = \"mail\""), "{error}");
+    assert_eq!(laptop.done(&["job", "wait", "f"]), "given\n");
     let graph = "name = \"pipe\"\n[job.a]\ntype = \"bash\"\nscript = \"echo 1\"\n\
-                 [job.b]\ntype = \"bash\"\nafter = [\"a\"]\nscript = \"cat $HERO_INPUTS\"\n";
+                 [job.b]\ntype = \"bash\"\nafter = [\"a\"]\nscript = \"cat $HERO_INPUTS\"\nstdin = \"in.txt\"\n";
+    fs::write(laptop.path().join("wrong.toml"), graph.replace("[\"a\"]", "[\"aa\"]"))
+        .expect("written");
+    let (code, error) = laptop.failed(&["submit", "--graph", "wrong.toml"]);
+    assert!(code == 65 && error.contains("wrong.toml:7:10: job `b` waits for `aa`"), "{error}");
     fs::write(laptop.path().join("g.toml"), graph).expect("written");
     let id = laptop.done(&["submit", "--graph", "g.toml"]);
     assert_eq!(laptop.done(&["graph", "wait", id.trim_end()]), "2 of 2 done\n");

@@ -4,50 +4,44 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{ApiMethods, read};
-use crate::cli::job_options::{JobOptions, of_option};
-use crate::client::ClientError;
-use crate::config::{Config, format_duration};
+use super::{ApiMethods, MethodError, read};
+use crate::cli::job_options::{self, of_field};
+use crate::client::{AwaitedJob, ClientError, FilesByPlace};
+use crate::config::format_duration;
 use crate::error::{Error, Exit};
-use crate::proto::job::{FileBody, Job, JobId, Params, TREES, WAITS_FOR, json_of_field};
+use crate::proto::job::{FileBody, Job, JobFiles, JobId, Params, TREES, WAITS_FOR, json_of_field};
 use crate::proto::named_script::{Parameters, ScriptUse};
 use crate::proto::target::IllegalName;
 use crate::rpc::results::SubmittedId;
+use crate::rpc::submitted_awaited;
 
 impl ApiMethods {
-    /// Submits the job of the options with its files. Returns its id, and whether it is new.
+    /// Submits a job with its files. Returns it, or the one that is there in its place, and whether it is new.
     pub(in crate::cli) async fn submit(
         &self,
-        options: &JobOptions,
-        config: &Config,
-    ) -> Result<(JobId, bool, Job), Error> {
-        let job = options.job_with_words(self, config).await?;
-        let files = options.files(&job, config)?;
-        let encoded = |body: &FileBody| match body {
-            FileBody::Bytes(bytes) => Ok(BASE64_STANDARD.encode(bytes)),
-            FileBody::Artifact(_) => {
-                let message = "the API takes no file of this size beside a job; put it where the actors find it";
-                Err(Error::new(Exit::Data, message))
+        job: &Job,
+        files: JobFiles,
+        is_awaited: bool,
+    ) -> Result<(AwaitedJob, bool), Error> {
+        let (params, files) = (json!({ "job": settings(job) }), FilesByPlace::from([(0, files)]));
+        let submitted = match self {
+            Self::Local { context, .. } if is_awaited => {
+                let context = (**context).clone().with_files(files);
+                let submitted = Box::pin(submitted_awaited(context, params)).await;
+                return submitted.map_err(|error| of_option(MethodError::of(error, None)));
             }
+            _ => self.answer("job.submit", params, files).await,
         };
-        let mut inputs = Map::new();
-        for (name, body) in &files.inputs {
-            inputs.insert(name.to_string(), encoded(body)?.into());
-        }
-        let stdin = files.stdin.as_ref().map(encoded).transpose()?;
-        let params = json!({ "job": settings(&job), "inputs": inputs, "stdin": stdin });
-        let (_, submitted) =
-            self.typed::<SubmittedId>("job.submit", params).await.map_err(|error: Error| {
-                let unsure = error.exit == Exit::Unavailable;
-                let hint = if unsure {
-                    "; whether the job was accepted is not known: hero job list"
-                } else {
-                    ""
-                };
-                Error::new(error.exit, format!("{}{hint}", error.message))
-            })?;
-        let id = submitted.id.parse().map_err(|error| no_job(&error))?;
-        Ok((id, submitted.created, job))
+        let document = submitted.map_err(|failed| {
+            let error = of_option(failed);
+            let unsure = error.exit == Exit::Unavailable && matches!(self, Self::Remote(_));
+            let hint = "; whether the job was accepted is not known: hero job list";
+            let hint = if unsure { hint } else { "" };
+            Error::new(error.exit, format!("{}{hint}", error.message))
+        })?;
+        let SubmittedId { id, created } = read("job.submit", &document)?;
+        let id: JobId = id.parse().map_err(|error| no_job(&error))?;
+        Ok((id.into(), created))
     }
 
     /// Reads parameters that are words of a command line by the types that a published script declares. One that does not
@@ -99,13 +93,41 @@ pub(in crate::cli) fn settings(job: &Job) -> Map<String, Value> {
     settings
 }
 
+/// Names the option of the setting that an error is about.
+fn of_option(MethodError { error, data }: MethodError) -> Error {
+    let field = data["field"].as_str().unwrap_or_default();
+    match error.message.strip_prefix(&format!("invalid job: {field} ")) {
+        Some(reason) => Error { message: of_field(field, reason), ..error },
+        None => error,
+    }
+}
+
+/// Adds files to a job of a call, in Base64.
+pub(super) fn add_files(job: &mut Value, files: &JobFiles) -> Result<(), Error> {
+    let encoded = |body: &FileBody| match body {
+        FileBody::Bytes(bytes) => Ok(BASE64_STANDARD.encode(bytes)),
+        FileBody::Artifact(_) => {
+            let message =
+                "the API takes no file of this size beside a job; put it where the actors find it";
+            Err(Error::new(Exit::Data, message))
+        }
+    };
+    for (name, body) in &files.inputs {
+        job["inputs"][name.as_str()] = encoded(body)?.into();
+    }
+    if let Some(body) = &files.stdin {
+        job["stdin"] = encoded(body)?.into();
+    }
+    Ok(())
+}
+
 fn no_job(error: &IllegalName) -> Error {
     Error::new(Exit::Unavailable, format!("the answer is no job: {error}"))
 }
 
 /// Returns the job of a document.
 pub(in crate::cli) fn job_of(document: &Value) -> Result<Job, Error> {
-    let wrong = |error: ClientError| of_option(error);
+    let wrong = |error: ClientError| job_options::of_option(error);
     let id: String = read("job.get", &document["id"])?;
     let id = id.parse().map_err(|error| no_job(&error))?;
     let is_encoded = document["output_encoding"] == "base64";

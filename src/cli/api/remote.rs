@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::of_rpc;
+use super::{MethodError, of_rpc};
 use crate::cli::Global;
 use crate::config::{ClientConfig, format_duration};
 use crate::error::{Error, Exit, reason};
@@ -98,7 +98,7 @@ impl RemoteApi {
     }
 
     /// Calls a method.
-    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Error> {
+    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, MethodError> {
         let wait = params["wait"].as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok());
         let within = wait.unwrap_or_default() + ANSWER_MAX;
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -116,8 +116,8 @@ impl RemoteApi {
             return Ok(result.take());
         }
         match serde_json::from_value::<RpcError>(response["error"].take()) {
-            Ok(error) => Err(of_rpc(error, Some(&self.address))),
-            Err(_) => Err(self.not_hero(status)),
+            Ok(error) => Err(MethodError::of(error, Some(&self.address))),
+            Err(_) => Err(self.not_hero(status).into()),
         }
     }
 

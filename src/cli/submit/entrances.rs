@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::graph;
 use crate::cli::job_options::JobOptions;
-use crate::client::{Graph, JobBuilder, job_of_line};
+use crate::client::{Graph, JobBuilder, job_of_members, members_of_line};
 use crate::config::Config;
 use crate::proto::job::{Entrance, FieldKind, Job, SETTINGS, Setting};
 
@@ -140,7 +140,8 @@ fn from_line(setting: &Setting) -> Result<Job, String> {
     line.insert("script".to_owned(), "1".into());
     line.insert(setting.field.to_owned(), sample(setting).0.into());
     let line = serde_json::Value::Object(line).to_string();
-    job_of_line(line.as_bytes()).map_err(|error| error.to_string())
+    let members = members_of_line(line.as_bytes());
+    members.and_then(job_of_members).map_err(|error| error.to_string())
 }
 
 fn from_hash(setting: &Setting) -> Result<Job, String> {

@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
+
+use crate::cli::api::{MethodError, settings};
 use crate::cli::input::{self, bad};
 use crate::cli::script_files::{folder_of, read_files};
-use crate::client::{ClientError, Graph};
+use crate::cli::window_options::WindowOptions;
+use crate::client::{FilesByPlace, Graph};
 use crate::config::{Config, GraphFile, GraphJobFiles, Source};
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobFiles};
 
@@ -56,18 +61,35 @@ pub(in crate::cli) fn read_plan(path: &Path, config: &Config) -> Result<GraphPla
     Ok(plan)
 }
 
-/// Adds the place in the file to an error of the client.
-pub(super) fn explained(file: &GraphFile<'_>, error: ClientError) -> Error {
-    let (job, prerequisite) = match &error {
-        ClientError::UnknownInGraph { job, prerequisite, .. } => {
-            (job.as_str(), Some(prerequisite.as_str()))
-        }
-        ClientError::Cycle(names) => (names.first().map_or("", String::as_str), None),
-        ClientError::Refused { name, .. } => (name.as_str(), None),
-        _ => return error.into(),
-    };
-    let message = file.wrong(job, prerequisite, &error).to_string();
-    Error::new(error.exit(), message)
+/// Returns the parameters of a graph, and the files of its jobs by their places.
+pub(super) fn params(graph: &Graph) -> (Value, FilesByPlace) {
+    let jobs = graph.nodes().iter().map(|node| {
+        let [after, after_any] = node.prerequisites();
+        let job = settings(node.job());
+        json!({ "name": node.name(), "job": job, "after": after, "after_any": after_any })
+    });
+    let mut params = json!({
+        "id": graph.has_fixed_id().then(|| graph.id()),
+        "name": graph.name_of_all(),
+        "notify": graph.notifications(),
+        "jobs": jobs.collect::<Vec<_>>(),
+    });
+    WindowOptions::add_to(&mut params, graph.window());
+    for (callback, job) in graph.callbacks() {
+        params[callback.as_str()] = json!(settings(job));
+    }
+    let files = graph.nodes().iter().map(|node| node.job_files().clone()).enumerate();
+    (params, files.filter(|(_, files)| !files.is_empty()).collect())
+}
+
+/// Adds the place in the file to an error about a job.
+pub(super) fn explained(file: &GraphFile<'_>, MethodError { error, data }: MethodError) -> Error {
+    let named = data["name"].as_str().or(data["cycle"][0].as_str());
+    let Some(job) = named else { return error };
+    let message = file.wrong(job, data["prerequisite"].as_str(), error.message).to_string();
+    // What is missing is named by the file.
+    let exit = if error.exit == Exit::NotFound { Exit::Data } else { error.exit };
+    Error::new(exit, message)
 }
 
 /// Reads the files that a job is given, which lie beside the graph's file.

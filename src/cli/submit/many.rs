@@ -1,186 +1,208 @@
-//! `hero submit` of many jobs by the methods of the API: a batch or a graph in one call.
-
-use std::io::Read;
-use std::path::Path;
+//! `hero submit --batch`, `--each` and of a job for every machine: a batch, in as many calls as it needs.
 
 use serde_json::{Value, json};
 
+use super::Submit;
+use super::batch_lines::{BatchLines, LinesOfCall};
 use super::each::JobPerLine;
-use super::{Submit, batch_line, graph};
-use crate::cli::api::{ApiMethods, settings};
+use crate::cli::api::{ApiMethods, read, settings};
 use crate::cli::every::EveryOptions;
-use crate::cli::input;
+use crate::cli::job_options::trace_of_environment;
+use crate::cli::submit_span::SubmitSpan;
 use crate::cli::window_options::WindowOptions;
-use crate::cli::{Global, output};
-use crate::config::{Config, format_size};
+use crate::cli::{Global, job_notes, output};
+use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::proto::job::JobSpec;
+use crate::proto::job::{JobSpec, TraceParent};
 use crate::proto::text::{counted, escape_lines};
+use crate::rpc::results::{Refused, SubmittedBatch};
+use crate::store::Store;
+
+/// The results of the calls so far.
+struct BatchResults<'a> {
+    /// The file, or the option, that makes the jobs.
+    from: String,
+    /// The result of the last call, with those before. Ids are kept for JSON alone.
+    total: SubmittedBatch,
+    accepted: u64,
+    prints_ids: bool,
+    global: &'a Global,
+}
 
 impl Submit {
-    /// Submits many jobs over the API.
-    pub(super) async fn submit_many(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+    /// Submits a copy of a job for every machine or actor.
+    pub(super) async fn submit_everywhere(
+        &self,
+        api: &ApiMethods,
+        word: &str,
+        global: &Global,
+    ) -> Result<(), Error> {
         if self.signing.is_given() {
-            let message = "--sign needs the machine itself, and signs no copies for every machine";
+            let message = "--sign signs no copies for every machine";
             return Err(Error::new(Exit::Usage, message));
         }
-        if self.options.is_check() && self.graph.is_some() {
-            return global.needs_no_remote();
-        }
-        let (config, printed) = (global.config()?, (self.ids, global.json));
-        if let Some(word) = self.every.word() {
-            let window = self.window.window();
-            let mut params = EveryOptions::params(&self.options, (word, window), config)?;
-            self.add_of_batch(&mut params, config)?;
-            let (result, _) = EveryOptions::submit(api, params).await?;
-            return print_batch(&result, &format!("--every-{word}"), printed);
-        }
+        let (config, window) = (global.config()?, self.window.window());
+        let mut params = EveryOptions::params(&self.options, (word, window), config)?;
+        self.add_of_batch(&mut params, None, config)?;
+        let (_, batch) = EveryOptions::submit(api, params).await?;
+        let mut results = self.results(format!("--every-{word}"), global);
+        results.add(batch)?;
+        results.end()
+    }
+
+    /// Submits a job for each line of a file.
+    pub(super) async fn submit_lines(
+        &self,
+        api: &ApiMethods,
+        global: &Global,
+    ) -> Result<(), Error> {
+        let Some(file) = self.batch.as_ref().or(self.each.as_ref()) else { return Ok(()) };
+        let config = global.config()?;
         let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
-        let mut params = json!({ "id": id, "name": name, "notify": notify });
-        WindowOptions::add_to(&mut params, self.window.window());
-        if let Some(file) = &self.graph {
-            graph_params(&mut params, file, config)?;
-            let result = api.call("graph.submit", params).await?;
-            return self.print_graph(&result, global);
+        if matches!(api, ApiMethods::Local { .. }) {
+            for note in job_notes::unknown_notifications(&notify, config) {
+                output::note(&format!("hero: {note}"));
+            }
         }
+        let span = SubmitSpan::begin(config, trace_of_environment());
+        let mut head = json!({ "id": id, "name": name, "notify": notify });
+        WindowOptions::add_to(&mut head, self.window.window());
+        self.add_of_batch(&mut head, span.place, config)?;
         let each =
             self.each.as_ref().map(|_| JobPerLine::new(&self.options, config)).transpose()?;
-        let Some(file) = self.batch.as_deref().or(self.each.as_deref()) else { return Ok(()) };
-        let (mut jobs, mut rejected) = (Vec::new(), 0_u64);
-        for (number, text) in lines_of(file, config)? {
-            let read = match &each {
-                Some(each) => each.job(&text).map(|job| (job, true)),
-                None => batch_line::read(&text, file, config).map(|(job, of)| (job, of.is_empty())),
+        let mut lines = BatchLines::open(file, each.as_ref(), config, span.place)?;
+        let mut results = self.results(file.display().to_string(), global);
+        let mut is_last = false;
+        while !is_last {
+            let of_call = lines.next(self.all_or_none)?;
+            is_last = of_call.is_last;
+            let is_refused = self.all_or_none && !of_call.rejected.is_empty();
+            let batch = if is_refused || of_call.jobs.is_empty() && results.total.opening.is_none()
+            {
+                SubmittedBatch { refused: of_call.rejected, ..SubmittedBatch::default() }
+            } else {
+                let params = results.joining().unwrap_or_else(|| head.clone());
+                let first = of_call.numbers.first().copied();
+                submitted(api, params, of_call).await.map_err(|error| match first {
+                    Some(first) if !self.all_or_none => {
+                        let doing = format!("submitting the jobs from line {first} on");
+                        let message = format!("{}: {doing}: {}", file.display(), error.message);
+                        Error::new(error.exit, message)
+                    }
+                    _ => error,
+                })?
             };
-            let why = match read {
-                Ok((job, true)) => {
-                    jobs.push(settings(&job));
-                    continue;
-                }
-                Ok(_) => "files of a line are not submitted over the API".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            output::note(&format!("hero: {}:{number}: {why}", file.display()));
-            rejected += 1;
+            results.add(batch)?;
         }
-        let number = counted(rejected, "line was", "lines were");
-        let of_lines = Error::new(Exit::Data, format!("{}: {number} rejected", file.display()));
-        if rejected > 0 && (self.all_or_none || jobs.is_empty()) {
-            return Err(of_lines);
-        }
-        params["jobs"] = json!(jobs);
-        self.add_of_batch(&mut params, config)?;
-        let result = api.call("batch.submit", params).await?;
-        print_batch(&result, &file.display().to_string(), printed)?;
-        if rejected > 0 { Err(of_lines) } else { Ok(()) }
+        let id = results.total.id.clone().unwrap_or_default();
+        let ended = results.end();
+        span.end("batch", &id).await;
+        ended
+    }
+
+    fn results<'a>(&self, from: String, global: &'a Global) -> BatchResults<'a> {
+        let (total, prints_ids) = (SubmittedBatch::default(), self.ids);
+        BatchResults { from, total, accepted: 0, prints_ids, global }
     }
 
     /// Adds the options of a batch to its parameters.
-    fn add_of_batch(&self, params: &mut Value, config: &Config) -> Result<(), Error> {
+    fn add_of_batch(
+        &self,
+        params: &mut Value,
+        trace: Option<TraceParent>,
+        config: &Config,
+    ) -> Result<(), Error> {
         params["all_or_none"] = json!(self.all_or_none);
-        for (callback, job) in self.callbacks.clone().jobs(config)? {
+        for (callback, mut job) in self.callbacks.clone().jobs(config)? {
+            job.spec.traceparent = trace;
             params[callback.as_str()] = json!(settings(&job));
         }
         Ok(())
     }
+}
 
-    /// Prints a graph that was submitted.
-    pub(super) fn print_graph(&self, result: &Value, global: &Global) -> Result<(), Error> {
-        let id = escape_lines(result["graph_id"].as_str().unwrap_or_default());
-        let text = if global.json {
-            format!("{result}\n")
-        } else if self.ids {
-            let jobs = result["jobs"].as_object().into_iter().flatten();
-            jobs.flat_map(|(name, id)| {
-                let id = escape_lines(id.as_str().unwrap_or_default());
-                [escape_lines(name), "  ".to_owned(), id, "\n".to_owned()]
-            })
-            .collect()
-        } else {
-            format!("{id}\n")
-        };
-        output::accepted(&text)?;
-        if !global.json {
-            output::note(&format!("graph {id}: hero graph wait {id}"));
+/// Submits the jobs of some lines. The result names rejected jobs by their lines, and has the lines that make none.
+async fn submitted(
+    api: &ApiMethods,
+    mut params: Value,
+    of_call: LinesOfCall,
+) -> Result<SubmittedBatch, Error> {
+    let (method, LinesOfCall { jobs, numbers, files, rejected, is_last }) =
+        ("batch.submit", of_call);
+    params["jobs"] = jobs.into();
+    params["more"] = (!is_last && params["all_or_none"] != true).into();
+    let document = api.answer(method, params, files).await.map_err(|failed| failed.error)?;
+    let mut batch: SubmittedBatch = read(method, &document)?;
+    for Refused { line, .. } in &mut batch.refused {
+        // A callback has none.
+        *line = numbers.get(line.saturating_sub(1)).copied().unwrap_or_default();
+    }
+    batch.refused.extend(rejected);
+    batch.refused.sort_by_key(|of| of.line);
+    Ok(batch)
+}
+
+impl BatchResults<'_> {
+    /// Returns the parameters of a call that adds jobs; `None` for the first.
+    fn joining(&self) -> Option<Value> {
+        let opening = self.total.opening.as_ref()?;
+        Some(json!({ "id": self.total.id, "opening": opening }))
+    }
+
+    /// Adds the result of a call: prints the ids of the jobs, and why lines are rejected.
+    fn add(&mut self, mut batch: SubmittedBatch) -> Result<(), Error> {
+        for Refused { line, error } in &batch.refused {
+            output::note(&format!("hero: {}:{line}: {error}", self.from));
+        }
+        self.accepted += batch.ids.len() as u64;
+        if !self.global.json {
+            let ids = std::mem::take(&mut batch.ids);
+            if self.prints_ids {
+                let lines = ids.iter().flat_map(|id| [escape_lines(id), "\n".to_owned()]);
+                output::accepted(&lines.collect::<String>())?;
+            }
+        }
+        let mut before = std::mem::replace(&mut self.total, batch);
+        before.ids.append(&mut self.total.ids);
+        before.refused.append(&mut self.total.refused);
+        for of in before.unserved {
+            match self.total.unserved.iter_mut().find(|other| other.reason == of.reason) {
+                Some(known) => known.jobs += of.jobs,
+                None => self.total.unserved.push(of),
+            }
+        }
+        (self.total.ids, self.total.refused) = (before.ids, before.refused);
+        self.total.repeated += before.repeated;
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Error> {
+        let Self { from, total, accepted, prints_ids, global } = self;
+        if global.json {
+            output::accepted(&format!("{}\n", json!(total)))?;
+        } else if let Some(id) = total.id.as_deref().map(escape_lines) {
+            if !prints_ids {
+                output::accepted(&format!("{id}\n"))?;
+            }
+            output::note(&format!("batch {id}: hero graph wait {id}"));
+        }
+        if total.repeated > 0 {
+            let number = counted(total.repeated, "job was", "jobs were");
+            output::note(&format!("hero: {number} submitted before with the same content"));
+        }
+        let most = Store::BATCH_JOBS_MAX;
+        if accepted.saturating_sub(total.repeated) > most {
+            output::note(&format!("hero: jobs after about the first {most} belong to no batch"));
+        }
+        job_notes::report_unserved(&total.unserved);
+        if !total.refused.is_empty() {
+            let number = counted(total.refused.len() as u64, "line was", "lines were");
+            return Err(Error::new(Exit::Data, format!("{from}: {number} rejected")));
+        }
+        if accepted == 0 {
+            let message = format!("{from} has no job: each line makes one, JSON for --batch");
+            return Err(Error::new(Exit::Data, message));
         }
         Ok(())
     }
-}
-
-/// Returns the lines of a file that are not empty, with their numbers.
-fn lines_of(path: &Path, config: &Config) -> Result<Vec<(usize, Vec<u8>)>, Error> {
-    let mut text = Vec::new();
-    let most = config.api.body_size_max;
-    let read = input::open(path)?.take(most + 1).read_to_end(&mut text);
-    if read.map_err(|error| input::unreadable(path, &error))? as u64 > most {
-        let (path, most) = (path.display(), format_size(most));
-        let message =
-            format!("{path}: more than {most} are not submitted in one call: several files");
-        return Err(Error::new(Exit::Data, message));
-    }
-    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
-    let lines = lines.filter(|(_, line)| !line.is_empty());
-    Ok(lines.map(|(place, line)| (place + 1, line.to_vec())).collect())
-}
-
-/// Adds the jobs and callbacks of a file to the parameters of a graph. What the command line names counts more.
-fn graph_params(params: &mut Value, file: &Path, config: &Config) -> Result<(), Error> {
-    let text = graph::read_file(file)?;
-    let source = graph::parse(file, &text)?;
-    let (_, graph) = graph::read(&source, file, config)?;
-    if params["id"].is_null() && graph.has_fixed_id() {
-        params["id"] = json!(graph.id());
-    }
-    if params["name"].is_null() {
-        params["name"] = json!(graph.name_of_all());
-    }
-    WindowOptions::add_to(params, graph.window());
-    let notify = params["notify"].as_array_mut().into_iter();
-    notify.for_each(|all| all.extend(graph.notifications().iter().map(|name| json!(name))));
-    let mut jobs = Vec::new();
-    for node in graph.nodes() {
-        if node.has_files() {
-            let message = format!("{}: files of a job are not submitted over the API", node.name());
-            return Err(Error::new(Exit::Data, message));
-        }
-        let [after, after_any] = node.prerequisites();
-        let job = settings(node.job());
-        jobs.push(
-            json!({ "name": node.name(), "job": job, "after": after, "after_any": after_any }),
-        );
-    }
-    params["jobs"] = json!(jobs);
-    for (callback, job) in graph.callbacks() {
-        params[callback.as_str()] = json!(settings(job));
-    }
-    Ok(())
-}
-
-fn print_batch(result: &Value, from: &str, (ids, json): (bool, bool)) -> Result<(), Error> {
-    let refused = result["refused"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for of in refused {
-        let why = of["error"].as_str().unwrap_or_default();
-        output::note(&format!("hero: {from}:{}: {why}", of["line"]));
-    }
-    let batch = result["id"].as_str().map(escape_lines);
-    let text = match (json, ids, &batch) {
-        (true, ..) => format!("{result}\n"),
-        (_, true, _) => {
-            let ids = result["ids"].as_array().into_iter().flatten();
-            ids.filter_map(Value::as_str)
-                .flat_map(|id| [escape_lines(id), "\n".to_owned()])
-                .collect()
-        }
-        (_, _, Some(id)) => format!("{id}\n"),
-        (_, _, None) => String::new(),
-    };
-    output::accepted(&text)?;
-    if let Some(id) = batch.filter(|_| !json) {
-        output::note(&format!("batch {id}: hero graph wait {id}"));
-    }
-    if refused.is_empty() {
-        return Ok(());
-    }
-    let number = counted(refused.len() as u64, "line was", "lines were");
-    Err(Error::new(Exit::Data, format!("{from}: {number} rejected")))
 }

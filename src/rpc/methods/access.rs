@@ -109,7 +109,8 @@ impl CallContext {
             allowed.as_ref().filter(|allowed| allowed.len() == 1)?.first().cloned()
         };
         spec.traceparent = spec.traceparent.or_else(trace_of_request);
-        if spec.caller_id.is_empty() {
+        // A user of Redis itself names whom it likes, or nobody.
+        if spec.caller_id.is_empty() && !self.is_of_command_line {
             spec.caller_id.clone_from(&caller.name);
         }
         if !self.may_submit_as(&spec.caller_id) {

@@ -7,12 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
 use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::RpcError;
 use super::graph::{callbacks, notifications};
-use super::job_types::JobSettings;
+use super::job_files::given_files;
+use super::job_types::{BatchJob, JobSettings};
 use super::params::Spelled;
-use super::repeats::stored_or_same;
-use crate::client::{ClientError, FleetMember, MachineActorDocument, NewBatch};
+use super::repeats::{StoredJob, stored_or_same};
+use super::unserved::{UnservedJobs, unserved};
+use crate::client::{
+    ClientError, FilesByPlace, FleetMember, MachineActorDocument, NewBatch, await_ends,
+};
 use crate::proto::every::Every;
 use crate::proto::job::{Job, JobId, JobName};
 use crate::proto::message::ActorState;
@@ -32,7 +36,7 @@ methods! {
 #[serde(deny_unknown_fields)]
 struct Batch {
     /// The jobs, up to 10 000.
-    jobs: Vec<JobSettings>,
+    jobs: Vec<BatchJob>,
     /// Submits all of them or none; they may wait for each other in any order.
     #[serde(default)]
     all_or_none: bool,
@@ -61,22 +65,36 @@ struct Batch {
     /// The number of its jobs, up to 100, that start before the others, and how long these pause once the first have ended
     /// well, up to 30d, such as `1 10m`; `1 tell` pauses until `graph.tell`. No pause without it.
     pause_after: Option<PauseAfter>,
+    /// More jobs follow, by further calls with `id` and `opening`; the last call is without it, and may have no job.
+    #[serde(default)]
+    more: bool,
+    /// The `opening` of the call before: adds the jobs to its batch, which nobody else can.
+    opening: Option<String>,
 }
 
 /// The jobs of a batch that were accepted, and the others.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SubmittedBatch {
     /// The id of the batch, for the methods of graphs; null if it has no job.
     pub(crate) id: Option<String>,
     /// The same, by its older name.
-    batch_id: Option<String>,
+    pub(crate) batch_id: Option<String>,
     /// The ids of the accepted jobs, repeated ones among them, in the order of the batch.
-    ids: Vec<String>,
+    pub(crate) ids: Vec<String>,
     /// The rejected jobs.
     pub(crate) refused: Vec<Refused>,
     /// The machines or actors, of a job for every one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) every: Vec<FleetMemberDocument>,
+    /// With `more`: what the next call needs to add jobs; left out if there is no batch yet, since no job was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) opening: Option<String>,
+    /// The number of accepted jobs that were submitted before with the same id and content.
+    #[serde(default)]
+    pub(crate) repeated: u64,
+    /// The jobs that no live actor claims now; for callers that see all actors.
+    #[serde(default)]
+    pub(crate) unserved: Vec<UnservedJobs>,
 }
 
 /// A machine or actor of a job for every one.
@@ -102,94 +120,199 @@ pub(crate) struct FleetMemberDocument {
 /// A rejected job of a batch.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Refused {
-    /// Its place in the batch, from 1.
-    line: usize,
+    /// Its place in the call, from 1.
+    pub(crate) line: usize,
     /// The reason.
     pub(crate) error: String,
 }
 
 async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch, RpcError> {
-    let JobsToSubmit { jobs, mut refused, members } = read(&context, &given).await?;
-    let (places, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
-    context.check_new(&jobs).await?;
+    let mut read = read(&context, &mut given).await?;
+    context.check_new(&read.jobs).await?;
     let mut batch = without_jobs(&context, &mut given).await?;
-    let (mut ids, mut is_stored) = (Vec::new(), false);
-    if !given.all_or_none {
-        let results = match jobs.as_slice() {
-            [] => Vec::new(),
-            jobs => context.client.submit_all_of(&mut batch, jobs, true).await?,
-        };
-        let mut before = HashSet::new();
-        for ((place, result), job) in places.into_iter().zip(results).zip(&jobs) {
-            let is_second = !before.insert(&job.id);
-            match stored_or_same(&context, job.clone(), is_second, result).await {
-                Ok(stored) => {
-                    is_stored |= stored.is_new || stored.id != job.id;
-                    ids.push(stored.id.to_string());
-                }
-                Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
-            }
-        }
-        refused.sort_by_key(|refused| refused.line);
-        if is_stored {
-            context.client.close_batch(&batch).await?;
-        }
-    } else if refused.is_empty() {
-        match context.client.submit_all_or_none_of(&mut batch, &jobs).await {
-            Ok(all) => {
-                is_stored = true;
-                ids.extend(all.iter().map(ToString::to_string));
-            }
-            Err(ClientError::Refused { error, .. })
-                if matches!(*error, ClientError::IdTaken(_)) && are_same(&context, &jobs).await =>
-            {
-                ids.extend(jobs.iter().map(|job| job.id.to_string()));
-            }
-            Err(ClientError::Refused { place, error, .. }) => {
-                let error = RpcError::from(*error).message;
-                refused.push(Refused { line: place + 1, error });
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    if !is_stored && !given.all_or_none && !jobs.is_empty() {
-        context.client.drop_empty_batch(&batch.id).await?;
-    }
-    let batch_id = is_stored.then(|| batch.id.to_string());
-    let every = documents(members, &ids, &refused);
-    Ok(SubmittedBatch { id: batch_id.clone(), batch_id, ids, refused, every })
+    let token = given.opening.take().unwrap_or_else(|| JobId::random().to_string());
+    // Nobody else has it with this name.
+    batch.opening = format!("{token} {}", context.caller.name);
+    let stored = if !given.all_or_none {
+        each(&context, &mut batch, &mut read, given.more).await?
+    } else if read.refused.is_empty() {
+        whole(&context, &mut batch, &mut read).await?
+    } else {
+        StoredBatch::default()
+    };
+    let StoredBatch { id, accepted, repeated } = stored;
+    read.refused.sort_by_key(|refused| refused.line);
+    let others: HashSet<usize> = read.refused.iter().map(|refused| refused.line - 1).collect();
+    let jobs = read.places.iter().zip(&read.jobs).filter(|(place, _)| !others.contains(place));
+    let jobs = jobs.map(|(_, job)| job).take(accepted.len());
+    let unserved = unserved(&context, jobs).await;
+    let ids: Vec<String> = accepted.iter().map(ToString::to_string).collect();
+    let (batch_id, refused) = (id.map(|id| id.to_string()), read.refused);
+    let every = documents(read.members, &ids, &refused);
+    let opening = batch_id.is_some().then_some(token).filter(|_| given.more);
+    Ok(SubmittedBatch {
+        id: batch_id.clone(),
+        batch_id,
+        ids,
+        refused,
+        every,
+        opening,
+        repeated,
+        unserved,
+    })
 }
 
-/// The jobs of a batch that are valid, each with its place; the others; and the machines or actors that get them.
+/// The results of the jobs of a call.
+#[derive(Default)]
+struct StoredBatch {
+    /// The id of their batch, if there is one.
+    id: Option<JobId>,
+    /// The ids of the accepted jobs.
+    accepted: Vec<JobId>,
+    /// The number of those that were submitted before.
+    repeated: u64,
+}
+
+/// Submits jobs, each by itself.
+async fn each(
+    context: &CallContext,
+    batch: &mut NewBatch,
+    read: &mut JobsToSubmit,
+    more: bool,
+) -> Result<StoredBatch, RpcError> {
+    let mut stored = StoredBatch::default();
+    if read.jobs.is_empty() && !batch.is_joined {
+        return Ok(stored);
+    }
+    let results = context.client.submit_all_of(batch, &read.jobs, &read.files).await?;
+    let (mut before, mut has_members) = (HashSet::new(), false);
+    for ((at, job), result) in read.jobs.iter().enumerate().zip(results) {
+        let is_other = !before.insert(&job.id) || read.files.contains_key(&at);
+        let result = stored_or_same(context, job.clone(), is_other, result).await;
+        match result.and_then(|known| of_other_batch(known, batch)) {
+            Ok(known) => {
+                stored.repeated += u64::from(known.before.is_some());
+                has_members |= known.before.is_none();
+                stored.accepted.push(known.id);
+            }
+            Err(error) => {
+                read.refused.push(Refused { line: read.places[at] + 1, error: error.message });
+            }
+        }
+    }
+    let is_empty = !more && !has_members && context.client.drop_empty_batch(&batch.id).await?;
+    if !more && !is_empty {
+        context.client.close_batch(batch).await?;
+    }
+    stored.id = (!is_empty).then(|| batch.id.clone());
+    Ok(stored)
+}
+
+/// Refuses a job that an earlier job of the same batch is.
+fn of_other_batch(stored: StoredJob, batch: &NewBatch) -> Result<StoredJob, RpcError> {
+    match &stored.before {
+        Some(known) if known.graph_id.as_ref() == Some(&batch.id) => {
+            Err(ClientError::IdTaken(stored.id).into())
+        }
+        _ => Ok(stored),
+    }
+}
+
+/// Submits jobs, all or none.
+async fn whole(
+    context: &CallContext,
+    batch: &mut NewBatch,
+    read: &mut JobsToSubmit,
+) -> Result<StoredBatch, RpcError> {
+    match context.client.submit_all_or_none_of(batch, &read.jobs, &read.files).await {
+        Ok(accepted) => {
+            Ok(StoredBatch { id: Some(batch.id.clone()), accepted, ..StoredBatch::default() })
+        }
+        Err(ClientError::Refused { place, error, .. }) => {
+            if matches!(*error, ClientError::IdTaken(_))
+                && let Some(known) = same(context, read).await
+            {
+                return Ok(known);
+            }
+            let (line, error) = (read.places.get(place), RpcError::from(*error).message);
+            // A callback comes after the jobs.
+            let line = line.map_or(place, |place| *place) + 1;
+            read.refused.push(Refused { line, error });
+            Ok(StoredBatch::default())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the jobs that have the ids, and their batch, if all were submitted before as they are.
+async fn same(context: &CallContext, read: &JobsToSubmit) -> Option<StoredBatch> {
+    let mut given = read.jobs.clone();
+    await_ends(&mut given);
+    let (mut accepted, mut batches) = (Vec::new(), HashSet::new());
+    for (at, job) in given.into_iter().enumerate() {
+        let taken = Err(ClientError::IdTaken(job.id.clone()));
+        let has_files = read.files.contains_key(&at);
+        let known = stored_or_same(context, job, has_files, taken).await.ok()?;
+        accepted.push(known.id);
+        batches.insert(known.before.and_then(|known| known.graph_id));
+    }
+    let mut batches = batches.into_iter();
+    let id = batches.next().flatten().filter(|_| batches.next().is_none());
+    Some(StoredBatch { id, repeated: accepted.len() as u64, accepted })
+}
+
+/// The jobs of a call that are valid, with their places in it, and the files of some by their places among these; the other
+/// jobs; and the machines or actors that get them.
+#[derive(Default)]
 struct JobsToSubmit {
-    jobs: Vec<(usize, Job)>,
+    places: Vec<usize>,
+    jobs: Vec<Job>,
+    files: FilesByPlace,
     refused: Vec<Refused>,
     members: Vec<FleetMember>,
 }
 
-async fn read(context: &CallContext, given: &Batch) -> Result<JobsToSubmit, RpcError> {
+async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit, RpcError> {
     let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
     if given.jobs.len() > most {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most };
         return Err(RpcError::from(error).with("field", "jobs"));
     }
-    if given.jobs.is_empty() {
+    let is_joined = given.opening.is_some();
+    if given.jobs.is_empty() && !is_joined {
         let message = "the batch has no job: give at least one in `jobs`";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
+        return Err(RpcError::wrong("jobs", message));
     }
+    if (given.more || is_joined) && (given.all_or_none || given.every.is_some()) {
+        let message = "a batch of several calls is neither all_or_none nor for every machine";
+        return Err(RpcError::wrong("more", message));
+    }
+    if is_joined && given.id.is_none() {
+        return Err(RpcError::wrong("id", "the `id` of the batch is missing beside `opening`"));
+    }
+    let mut read = JobsToSubmit::default();
     if let Some(every) = given.every {
-        let members = fleet(context, &given.jobs, every).await?;
-        let jobs = members.iter().filter_map(|of| of.job.clone()).enumerate().collect();
-        return Ok(JobsToSubmit { jobs, refused: Vec::new(), members });
+        read.members = fleet(context, &given.jobs, every).await?;
+        read.jobs = read.members.iter().filter_map(|of| of.job.clone()).collect();
+        read.places = (0..read.jobs.len()).collect();
+        return Ok(read);
     }
-    let (mut jobs, mut refused) = (Vec::new(), Vec::new());
-    for (place, settings) in given.jobs.iter().enumerate() {
-        match checked(context, settings).await {
-            Ok(job) => jobs.push((place, job)),
-            Err(error) => refused.push(Refused { line: place + 1, error: error.message }),
+    for (place, of) in given.jobs.drain(..).enumerate() {
+        let BatchJob { settings, inputs, stdin } = of;
+        let files = |job: &Job| given_files(context, (place, job), inputs, stdin);
+        let job = checked(context, &settings).await;
+        match job.and_then(|job| Ok((files(&job)?, job))) {
+            Ok((files, job)) => {
+                if !files.is_empty() {
+                    read.files.insert(read.jobs.len(), files);
+                }
+                read.places.push(place);
+                read.jobs.push(job);
+            }
+            Err(error) => read.refused.push(Refused { line: place + 1, error: error.message }),
         }
     }
-    Ok(JobsToSubmit { jobs, refused, members: Vec::new() })
+    Ok(read)
 }
 
 /// Returns the batch without its jobs.
@@ -201,34 +324,27 @@ async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBat
         callbacks: callbacks(context, asked).await?,
         notify: notifications(&given.notify)?,
         window: GraphWindow { at_a_time, stop_after, pause_after },
+        is_joined: given.opening.is_some(),
         ..NewBatch::with_id(given.id.take().map(|Spelled(id)| id))
     })
-}
-
-/// Returns whether all jobs were submitted before, as they are.
-async fn are_same(context: &CallContext, jobs: &[Job]) -> bool {
-    for job in jobs {
-        let taken = Err(ClientError::IdTaken(job.id.clone()));
-        if stored_or_same(context, job.clone(), false, taken).await.is_err() {
-            return false;
-        }
-    }
-    true
 }
 
 /// Returns the copies of the only job of a batch for every machine or actor.
 async fn fleet(
     context: &CallContext,
-    jobs: &[JobSettings],
+    jobs: &[BatchJob],
     every: Every,
 ) -> Result<Vec<FleetMember>, RpcError> {
     if !context.operates() {
         let what = "submit a job for every machine: this needs the scope operate";
         return Err(context.may_not(what));
     }
-    let [only] = jobs else {
-        let message = "a batch for every machine has one job, which each of them gets";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
+    let only = match jobs {
+        [only] if only.inputs.is_empty() && only.stdin.is_none() => &only.settings,
+        _ => {
+            let message = "a batch for every machine has one job without files, which each gets";
+            return Err(RpcError::wrong("jobs", message));
+        }
     };
     let job = checked(context, only).await?;
     let members = context.client.fleet(&job, every).await?;

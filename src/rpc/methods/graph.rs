@@ -11,10 +11,12 @@ use super::super::caller::Scope;
 use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
+use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
 use super::params::{page_size, patience};
+use super::unserved::{UnservedJobs, unserved};
 use crate::client::{
-    ClientError, Graph, GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument,
+    ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraphDocument,
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::graph_plan::{GraphPlan, PlannedJob};
@@ -45,14 +47,17 @@ methods! {
 }
 
 /// The jobs of a submitted graph.
-#[derive(Serialize, JsonSchema)]
-struct SubmittedGraph {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SubmittedGraph {
     /// The id of the graph.
-    id: String,
+    pub(crate) id: String,
     /// The same, by its older name.
     graph_id: String,
     /// The ids of the jobs, by their names.
-    jobs: BTreeMap<String, String>,
+    pub(crate) jobs: BTreeMap<String, String>,
+    /// The jobs that no live actor claims now; for callers that see all actors.
+    #[serde(default)]
+    pub(crate) unserved: Vec<UnservedJobs>,
 }
 
 async fn submit(
@@ -76,12 +81,15 @@ async fn submit(
     if let Some(name) = given.name {
         graph.set_name(name);
     }
-    for PlannedJob { name, job, after, after_any } in given.jobs {
-        let job = job.job(&context).await.map_err(|error| {
+    for (place, of) in given.jobs.into_iter().enumerate() {
+        let PlannedJob { name, job, after, after_any, inputs, stdin } = of;
+        let files = |job: &Job| given_files(&context, (place, job), inputs, stdin);
+        let read = job.job(&context).await.and_then(|job| Ok((files(&job)?, job)));
+        let (files, job) = read.map_err(|error| {
             let message = format!("{name}: {}", error.message);
             RpcError { message, ..error }.with("name", name.as_str())
         })?;
-        graph.add(name, job).waits_for(after, after_any);
+        graph.add(name, job).files(files).waits_for(after, after_any);
     }
     let given = [given.on_success, given.on_failure, given.on_end];
     for (callback, job) in callbacks(&context, given).await? {
@@ -90,8 +98,9 @@ async fn submit(
     context.check_new(&graph.jobs()?).await?;
     let ids = context.client.submit_graph(&mut graph).await?;
     let ids = ids.into_iter().map(|(name, id)| (name, id.to_string()));
+    let unserved = unserved(&context, graph.nodes().iter().map(GraphNode::job)).await;
     let id = graph.id().to_string();
-    Ok(SubmittedGraph { graph_id: id.clone(), id, jobs: ids.collect() })
+    Ok(SubmittedGraph { graph_id: id.clone(), id, jobs: ids.collect(), unserved })
 }
 
 /// Reads the notifications of a graph or batch.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::caller::Scope;
-use super::super::method::CallContext;
+use super::super::method::{CallContext, read};
 use super::super::rpc_error::{RpcError, code};
 use super::changed_job::JobChangeResult;
 use super::job_files::{self, EncodedFiles, given_files};
@@ -105,8 +105,10 @@ impl SubmitNew {
     async fn job(self, context: &CallContext) -> Result<(Job, JobFiles), RpcError> {
         let mut job = self.job.job(context).await?;
         context.check_new(std::slice::from_ref(&job)).await?;
+        context.client.check(&job)?;
+        // Its id stays from now on, so that a new one is known by it.
         context.client.place(&mut job)?;
-        let files = given_files(context, &job, self.inputs, self.stdin)?;
+        let files = given_files(context, (0, &job), self.inputs, self.stdin)?;
         Ok((job, files))
     }
 }
@@ -117,15 +119,24 @@ async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, R
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-/// Submits a job as one of the caller's, who waits for its end. Returns it with its `caller_id`.
-pub(super) async fn submitted_awaited(
+/// Submits a job as one of the caller's, who waits for its end. Returns it with whether it is new, and its `caller_id`.
+pub(super) async fn submit_awaited(
     context: &CallContext,
     given: SubmitNew,
-) -> Result<(AwaitedJob, String), RpcError> {
+) -> Result<((AwaitedJob, bool), String), RpcError> {
     let (job, files) = given.job(context).await?;
     let submitter = job.spec.caller_id.clone();
     let stored = context.client.submit_awaited(job.clone(), &files).await;
     Ok((awaited_or_same(context, job, !files.is_empty(), stored).await?, submitter))
+}
+
+/// Submits a job, with the parameters of `job.submit`, for a caller in this process that waits for its end. Returns it, and
+/// whether it is new.
+pub(crate) async fn submitted_awaited(
+    context: CallContext,
+    params: Value,
+) -> Result<(AwaitedJob, bool), RpcError> {
+    Ok(submit_awaited(&context, read("job.submit", params)?).await?.0)
 }
 
 /// Stores a job of the caller without starting it.
@@ -146,8 +157,8 @@ async fn start(context: CallContext, given: OneJob) -> Result<JobChangeResult, R
 async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
     let RunNew { job, wait, inputs, stdin } = given;
     let patience = patience(wait)?;
-    let (job, submitter) =
-        Box::pin(submitted_awaited(&context, SubmitNew { job, inputs, stdin })).await?;
+    let ((job, _), submitter) =
+        Box::pin(submit_awaited(&context, SubmitNew { job, inputs, stdin })).await?;
     context.begun.iter().for_each(|begun| drop(begun.send_replace(Some(job.id.clone()))));
     ended(&context, &job, Some(&submitter), patience).await
 }

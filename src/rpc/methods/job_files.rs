@@ -22,14 +22,14 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// Files in Base64, by their names.
 pub(super) type EncodedFiles = BTreeMap<String, String>;
 
-/// Reads the files of a job to submit.
+/// Reads the files of a job to submit, which has this place in its call.
 pub(super) fn given_files(
     context: &CallContext,
-    job: &Job,
+    (place, job): (usize, &Job),
     inputs: EncodedFiles,
     stdin: Option<String>,
 ) -> Result<JobFiles, RpcError> {
-    let mut files = JobFiles::clone(&context.files);
+    let mut files = context.files.get(&place).cloned().unwrap_or_default();
     for (name, text) in inputs {
         let bytes = decoded("inputs", &text)?;
         let name: FileName = name.parse().map_err(|error| wrong("inputs", &format!("{error}")))?;

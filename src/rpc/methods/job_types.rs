@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::method::CallContext;
 use super::super::rpc_error::RpcError;
+use super::job_files::EncodedFiles;
 use crate::client::job_of_members;
 use crate::proto::job::{
     FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus, SETTINGS, Setting,
@@ -21,6 +22,17 @@ use crate::view::blocker_words;
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct JobSettings(Map<String, Value>);
+
+/// The settings of a job of a batch, with its files.
+#[derive(Deserialize)]
+pub(super) struct BatchJob {
+    #[serde(flatten)]
+    pub(super) settings: JobSettings,
+    #[serde(default)]
+    pub(super) inputs: EncodedFiles,
+    #[serde(default)]
+    pub(super) stdin: Option<String>,
+}
 
 /// A job with all its fields.
 #[derive(Serialize)]
@@ -220,6 +232,22 @@ impl JsonSchema for JobSettings {
             "anyOf": [{ "required": ["script", "script_type"] }, { "required": ["uses"] }],
             "additionalProperties": false,
         })
+    }
+}
+
+impl JsonSchema for BatchJob {
+    fn schema_name() -> Cow<'static, str> {
+        "BatchJob".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Value::from(JobSettings::json_schema(generator));
+        schema["description"] = json!("The settings of a job, and its files");
+        let doc = "Files for its script, in Base64, by their names";
+        schema["properties"]["inputs"] = field(doc, FieldKind::Map);
+        let doc = "The standard input of its script, in Base64";
+        schema["properties"]["stdin"] = field(doc, FieldKind::Text);
+        Schema::try_from(schema).unwrap_or_default()
     }
 }
 

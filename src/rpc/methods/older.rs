@@ -9,7 +9,7 @@ use super::super::caller::Scope;
 use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::job::{cleared, create, output_of, submitted_awaited};
+use super::job::{cleared, create, output_of, submit_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, confirmed, page_size, patience};
 use crate::proto::job::{JobOutput, JobReference, JobStatus};
@@ -157,7 +157,7 @@ impl JobResult {
 /// Runs a job to its end.
 async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
     let patience = patience(given.wait)?;
-    let (job, submitter) = Box::pin(submitted_awaited(context, given.settings()?.into())).await?;
+    let ((job, _), submitter) = Box::pin(submit_awaited(context, given.settings()?.into())).await?;
     let (_, ended) = context.after_end(&job, Some(&submitter), patience).await?;
     ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }

@@ -13,6 +13,8 @@ use crate::proto::job::{Job, JobId};
 pub(super) struct StoredJob {
     pub(super) id: JobId,
     pub(super) is_new: bool,
+    /// The job that was submitted before with its id and content.
+    pub(super) before: Option<Box<Job>>,
 }
 
 /// The id of a submitted job.
@@ -44,7 +46,7 @@ pub(super) async fn stored_or_same(
         Err(ClientError::IdTaken(id)) if !is_other => id,
         other => {
             let id = other?;
-            return Ok(StoredJob { is_new: id == given.id, id });
+            return Ok(StoredJob { is_new: id == given.id, id, before: None });
         }
     };
     match context.visible(&id).await {
@@ -53,21 +55,27 @@ pub(super) async fn stored_or_same(
             if (context.reads() || known.spec.caller_id == context.caller.name)
                 && is_repeated(&known, given) =>
         {
-            Ok(StoredJob { id, is_new: false })
+            Ok(StoredJob { id, is_new: false, before: Some(Box::new(known)) })
         }
         _ => Err(ClientError::IdTaken(id).into()),
     }
 }
 
-/// The same for a job whose end the caller waits for.
+/// The same for a job whose end the caller waits for. Returns whether it is new, too.
 pub(super) async fn awaited_or_same(
     context: &CallContext,
     given: Job,
     has_files: bool,
     stored: Result<AwaitedJob, ClientError>,
-) -> Result<AwaitedJob, RpcError> {
+) -> Result<(AwaitedJob, bool), RpcError> {
     match stored {
-        Ok(job) => Ok(job),
-        Err(error) => Ok(stored_or_same(context, given, has_files, Err(error)).await?.id.into()),
+        Ok(job) => {
+            let is_new = job.id == given.id;
+            Ok((job, is_new))
+        }
+        Err(error) => {
+            let known = stored_or_same(context, given, has_files, Err(error)).await?;
+            Ok((known.id.into(), false))
+        }
     }
 }

@@ -86,7 +86,7 @@ struct StartedSession {
 async fn start(context: CallContext, given: StartSession) -> Result<StartedSession, RpcError> {
     let wait = patience(given.wait.or(Some(START_WAIT_S)))?;
     let (mut job, inputs) = session_job(&context, given).await?;
-    let files = given_files(&context, &job, inputs, None)?;
+    let files = given_files(&context, (0, &job), inputs, None)?;
     let most = context.config.job.sessions_max;
     for place in 1..=most {
         // Each place is a unique key of the caller, which the session holds until it ends.

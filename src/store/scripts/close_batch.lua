@@ -1,10 +1,11 @@
--- Notes that a batch has all its jobs. Until then it does not end. If all have ended, it ends now.
+-- Notes that a batch has all its jobs: no other joins it. Until then it does not end. If all have ended, it ends now.
 --
 -- ARGV: 1 id
 -- returns 1 if `settle` has its callbacks to start, or its other jobs to stop; else 0
 -- needs: wrong_type time graph_end windows
 
 local graph, step = ARGV[1], 1000000000
+if redis.call('HEXISTS', GRAPH .. graph, 'opening') == 1 then redis.call('HSET', GRAPH .. graph, 'opening', '') end
 if redis.call('HDEL', GRAPH .. graph, 'open') == 0 then return 0 end
 local is_stopped = stop_at_failures(graph)
 -- Any job that has ended may be the last.

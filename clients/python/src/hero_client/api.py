@@ -90,6 +90,164 @@ class BackfilledFiring(TypedDict):
     """Its job or graph, or the job for which it is left out."""
 
 
+class BatchJob(TypedDict, total=False):
+    """The settings of a job, and its files."""
+    id: str
+    """The id; a random UUID without one."""
+    script: str
+    """The text to run."""
+    uses: str
+    """A published script, NAME or NAME@VERSION, that gives the text and the settings that the job leaves open: hero
+    script list."""
+    script_digest: str
+    """The SHA-256 that the text of the published script must have: another one is rejected; Hero sets it."""
+    name: str
+    """A name for lists and searches, by default of the submitted file; several jobs may have the same."""
+    tags: List[str]
+    """A word for lists and searches: letters, digits and _ - . : / =, at most 8 of 64 characters."""
+    caller_id: str
+    """The name of the submitter."""
+    context_id: str
+    """The name of the set of objects that a script of osis works on; other scripts find it in the variable
+    `HERO_CONTEXT_ID`."""
+    script_type: str
+    """The script type; without it the file's extension tells: .rhai osis, .py python, .sh bash, .js node, .v and
+    .vsh v, .hero heroscript, or as the configuration says."""
+    extension: str
+    """The extension of the script's file, one of its type's, such as .mjs; by default the extension of the
+    submitted file, or the type's first."""
+    group: str
+    """The group of actors that may run it; any group without one."""
+    instance: int
+    """The one instance that may run it, of the group `default` unless another is given."""
+    where: str
+    """The actors that may run it, by their labels: an expression such as `role = "web" and release >= 12`, of
+    comparisons, `in (…)`, `and`, `or`, `not` and parentheses; not beside a group or an instance, which are labels
+    too."""
+    fallback: Literal['type', 'group', 'none']
+    """The actors that may run it if no actor of its instance or group is alive: none (the default unless its type
+    has another), group (any actor of the group) or type (any actor of the script type)."""
+    priority: int
+    """The priority: 0 urgent, 1 normal (the default), 2 background."""
+    timeout: float
+    """The timeout of one attempt, such as 30s; by default `job.timeout`, 1m; in seconds."""
+    retries: int
+    """The number of attempts after the first; by default `job.retries`, 0."""
+    backoff: str
+    """The waits before retries: 10s..5m doubles from the first to the longest, 10s stays the same; by default
+    1s..15m (`job.retry_backoff`). Each wait varies by a fifth."""
+    retry_if: str
+    """The exit codes that are retried, such as 1,64-78: after any other, the job fails at once; by default all. A
+    job that names 75 and ends with it is postponed: it loses no attempt, until `job.postponed_max` (24h) after its
+    first one."""
+    discard_if: str
+    """The exit codes that are never retried, such as 65: after one of them the job fails at once. By default none;
+    a script says the same with `hero.discard`."""
+    memory: str
+    """The memory limit of each process of the script, such as 512MiB, and without --job-memory of the job as a
+    whole; its type sets the upper bound."""
+    job_memory: str
+    """The memory limit of the job as a whole, all its processes together, such as 2GiB; its type sets the upper
+    bound. Its machine needs control groups, else the job's log says that nothing holds it."""
+    cpu: float
+    """The limit of processor time of each process of the script, such as 30s; its type sets the upper bound; in
+    seconds."""
+    network: str
+    """The network of the script: none, all, or TCP ports of any host such as 443,53, where 53 looks up names;
+    rejected unless `ports_max` or `network_max` of its type's sandbox allows it."""
+    concurrent: bool
+    """Runs beside other jobs of its instance."""
+    log_path: str
+    """The file for its log, inside `job.log_dir` of the actor's machine."""
+    env_vars: Dict[str, str]
+    """An environment variable of the script."""
+    args: List[str]
+    """The arguments of a script that is a process; in Rhai the array `args`."""
+    params: Dict[str, Any]
+    """The parameters of the script: a JSON object, in Rhai the map `params`, elsewhere in the variable
+    `HERO_PARAMS`."""
+    secrets: List[str]
+    """A secret of the actor's machine, a file of its `secrets.dir`, /etc/hero/secrets, that `[secrets.allow]` of
+    hero.toml gives its type: NAME in the variable NAME, VARIABLE=NAME, or `file:NAME` in the folder
+    `HERO_SECRET_DIR`; the job holds the name alone."""
+    prerequisites: List[str]
+    """A job that must finish before this one starts."""
+    after_any: List[str]
+    """A job that must end, finished or failed, before this one starts."""
+    may_fail: bool
+    """Counts its failure for nothing in its graph or atomic batch, whose jobs after it run then as well."""
+    prerequisite_names: Dict[str, str]
+    """The names of prerequisites in the script, beside their ids."""
+    run_at: str
+    """The earliest time to start: RFC 3339 with Z or an offset, such as 2026-12-24T18:00:00+01:00."""
+    expires: float
+    """The time after its submission, or after `run_at`, within which it must start, such as 2h: if its actor takes
+    it later, it ends as expired without having run; in seconds."""
+    unique_key: str
+    """The key that deduplicates: while a job with this key has not ended, submitting another gives its id and
+    creates nothing."""
+    unique_for: float
+    """The time from its submission until a finished job gives its unique key back; in seconds."""
+    unique_by: Literal['key', 'script', 'params']
+    """The properties that make two jobs duplicates: key (the unique key, the default), script (script, type, group,
+    arguments, parameters, variables) or params (type, group, name, parameters)."""
+    on_duplicate: Literal['return', 'replace', 'reject']
+    """The action if another job holds its unique key: return (its id, the default), replace (that job, if it has
+    not started) or reject (this job)."""
+    debounce: float
+    """Waits for this time, such as 2s, and takes the place of a job with its unique key that has not started: of
+    jobs that come in quick succession the last one runs; in seconds."""
+    debounce_max: float
+    """The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m; in
+    seconds."""
+    limit_key: str
+    """A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the jobs of
+    each word apart."""
+    shard_key: str
+    """A word, such as the name of a customer, whose jobs are on the same shard, so that they can wait for each
+    other; no effect with one shard."""
+    traceparent: str
+    """Its place in a trace, a `traceparent` of W3C's trace context, 00-TRACE-SPAN-FLAGS; on the command line by
+    default the environment variable `TRACEPARENT`. The script gets it in this variable."""
+    retention: float
+    """The retention of the ended job, such as 7d; by default `job.retention`, 24h, and 7d if it failed; in
+    seconds."""
+    output_overflow: Literal['truncate', 'fail']
+    """The action for an output over `job.output_size_max`: truncate (keep its end) or fail (the job)."""
+    notify: List[str]
+    """A notification of the configuration, a table `[notify.NAME]` of hero.toml, that tells of this job also if its
+    filters exclude it."""
+    expect_within: float
+    """The time after its submission, or after `run_at`, within which it is expected to end, such as 2h: a job that
+    takes longer is marked as late, told to notifications, and runs on; in seconds."""
+    slow_after: float
+    """The time of an attempt, such as 10m, after which it is marked as slow, told to notifications, and runs on; in
+    seconds."""
+    durable: bool
+    """Confirms the submission, and pushes the reply at the end, only once Redis has synchronised them with its
+    disk, or its replicas have them (`redis.ack`)."""
+    signature: str
+    """Its signature, KEY TIME SIGNATURE: the name of the key, the time until which it may start, and 64 bytes in
+    Base64, where `require_signature` of its type asks for one. It signs the id too."""
+    reply: bool
+    """Pushes a reply when the job ends."""
+    reply_format: Literal['json', 'plain']
+    """The format of the reply that a program reads from Redis: json (the default), or plain, the bare output or
+    error."""
+    caller: str
+    """Another name of caller_id."""
+    context: str
+    """Another name of context_id."""
+    after: List[str]
+    """Another name of prerequisites."""
+    delay: str
+    """The time from its submission until it may start, such as 10m; not beside run_at."""
+    inputs: Dict[str, str]
+    """Files for its script, in Base64, by their names."""
+    stdin: str
+    """The standard input of its script, in Base64."""
+
+
 class CallbackJob(TypedDict):
     """The job of a callback."""
     callback: str
@@ -418,6 +576,10 @@ class GraphJobToSubmit(_GraphJobToSubmitRequired, total=False):
     """The jobs that must finish first: names in the graph, or ids of other jobs."""
     after_any: List[str]
     """The jobs that must end first, finished or failed."""
+    inputs: Dict[str, str]
+    """Files for its script, in Base64, by their names."""
+    stdin: Optional[str]
+    """The standard input of its script, in Base64."""
 
 
 class GraphProblem(TypedDict):
@@ -1669,7 +1831,7 @@ class RanInSession(_RanInSessionRequired, total=False):
 class Refused(TypedDict):
     """A rejected job of a batch."""
     line: int
-    """Its place in the batch, from 1."""
+    """Its place in the call, from 1."""
     error: str
     """The reason."""
 
@@ -1814,12 +1976,19 @@ class _SubmittedBatchRequired(TypedDict):
     """The ids of the accepted jobs, repeated ones among them, in the order of the batch."""
     refused: List[Refused]
     """The rejected jobs."""
+    repeated: int
+    """The number of accepted jobs that were submitted before with the same id and content."""
+    unserved: List[UnservedJobs]
+    """The jobs that no live actor claims now; for callers that see all actors."""
 
 
 class SubmittedBatch(_SubmittedBatchRequired, total=False):
     """The jobs of a batch that were accepted, and the others."""
     every: List[FleetMemberDocument]
     """The machines or actors, of a job for every one."""
+    opening: Optional[str]
+    """With `more`: what the next call needs to add jobs; left out if there is no batch yet, since no job was
+    accepted."""
 
 
 class SubmittedGraph(TypedDict):
@@ -1830,6 +1999,8 @@ class SubmittedGraph(TypedDict):
     """The same, by its older name."""
     jobs: Dict[str, str]
     """The ids of the jobs, by their names."""
+    unserved: List[UnservedJobs]
+    """The jobs that no live actor claims now; for callers that see all actors."""
 
 
 class SubmittedId(TypedDict):
@@ -1916,6 +2087,14 @@ class UnchangedJob(TypedDict):
     """The id of the job, as it was given."""
     problem: str
     """The reason."""
+
+
+class UnservedJobs(TypedDict):
+    """Jobs of one target that no live actor claims."""
+    jobs: int
+    """The number of these jobs."""
+    reason: str
+    """The reason, and where to look."""
 
 
 class UnservedList(TypedDict):
@@ -2045,9 +2224,9 @@ class Methods:
         answer: AuditList = self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None, pause_after: Optional[str] = None) -> SubmittedBatch:
+    def batch_submit(self, *, jobs: List[BatchJob], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None, pause_after: Optional[str] = None, more: Optional[bool] = None, opening: Optional[str] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
+        answer: SubmittedBatch = self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after, "more": more, "opening": opening}))
         return answer
 
     def cron_add(self, *, name: str, schedule: str, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[JobSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None, graph: Optional[GraphToSubmit] = None) -> ChangedPeriodicJob:
@@ -2476,9 +2655,9 @@ class AsyncMethods:
         answer: AuditList = await self._call("audit.list", _given({"since": since, "until": until, "who": who, "what": what, "limit": limit}))
         return answer
 
-    async def batch_submit(self, *, jobs: List[JobSettings], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None, pause_after: Optional[str] = None) -> SubmittedBatch:
+    async def batch_submit(self, *, jobs: List[BatchJob], all_or_none: Optional[bool] = None, name: Optional[str] = None, id: Optional[str] = None, on_success: Optional[JobSettings] = None, on_failure: Optional[JobSettings] = None, on_end: Optional[JobSettings] = None, notify: Optional[List[str]] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, every: Optional[Every] = None, pause_after: Optional[str] = None, more: Optional[bool] = None, opening: Optional[str] = None) -> SubmittedBatch:
         """Submits many jobs: each is accepted or rejected by itself, or all or none."""
-        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after}))
+        answer: SubmittedBatch = await self._call("batch.submit", _given({"jobs": jobs, "all_or_none": all_or_none, "name": name, "id": id, "on_success": on_success, "on_failure": on_failure, "on_end": on_end, "notify": notify, "at_a_time": at_a_time, "stop_after": stop_after, "every": every, "pause_after": pause_after, "more": more, "opening": opening}))
         return answer
 
     async def cron_add(self, *, name: str, schedule: str, time_zone: Optional[str] = None, catch_up: Optional[Literal['skip', 'once', 'all', None]] = None, overlap: Optional[Literal['skip', 'allow', 'replace', None]] = None, spread: Optional[str] = None, calendar: Optional[str] = None, job: Optional[JobSettings] = None, every: Optional[EveryOrNone] = None, at_a_time: Optional[int] = None, stop_after: Optional[Union[int, str]] = None, pause_after: Optional[str] = None, graph: Optional[GraphToSubmit] = None) -> ChangedPeriodicJob:
