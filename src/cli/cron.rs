@@ -345,7 +345,7 @@ mod tests {
             history: Vec::new(),
             graph: None,
         };
-        let text = settings(&found, TerminalStyle::default());
+        let text = settings(&found, TerminalStyle::PLAIN);
         assert!(
             text.starts_with("\njobs:\n  env  TOKEN\n  retries  3\n\nscript:\n  line 1\n"),
             "{text}"
