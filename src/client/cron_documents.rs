@@ -206,7 +206,11 @@ impl PeriodicJobDocument {
             missed: ends.missed,
             succeeded_at: ends.succeeded.as_ref().map(|(at, _)| at.to_string()),
             failed_at: ends.failed.as_ref().map(|(at, ..)| at.to_string()),
-            failed_id: ends.failed.as_ref().map(|(_, id, _)| id.clone()).filter(|id| !id.is_empty()),
+            failed_id: ends
+                .failed
+                .as_ref()
+                .map(|(_, id, _)| id.clone())
+                .filter(|id| !id.is_empty()),
             failed_why: ends.failed.as_ref().map(|(.., why)| why.clone()),
             duration_s: ends.took.map(|took| took.as_secs_f64()),
             overdue_at: overdue.map(|at| at.to_string()),

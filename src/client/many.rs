@@ -13,7 +13,6 @@ use super::new_batch::{NewBatch, members};
 use super::resolve::refused;
 use super::{Client, ClientError, accepted};
 use crate::proto::graph::GraphKind;
-use crate::proto::graph_plan::cycle;
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId};
 use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, Submitted, TOO_SLOW};
@@ -348,7 +347,7 @@ impl Client {
             return Err(refused(place, error));
         }
         let links = Links::of(jobs);
-        if let Some(cycle) = cycle(&links.waits_for) {
+        if let Some(cycle) = links.cycle() {
             return Err(ClientError::Cycle(cycle.into_iter().map(name).collect()));
         }
         if links.others > Store::WHOLE_OTHERS_MAX {

@@ -158,7 +158,10 @@ impl<J> GraphPlan<J> {
         let mut places = HashMap::new();
         for (place, PlannedJob { name, inputs, stdin, .. }) in self.jobs.iter().enumerate() {
             if !inputs.is_empty() || stdin.is_some() {
-                return Err((name.clone(), "has files, which a periodic job does not keep".to_owned()));
+                return Err((
+                    name.clone(),
+                    "has files, which a periodic job does not keep".to_owned(),
+                ));
             }
             if places.insert(name.as_str(), place).is_some() {
                 return Err((name.clone(), "is the name of another job of the graph".to_owned()));

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-
 use crate::cli::api::{MethodError, settings};
 use crate::cli::input::{self, bad};
 use crate::cli::script_files::{folder_of, read_files};

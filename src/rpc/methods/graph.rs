@@ -11,7 +11,7 @@ use super::super::caller::Scope;
 use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
-use super::job_files::{EncodedFiles, given_files};
+use super::job_files::given_files;
 use super::job_types::JobSettings;
 use super::params::{page_size, patience};
 use super::unserved::{UnservedJobs, unserved};

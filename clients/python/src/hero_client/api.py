@@ -1162,7 +1162,7 @@ class LastFiringDocument(TypedDict):
     job_id: Optional[str]
     """Its job."""
     status: Optional[str]
-    """The state of the job, batch or graph, if it is still kept."""
+    """The state of the job, batch or graph, if it is still kept; `failed` if it had none."""
     batch_id: Optional[str]
     """Its batch or graph, in place of a job."""
 
@@ -1233,7 +1233,8 @@ class ListJobs(TypedDict, total=False):
     tags: List[str]
     """Only jobs with this tag; with several, those that have all."""
     error: Optional[str]
-    """Only jobs whose error contains this text."""
+    """Only jobs whose error contains this text: those that failed, and those that wait to be retried; others only
+    with their state."""
     kind: Optional[str]
     """Only jobs whose error is of this kind: as hero job errors prints it, without numbers, ids, paths and quoted
     texts, or an error of the kind."""
@@ -1616,7 +1617,7 @@ class _PeriodicJobDocumentRequired(TypedDict):
     succeeded_at: Optional[str]
     """The end of its last job that finished, in RFC 3339."""
     failed_at: Optional[str]
-    """The end of its last job that failed, in RFC 3339."""
+    """The end of its last job that failed, or its last firing that had no job, in RFC 3339."""
     failed_id: Optional[str]
     """The job that failed last."""
     failed_why: Optional[str]
@@ -1688,7 +1689,7 @@ class _PeriodicJobHistoryDocumentRequired(TypedDict):
     succeeded_at: Optional[str]
     """The end of its last job that finished, in RFC 3339."""
     failed_at: Optional[str]
-    """The end of its last job that failed, in RFC 3339."""
+    """The end of its last job that failed, or its last firing that had no job, in RFC 3339."""
     failed_id: Optional[str]
     """The job that failed last."""
     failed_why: Optional[str]
