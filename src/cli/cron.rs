@@ -243,7 +243,7 @@ fn spread(spread: &SpreadDocument) -> String {
 fn failed(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
     let why = job.failed_why.as_deref().unwrap_or_default();
     let of = job.failed_id.as_deref().map(|id| format!("job {}", escape(id)));
-    let of = of.as_deref().unwrap_or("no job");
+    let of = of.as_deref().unwrap_or("not submitted");
     format!("{}, {of}: {}", with_offset(at, zone), first_line(&escape(why)))
 }
 

@@ -81,7 +81,7 @@ impl Places {
         Arc::new(self.place(number, evicted))
     }
 
-    /// Returns the places of one caller. Those of callers without a connection go.
+    /// Returns the places of one caller. Callers without a connection are forgotten.
     fn of_caller(&self, caller: &str) -> Arc<Semaphore> {
         let mut of_callers = self.of_callers.lock();
         of_callers.retain(|_, places| Arc::strong_count(places) > 1);

@@ -71,7 +71,7 @@ pub struct RefusedLines {
     pub reason: String,
 }
 
-/// What became of entries that were appended to logs.
+/// The results of entries that were appended to logs.
 #[derive(Debug, Default)]
 pub struct AppendedLogs {
     /// The lines that Redis refused.

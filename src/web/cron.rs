@@ -271,7 +271,7 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
                 @if let Some(at) = &job.failed_at {
                     dt { "Failed" }
                     dd {
-                        @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "no job" }
+                        @if let Some(id) = &job.failed_id { (id_link(id, links)) } @else { "not submitted" }
                         " " span.faint { (was_at(at, now)) } " "
                         @if let Some(text) = &job.failed_why { (text) }
                     }

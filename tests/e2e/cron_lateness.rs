@@ -173,7 +173,7 @@ fn periodic_job_whose_script_is_gone_is_shown_as_failed_and_is_a_problem_at_once
     let of = listed();
     assert!(of["failed_id"].is_null() && of["failed_at"].is_string(), "{of}");
     let shown = hero.run(&["cron", "show", "often"]).code(0).stdout;
-    assert!(shown.contains(", no job: "), "{shown}");
+    assert!(shown.contains(", not submitted: "), "{shown}");
     let doctor = hero.run(&["doctor"]).stdout;
     assert!(
         doctor.contains("periodic job often could not be submitted when it was due: "),

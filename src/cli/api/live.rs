@@ -145,12 +145,13 @@ impl ApiMethods {
 
 /// Returns the error of an id without a job, which a graph may have.
 async fn of_no_job(client: &Client, error: ClientError) -> Error {
-    match error {
-        ClientError::NoSuchJob(id) if client.graph_id(id.as_str()).await.is_ok() => {
-            ClientError::IsGraph(id).into()
-        }
-        error => error.into(),
+    if let ClientError::NoSuchJob(id) = &error
+        && let Ok(graph) = client.graph_id(id.as_str()).await
+        && client.graph(&graph).await.is_ok()
+    {
+        return ClientError::IsGraph(id.clone()).into();
     }
+    error.into()
 }
 
 /// Adds to an error of a wait what to do.

@@ -193,7 +193,9 @@ pub(in crate::rpc) async fn names_graph(context: &CallContext, mut error: RpcErr
     let id = error.data.as_ref().and_then(|data| data["id"].as_str()?.parse::<JobId>().ok());
     if let Some(id) =
         id.filter(|id| error.message == ClientError::NoSuchJob(id.clone()).to_string())
-        && named(context, id.as_str()).await.is_ok()
+        && let Ok(graph) = named(context, id.as_str()).await
+        && let Ok(graph) = visible(context, &graph).await
+        && (context.reads() || graph.caller == context.caller.name)
     {
         error.message = ClientError::IsGraph(id).to_string();
     }

@@ -169,7 +169,7 @@ pub(super) async fn change(
             wrong("yes", format!("to {word} all jobs that match, set yes = true; or dry_run"))
         }
         (Some(filter), 0) => {
-            // Those of others among them; a caller that does not operate deletes its own alone.
+            // Jobs of others are among them; a caller that does not operate deletes its own alone.
             if matches!(change, JobChange::Delete) && !given.dry_run && context.operates() {
                 context.needs(Scope::Admin, "job.change_many that deletes what a filter finds")?;
             }

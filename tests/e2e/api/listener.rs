@@ -80,9 +80,9 @@ fn slow_clients_are_disconnected() {
     let api = Served::with(hero, &redis);
     let mut silent = api.unix();
     let mut head = api.unix();
-    head.send(b"POST /rpc HTTP/1.1\r\nhost: a\r\n").expect("sent");
+    head.send(b"POST /rpc HTTP/1.1\r\nhost: localhost\r\n").expect("sent");
     let mut body = api.unix();
-    let text = "POST /rpc HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+    let text = "POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 9\r\n\r\n{";
     body.send(text.as_bytes()).expect("sent");
     assert_eq!(body.answer().map(|answer| answer.status), Some(408));
