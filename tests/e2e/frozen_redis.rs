@@ -65,7 +65,7 @@ fn lines_of_a_log_stand_once_after_redis_stood_still() {
         redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]) > 9
     });
     let frozen = Frozen::new(redis.pid());
-    wait_until("the actor has given up a call", || actor.err().contains("no answer in time"));
+    wait_until("the actor has given up a call", || actor.err().contains("cannot be reached"));
     drop(frozen);
     hero.run(&["job", "wait", "a"]).code(0);
     let shown = hero.run(&["job", "logs", "a"]).code(0).stdout;

@@ -145,9 +145,11 @@ fn periodic_job_is_judged_by_the_type_that_it_is_read_with() {
         .run(&["cron", "add", "own", "--schedule", "@yearly", "-t", "wild", "-e", "1"])
         .code(0);
     let edit = |job: Value| json!({ "name": "own", "schedule": "@daily", "job": job });
-    let (code, error) = api.fails(&other, "cron.edit", edit(json!({ "script": "2" })));
-    assert_eq!(code, code::NOT_PERMITTED, "{error}");
-    api.call_as(&other, "cron.edit", edit(json!({}))).expect("the schedule alone");
+    // The schedule alone, too.
+    for job in [json!({ "script": "2" }), json!({}), json!({ "script_type": "osis" })] {
+        let (code, error) = api.fails(&other, "cron.edit", edit(job));
+        assert_eq!(code, code::NOT_PERMITTED, "{error}");
+    }
 }
 
 #[test]
