@@ -122,9 +122,10 @@ impl ContentFolder {
                 return Err(ArtifactError::TooLarge { bytes_max, key: "artifacts.max_size" });
             }
             // What takes no place in the source takes none here.
-            let written = match part[..len].iter().all(|byte| *byte == 0) {
-                true => to.seek(SeekFrom::Start(hasher.size)).map(drop),
-                false => to.write_all(&part[..len]),
+            let written = if part[..len].iter().all(|byte| *byte == 0) {
+                to.seek(SeekFrom::Start(hasher.size)).map(drop)
+            } else {
+                to.write_all(&part[..len])
             };
             written.map_err(|error| self.failed(error))?;
         }
