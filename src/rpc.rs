@@ -47,7 +47,7 @@ pub use http::Pages;
 pub(crate) use job_ownership::JobOwnership;
 pub use login::{CheckedToken, TokenCheck, TokenLogin};
 pub use method::{CallContext, Method, MethodResult};
-pub(crate) use methods::{found_file, results, submitted_awaited};
+pub(crate) use methods::{found_file, names_graph, results, submitted_awaited};
 pub use nonce::{LOGIN_LIFETIME, Logins};
 pub use places::ConnectionPlace;
 pub use rpc_error::{RpcError, code};

@@ -13,13 +13,13 @@ mod mcp;
 mod methods;
 mod nouns;
 mod older;
+mod operator_rights;
 mod published;
 mod references;
 mod rights;
 mod shards;
 mod submitter_bounds;
 mod unique_keys;
-mod unnamed_callers;
 
 use std::fmt;
 

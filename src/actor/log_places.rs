@@ -19,22 +19,23 @@ pub(super) struct LogPlaces(Mutex<HashMap<JobId, LogPlace>>);
 #[derive(Debug)]
 struct LogPlace {
     claimed_at: u64,
-    /// The last entry that Redis has taken; before the first one a place before the claim.
+    /// The last entry that Redis has taken; before the first one the time of the claim.
     last: String,
     /// True after a call without an answer.
     is_unsure: bool,
 }
 
 impl LogPlace {
+    /// The place after the millisecond of the claim, whose time is in microseconds: an earlier attempt wrote no entry later.
     fn new(claimed_at: u64) -> Self {
-        let last = format!("{}-{}", claimed_at.saturating_sub(1), u64::MAX);
+        let last = format!("{}-{}", claimed_at / 1000, u64::MAX);
         Self { claimed_at, last, is_unsure: false }
     }
 }
 
 impl LogPlaces {
-    /// Leaves out the first entries of each log that a call without an answer has written: no other program writes to the log of an
-    /// attempt.
+    /// Returns the entries of each log without those that a call without an answer has written: no other program writes to the
+    /// log of an attempt.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -56,7 +57,7 @@ impl LogPlaces {
                     found => found?,
                 };
                 if let Some(newest) = found.last() {
-                    self.place(id, *claimed_at, |place| place.last.clone_from(&newest.id));
+                    self.change(id, *claimed_at, |place| place.last.clone_from(&newest.id));
                 }
                 let mut written = found.len();
                 while written > 0 && !entries.is_empty() {
@@ -78,7 +79,7 @@ impl LogPlaces {
     /// Notes what became of the entries: the last one that Redis has taken of each log, or that there was no answer.
     pub(super) fn note(&self, logs: &[AttemptLog<'_>], last: Option<&HashMap<JobId, String>>) {
         for (id, claimed_at, _) in logs {
-            self.place(id, *claimed_at, |place| {
+            self.change(id, *claimed_at, |place| {
                 place.is_unsure = last.is_none();
                 if let Some(last) = last.and_then(|last| last.get(*id)) {
                     place.last.clone_from(last);
@@ -88,7 +89,7 @@ impl LogPlaces {
     }
 
     /// Changes the place in the log of an attempt.
-    fn place(&self, id: &JobId, claimed_at: u64, change: impl FnOnce(&mut LogPlace)) {
+    fn change(&self, id: &JobId, claimed_at: u64, change: impl FnOnce(&mut LogPlace)) {
         let mut places = self.0.lock();
         let place = places.entry(id.clone()).or_insert_with(|| LogPlace::new(claimed_at));
         if place.claimed_at != claimed_at {

@@ -1,6 +1,5 @@
 //! `hero cron add` and `edit`: the periodic jobs that are kept in Redis.
 
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args};
@@ -9,18 +8,18 @@ use serde_json::{Value, json};
 use super::api::{ApiMethods, settings};
 use super::cron_firings::zone_of;
 use super::every::EveryOptions;
-use super::input::bad;
 use super::job_options::SettingOptions;
 use super::script::ScriptSource;
 use super::script_arguments::ScriptArguments;
 use super::sections::MANY;
-use super::submit::read_plan;
+use super::submit::{params, read_plan};
 use super::time::wall_clock;
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output};
-use crate::client::{Graph, PeriodicJobHistoryDocument};
+use crate::client::PeriodicJobHistoryDocument;
 use crate::error::{Error, Exit};
 use crate::proto::every::EveryOrNone;
+use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Entrance, Job, JobSpec, SETTINGS};
 use crate::proto::named_script::ScriptUse;
 
@@ -216,22 +215,17 @@ impl CronOptions {
     }
 }
 
-/// Adds the graph of a file to the parameters of a method. Returns its jobs, or the one of the options.
+/// Adds the graph of a file to the parameters of a method. Returns it, or a graph of the one job of the options.
 fn add_graph(
-    params: &mut Value,
+    given: &mut Value,
     file: Option<&Path>,
     spec: JobSpec,
     global: &Global,
-) -> Result<Graph, Error> {
-    let Some(file) = file else {
-        let mut graph = Graph::new();
-        graph.add("", Job::from(spec));
-        return Ok(graph);
-    };
+) -> Result<GraphPlan<Job>, Error> {
+    let Some(file) = file else { return Ok(GraphPlan::of_one(Job::from(spec))) };
     let plan = read_plan(file, global.config()?)?;
-    let members = |_: &str, job: Job| Ok::<_, Infallible>(settings(&job));
-    params["graph"] = json!(plan.clone().map(members).ok());
-    Graph::of(plan).map_err(bad)
+    given["graph"] = params(plan.clone());
+    Ok(plan)
 }
 
 /// Prints that a periodic job was added or changed, when it runs next by the clock of its time zone, and the notes about its
@@ -240,7 +234,7 @@ async fn report(
     methods: &ApiMethods,
     (name, done): (&str, &str),
     document: Value,
-    jobs: &Graph,
+    jobs: &GraphPlan<Job>,
     global: &Global,
 ) -> Result<(), Error> {
     global.print(|| document, || format!("{name} {done}\n"))?;

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::api::ApiMethods;
 use super::output;
-use crate::client::Graph;
 use crate::config::{Config, Per};
-use crate::proto::job::{JobId, JobSpec, WAITS_FOR};
+use crate::proto::graph_plan::GraphPlan;
+use crate::proto::job::{Job, JobId, JobSpec, WAITS_FOR};
 use crate::proto::notification::NotifyName;
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::rpc::results::UnservedJobs;
@@ -22,10 +22,11 @@ pub(super) fn print(job: &JobSpec, config: &Config) {
 }
 
 /// Prints the notes about the jobs of a graph that was submitted, each once.
-pub(super) fn print_of_graph(graph: &Graph, config: &Config) {
-    let jobs = graph.jobs_and_callbacks();
+pub(super) fn print_of_graph(plan: &GraphPlan<Job>, config: &Config) {
+    let jobs = plan.jobs_and_callbacks();
     let mut notes: BTreeSet<String> = jobs.flat_map(|(_, job)| notes(&job.spec, config)).collect();
-    notes.extend(unknown_notifications(graph.notifications(), config));
+    let names: Vec<NotifyName> = plan.notify.iter().filter_map(|name| name.parse().ok()).collect();
+    notes.extend(unknown_notifications(&names, config));
     for note in notes {
         output::note(&format!("hero: {note}"));
     }

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-pub(super) use self::graph::read_plan;
+pub(super) use self::graph::{params, read_plan};
 use super::api::{ApiMethods, MethodError, read};
 use super::every::EveryOptions;
+use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
 use super::script::ScriptSource;
 use super::sections::MANY;
@@ -30,6 +31,7 @@ use crate::client::{Client, Graph};
 use crate::config::{Config, GraphFile};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
+use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::SubmittedGraph;
@@ -207,28 +209,28 @@ impl Submit {
         let config = global.config()?;
         let text = graph::read_file(file)?;
         let source = graph::parse(file, &text)?;
-        let (places, mut graph) = graph::read(&source, file, config)?;
-        if let Some(id) = id {
-            graph.set_id(id);
-        }
-        if let Some(name) = name {
-            graph.set_name(name);
-        }
-        graph.notify(notify);
-        graph.set_window(self.window.window());
-        let is_local = matches!(api, ApiMethods::Local { .. });
+        let (places, mut plan, files) = graph::read(&source, file, config)?;
+        (plan.id, plan.name) = (id.or(plan.id), name.or(plan.name));
+        plan.notify.extend(notify.iter().map(ToString::to_string));
+        plan.set_window(plan.window().changed_by(self.window.window()));
         if self.options.is_check() {
-            return check_graph(&global.client()?, &places, &graph, global);
+            return check_graph(&global.client()?, &places, plan, global);
         }
+        let is_local = matches!(api, ApiMethods::Local { .. });
         let span = SubmitSpan::begin(config, trace_of_environment());
-        graph.join_trace(span.place);
-        let (params, files) = graph::params(&graph);
+        // The other jobs join the trace of the first that has one.
+        if plan.jobs_and_callbacks().all(|(_, job)| job.spec.traceparent.is_none())
+            && let Some(first) = plan.jobs.first_mut()
+        {
+            first.job.spec.traceparent = span.place;
+        }
+        let params = params(plan.clone());
         let answer = api.answer("graph.submit", params, files).await;
         let document = answer.map_err(|failed| graph::explained(&places, failed))?;
         let submitted: SubmittedGraph = read("graph.submit", &document)?;
         self.print_graph(&document, &submitted, global)?;
         if is_local {
-            job_notes::print_of_graph(&graph, config);
+            job_notes::print_of_graph(&plan, config);
         }
         job_notes::report_unserved(&submitted.unserved);
         span.end("graph", &submitted.id).await;
@@ -264,11 +266,11 @@ impl Submit {
 fn check_graph(
     client: &Client,
     places: &GraphFile<'_>,
-    graph: &Graph,
+    plan: GraphPlan<Job>,
     global: &Global,
 ) -> Result<(), Error> {
-    let config = global.config()?;
-    let checked = client.check_graph(graph);
+    let (config, graph) = (global.config()?, Graph::of(plan).map_err(bad)?);
+    let checked = client.check_graph(&graph);
     checked.map_err(|error| graph::explained(places, MethodError::of(error.into(), None)))?;
     let mut problems = Vec::new();
     for (name, job) in graph.jobs_and_callbacks() {

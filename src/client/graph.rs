@@ -68,16 +68,6 @@ impl GraphNode {
         &self.job
     }
 
-    /// Returns the names or ids of those that must finish first, and of those that must end first.
-    pub fn prerequisites(&self) -> [&[String]; 2] {
-        [&self.after, &self.after_any]
-    }
-
-    /// Returns the files that its script is given.
-    pub fn job_files(&self) -> &JobFiles {
-        &self.files
-    }
-
     /// Gives its script files. They count together for the whole graph: [`Graph::FILES_BYTES_MAX`] in Redis.
     pub fn files(&mut self, files: JobFiles) -> &mut Self {
         self.files = files;
@@ -170,11 +160,6 @@ impl Graph {
         self.head.notify.extend(names);
     }
 
-    /// The notifications that tell of its end.
-    pub fn notifications(&self) -> &[NotifyName] {
-        &self.head.notify
-    }
-
     /// Changes its window: how many of its jobs run at once, and after how many failures no other starts.
     pub fn set_window(&mut self, window: GraphWindow) {
         self.head.window = self.head.window.changed_by(window);
@@ -224,21 +209,6 @@ impl Graph {
     /// Returns its jobs.
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
-    }
-
-    /// Returns its jobs, to give them files.
-    pub fn nodes_mut(&mut self) -> &mut [GraphNode] {
-        &mut self.nodes
-    }
-
-    /// Returns its name for lists.
-    pub fn name_of_all(&self) -> Option<&JobName> {
-        self.head.name.as_ref()
-    }
-
-    /// Returns whether its submitter chose its id.
-    pub fn has_fixed_id(&self) -> bool {
-        self.head.has_fixed_id
     }
 
     /// The jobs with their names, then those that it asks for at its end.

@@ -153,8 +153,7 @@ impl<'s> GraphFile<'s> {
         };
         let (after, after_any) = (names(keys.after), names(keys.after_any));
         self.files.push(GraphJobFiles { table, inputs: keys.inputs, stdin: keys.stdin });
-        let (inputs, stdin) = (BTreeMap::new(), None);
-        PlannedJob { name, job, after, after_any, inputs, stdin }
+        PlannedJob { after, after_any, ..PlannedJob::new(name, job) }
     }
 
     /// Refuses a graph whose jobs are given files: a periodic job keeps none.

@@ -74,6 +74,14 @@ pub struct PlannedJob<J> {
     pub stdin: Option<String>,
 }
 
+impl<J> PlannedJob<J> {
+    /// A job that waits for no other and is given no files.
+    pub fn new(name: String, job: J) -> Self {
+        let (after, after_any, inputs) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { name, job, after, after_any, inputs, stdin: None }
+    }
+}
+
 impl<J> Default for GraphPlan<J> {
     /// Without a job.
     fn default() -> Self {
@@ -93,10 +101,21 @@ impl<J> Default for GraphPlan<J> {
 }
 
 impl<J> GraphPlan<J> {
+    /// A graph of one job without a name.
+    pub fn of_one(job: J) -> Self {
+        Self { jobs: vec![PlannedJob::new(String::new(), job)], ..Self::default() }
+    }
+
     /// Its window.
     pub fn window(&self) -> GraphWindow {
         let Self { at_a_time, stop_after, pause_after, .. } = *self;
         GraphWindow { at_a_time, stop_after, pause_after }
+    }
+
+    /// Gives it a window.
+    pub fn set_window(&mut self, window: GraphWindow) {
+        let GraphWindow { at_a_time, stop_after, pause_after } = window;
+        (self.at_a_time, self.stop_after, self.pause_after) = (at_a_time, stop_after, pause_after);
     }
 
     /// The place of a callback.
@@ -247,12 +266,8 @@ mod tests {
     #[test]
     fn names_must_differ_be_known_and_wait_in_no_cycle() {
         let planned = |name: &str, after: &[&str]| PlannedJob {
-            name: name.to_owned(),
-            job: (),
             after: after.iter().map(ToString::to_string).collect(),
-            after_any: Vec::new(),
-            inputs: BTreeMap::new(),
-            stdin: None,
+            ..PlannedJob::new(name.to_owned(), ())
         };
         let why = |jobs: Vec<PlannedJob<()>>| {
             let checked = GraphPlan { jobs, ..GraphPlan::default() }.check_names();

@@ -54,7 +54,7 @@ use super::method::Method;
 use super::rpc_error::{RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
-pub(super) use graph::names_graph;
+pub(crate) use graph::names_graph;
 pub(crate) use job::submitted_awaited;
 pub(crate) use job_files::found_file;
 

@@ -54,25 +54,35 @@ fn check_of_a_frozen_redis_asks_it_once() {
     drop(frozen);
 }
 
-#[test]
-fn lines_of_a_log_stand_once_after_redis_stood_still() {
+/// Freezes Redis while a job writes lines, once `lines` of them are written, until its actor has given up a call.
+fn each_line_stands_once_after_a_freeze_behind(lines: u64) {
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     let actor = hero.actor("bash-default-1").start();
     let script = "for n in $(seq 90); do echo line $n >&2; sleep 0.1; done";
     hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
-    wait_until("some lines are written", || {
-        redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]) > 9
-    });
+    wait_until("it runs", || redis.field(&keys::job("a"), "status").as_deref() == Some("started"));
+    let written = || redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]);
+    wait_until("the lines before are written", || written() >= lines);
     let frozen = Frozen::new(redis.pid());
     wait_until("the actor has given up a call", || actor.err().contains("cannot be reached"));
     drop(frozen);
     hero.run(&["job", "wait", "a"]).code(0);
     let shown = hero.run(&["job", "logs", "a"]).code(0).stdout;
-    let lines: Vec<&str> = shown.lines().collect();
+    let found: Vec<&str> = shown.lines().collect();
     let expected: Vec<String> = (1..=90).map(|n| format!("line {n}")).collect();
-    assert_eq!(lines.len(), expected.len(), "{shown}");
-    assert!(lines.iter().zip(&expected).all(|(line, of)| line.ends_with(of.as_str())), "{shown}");
+    assert_eq!(found.len(), expected.len(), "{shown}");
+    assert!(found.iter().zip(&expected).all(|(line, of)| line.ends_with(of.as_str())), "{shown}");
+}
+
+#[test]
+fn lines_of_a_log_stand_once_after_redis_stood_still() {
+    each_line_stands_once_after_a_freeze_behind(10);
+}
+
+#[test]
+fn first_lines_of_a_log_stand_once_after_redis_stood_still() {
+    each_line_stands_once_after_a_freeze_behind(0);
 }
 
 #[test]

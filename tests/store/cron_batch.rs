@@ -197,7 +197,7 @@ async fn replaced_batch_is_stopped_with_the_jobs_that_run() {
 }
 
 #[tokio::test]
-async fn firing_is_left_out_until_what_was_run_beside_the_schedule_has_ended() {
+async fn firing_is_skipped_while_a_manual_run_has_not_ended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.store.cron_state(&[tidy()]).await.expect("looking");
     let ran = fired_batch("cron-tidy-run", &["a"]);

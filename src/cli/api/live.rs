@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{ApiMethods, job_of, read};
+use super::{ApiMethods, job_of, of_rpc, read};
 use crate::artifacts::ContentReader;
 use crate::cli::input::parsed;
-use crate::client::{AwaitedJob, Client, ClientError, LogFollower};
+use crate::client::{AwaitedJob, ClientError, LogFollower};
 use crate::config::format_duration;
 use crate::error::{Error, Exit};
 use crate::http::HttpAnswer;
 use crate::proto::job::{Job, JobId, JobStatus};
-use crate::rpc::found_file;
+use crate::rpc::{found_file, names_graph};
 use crate::store::LogLine;
 
 /// The time of one call that waits: no proxy on the way ends it.
@@ -45,7 +45,10 @@ impl ApiMethods {
         match self {
             Self::Local { context, .. } => match context.client.job_id(text).await {
                 Ok(id) => Ok(id),
-                Err(error) => Err(of_no_job(&context.client, error).await),
+                Err(error @ ClientError::NoSuchJob(_)) => {
+                    Err(of_rpc(names_graph(context, error.into()).await, None))
+                }
+                Err(error) => Err(error.into()),
             },
             Self::Remote(_) => parsed(text),
         }
@@ -65,7 +68,7 @@ impl ApiMethods {
                     Ok(output) => (Some(output), None),
                     Err(ClientError::JobFailed { error, .. }) => (None, Some(error)),
                     Err(error @ ClientError::NoSuchJob(_)) => {
-                        return Err(of_no_job(&context.client, error).await.into());
+                        return Err(of_rpc(names_graph(context, error.into()).await, None).into());
                     }
                     Err(error) => {
                         let goes_on = matches!(error, ClientError::GaveUp { unknown: None, .. });
@@ -134,24 +137,13 @@ impl ApiMethods {
         match self {
             Self::Local { context, .. } => {
                 let found = found_file(context, id, name).await;
-                let found = found.map_err(|error| super::of_rpc(error, None))?;
+                let found = found.map_err(|error| of_rpc(error, None))?;
                 let whole = 0..found.size();
                 Ok(JobFileParts::Local(context.client.file_reader(found, whole)?))
             }
             Self::Remote(remote) => remote.file(id, name).await.map(JobFileParts::Remote),
         }
     }
-}
-
-/// Returns the error of an id without a job, which a graph may have.
-async fn of_no_job(client: &Client, error: ClientError) -> Error {
-    if let ClientError::NoSuchJob(id) = &error
-        && let Ok(graph) = client.graph_id(id.as_str()).await
-        && client.graph(&graph).await.is_ok()
-    {
-        return ClientError::IsGraph(id.clone()).into();
-    }
-    error.into()
 }
 
 /// Adds to an error of a wait what to do.

@@ -106,7 +106,8 @@ fn graph_of(text: &str) -> Result<Graph, String> {
     let path = Path::new("g.toml");
     let source = graph::parse(path, text).map_err(|error| error.message)?;
     let read = graph::read(&source, path, &Config::default());
-    read.map(|(_, graph)| graph).map_err(|error| error.message)
+    let plan = read.map(|(_, plan, _)| plan).map_err(|error| error.message)?;
+    Graph::of(plan).map_err(|error| error.to_string())
 }
 
 fn from_graph(text: &str) -> Result<Job, String> {

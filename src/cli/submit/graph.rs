@@ -1,5 +1,6 @@
 //! `hero submit --graph`: a file of jobs that wait for each other by name.
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -7,8 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::api::{MethodError, settings};
 use crate::cli::input::{self, bad};
 use crate::cli::script_files::{folder_of, read_files};
-use crate::cli::window_options::WindowOptions;
-use crate::client::{FilesByPlace, Graph};
+use crate::client::FilesByPlace;
 use crate::config::{Config, GraphFile, GraphJobFiles, Source};
 use crate::error::{Error, Exit};
 use crate::proto::graph_plan::GraphPlan;
@@ -30,7 +30,7 @@ pub(in crate::cli) fn parse<'t>(path: &'t Path, text: &'t str) -> Result<Source<
     Source::parse(path, text).map_err(bad)
 }
 
-/// Reads the jobs of a file, and the files that they name.
+/// Reads the jobs of a file, and the files that they name, by their places.
 ///
 /// # Errors
 /// [`crate::error::Exit::Data`] with file, line and column.
@@ -38,14 +38,16 @@ pub(super) fn read<'s>(
     source: &'s Source<'s>,
     path: &Path,
     config: &Config,
-) -> Result<(GraphFile<'s>, Graph), Error> {
+) -> Result<(GraphFile<'s>, GraphPlan<Job>, FilesByPlace), Error> {
     let (file, plan) = GraphFile::read(source, path, (&config.types, config.job.script_size_max))?;
-    let mut graph = Graph::of(plan).map_err(bad)?;
-    for (node, of) in graph.nodes_mut().iter_mut().zip(file.files()) {
-        let files = read_inputs(node.job(), of, path, config)?;
-        node.files(files);
+    let mut files = FilesByPlace::new();
+    for (place, (node, of)) in plan.jobs.iter().zip(file.files()).enumerate() {
+        let own = read_inputs(&node.job, of, path, config)?;
+        if !own.is_empty() {
+            files.insert(place, own);
+        }
     }
-    Ok((file, graph))
+    Ok((file, plan, files))
 }
 
 /// Reads the graph of a periodic job, which keeps no files.
@@ -60,25 +62,9 @@ pub(in crate::cli) fn read_plan(path: &Path, config: &Config) -> Result<GraphPla
     Ok(plan)
 }
 
-/// Returns the parameters of a graph, and the files of its jobs by their places.
-pub(super) fn params(graph: &Graph) -> (Value, FilesByPlace) {
-    let jobs = graph.nodes().iter().map(|node| {
-        let [after, after_any] = node.prerequisites();
-        let job = settings(node.job());
-        json!({ "name": node.name(), "job": job, "after": after, "after_any": after_any })
-    });
-    let mut params = json!({
-        "id": graph.has_fixed_id().then(|| graph.id()),
-        "name": graph.name_of_all(),
-        "notify": graph.notifications(),
-        "jobs": jobs.collect::<Vec<_>>(),
-    });
-    WindowOptions::add_to(&mut params, graph.window());
-    for (callback, job) in graph.callbacks() {
-        params[callback.as_str()] = json!(settings(job));
-    }
-    let files = graph.nodes().iter().map(|node| node.job_files().clone()).enumerate();
-    (params, files.filter(|(_, files)| !files.is_empty()).collect())
+/// Returns a graph as the methods take it.
+pub(in crate::cli) fn params(plan: GraphPlan<Job>) -> Value {
+    json!(plan.map(|_, job| Ok::<_, Infallible>(settings(&job))).ok())
 }
 
 /// Adds the place in the file to an error about a job.

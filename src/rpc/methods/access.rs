@@ -203,7 +203,7 @@ impl CallContext {
             Box::pin(self.visible_script(used)).await?;
         }
         for id in job.spec.prerequisites.iter_mut().chain(&mut job.spec.after_any) {
-            let sees = |job: &JobSummary| self.names(job);
+            let sees = |job: &JobSummary| self.finds(job);
             *id = self.client.prerequisite_among(id, Some(&self.caller.name), sees).await?;
         }
         Ok(self.client.resolve_script(job).await?)

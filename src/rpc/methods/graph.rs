@@ -188,8 +188,8 @@ async fn named(context: &CallContext, id: &str) -> Result<JobId, RpcError> {
     Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
 }
 
-/// Adds to an error that no job has an id that a graph has it, which the caller may see.
-pub(in crate::rpc) async fn names_graph(context: &CallContext, mut error: RpcError) -> RpcError {
+/// Returns an error that no job has an id as one that a graph has it, if the caller may see the graph.
+pub(crate) async fn names_graph(context: &CallContext, mut error: RpcError) -> RpcError {
     let id = error.data.as_ref().and_then(|data| data["id"].as_str()?.parse::<JobId>().ok());
     if let Some(id) =
         id.filter(|id| error.message == ClientError::NoSuchJob(id.clone()).to_string())

@@ -26,13 +26,8 @@ impl CallContext {
     /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
     /// see.
     pub(super) async fn job_named(&self, of: &JobReference) -> Result<JobId, RpcError> {
-        let sees = |job: &JobSummary| self.names(job);
+        let sees = |job: &JobSummary| self.finds(job);
         Ok(self.client.job_id_among(of, Some(&self.caller.name), sees).await?)
-    }
-
-    /// Returns whether the beginning of an id may name a job: one that the caller finds.
-    pub(super) fn names(&self, job: &JobSummary) -> bool {
-        self.finds(job)
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.

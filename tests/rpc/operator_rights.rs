@@ -1,5 +1,5 @@
-//! What callers that operate, or have all scopes, may not do: to change what needs a type that is not named for them, to delete the jobs of
-//! others by a filter without `admin`, and to find jobs without `read`.
+//! Rights of operators and admins: types without a sandbox that are not named for the caller, bulk deletes, and lookups without the
+//! scope `read`.
 
 use hero::rpc::{Caller, Scope, code};
 use serde_json::{Value, json};
