@@ -248,9 +248,10 @@ impl Submit {
         let text = if global.json {
             format!("{document}\n")
         } else if self.ids {
-            let jobs = submitted.jobs.iter();
-            jobs.map(|(name, id)| format!("{}  {}\n", escape_lines(name), escape_lines(id)))
-                .collect()
+            let line = |(name, id): (&String, &String)| {
+                [escape_lines(name), "  ".into(), escape_lines(id), "\n".into()]
+            };
+            submitted.jobs.iter().flat_map(line).collect()
         } else {
             format!("{id}\n")
         };

@@ -167,8 +167,11 @@ impl Client {
     }
 }
 
-/// Returns the settings that the job of a periodic job has, without those that each gets.
+/// Returns the settings that the job of a periodic job has, without those that each gets. The jobs of a graph have their own.
 fn settings(entry: &CronEntry) -> Value {
+    if entry.graph.is_some() {
+        return Value::Object(Map::new());
+    }
     let spec = entry.job(Timestamp::UNIX_EPOCH).spec;
     let mut members = own_settings(entry, &spec, entry.name.as_str());
     members.retain(|name, _| !["script", "script_type"].contains(&name.as_str()));

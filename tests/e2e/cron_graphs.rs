@@ -238,7 +238,7 @@ fn missed_graphs_are_made_up_for_one_after_another() {
     supervisor.kill();
     let us = |text: String| text.parse::<i64>().expect("a time");
     let before = us(field_of_cron(&redis, "due_us").expect("a time")) - 4 * 60_000_000;
-    redis.set_field(&keys::cron("nightly"), "due_us", &before.to_string());
+    redis.set_field(&keys::cron("nightly"), "due_us", before.to_string());
     let _supervisor = hero.supervisor().start();
     wait_until("the first is made up for", || !firings(&hero).is_empty());
     assert_eq!(firings(&hero).len(), 1, "the others wait for its end");

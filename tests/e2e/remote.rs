@@ -150,7 +150,7 @@ fn many_jobs_queues_and_people_are_reached_without_redis() {
     fs::write(laptop.path().join("jobs.jsonl"), line).expect("written");
     let ids = laptop.done(&["submit", "--batch", "jobs.jsonl", "--ids"]);
     assert_eq!(laptop.done(&["job", "wait", ids.trim_end()]), "1\n");
-    let lines: String = (0..600).map(|number| format!("{number}\n")).collect();
+    let lines = (0..600).map(|number| number.to_string()).collect::<Vec<_>>().join("\n");
     fs::write(laptop.path().join("many"), lines).expect("written");
     let many = laptop.json(&[
         "--json", "submit", "--each", "many", "--id", "many", "--delay", "1h", "-t", "bash", "-e",

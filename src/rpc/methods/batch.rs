@@ -136,7 +136,7 @@ async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch
     let stored = if !given.all_or_none {
         each(&context, &mut batch, &mut read, given.more).await?
     } else if read.refused.is_empty() {
-        whole(&context, &mut batch, &mut read).await?
+        Box::pin(whole(&context, &mut batch, &mut read)).await?
     } else {
         StoredBatch::default()
     };

@@ -136,7 +136,7 @@ pub(crate) async fn submitted_awaited(
     context: CallContext,
     params: Value,
 ) -> Result<(AwaitedJob, bool), RpcError> {
-    Ok(submit_awaited(&context, read("job.submit", params)?).await?.0)
+    Ok(Box::pin(submit_awaited(&context, read("job.submit", params)?)).await?.0)
 }
 
 /// Stores a job of the caller without starting it.
