@@ -117,7 +117,8 @@ fn queue_shows_its_jobs_by_state_and_a_text_searches_them() {
     terminal.shows("Jobs: failed, of type:osis: 4");
     terminal.shows("no luck");
     terminal.press("\r");
-    terminal.shows("Job red-");
+    // Whichever ended last is the first of the list.
+    terminal.shows("Log, followed");
     terminal.press("\u{1b}");
     terminal.shows("Jobs: failed, of type:osis: 4");
     terminal.press("\u{1b}");
