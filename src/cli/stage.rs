@@ -277,7 +277,7 @@ impl Stage {
     /// Waits until the command has ended and returns its exit code; without a command, for ever.
     ///
     /// # Errors
-    /// [`Exit::Unavailable`] if Redis ends meanwhile, or a unit ends with an error.
+    /// [`Exit::Unavailable`] if Redis ends meanwhile, or the supervisor ends with an error.
     pub(super) async fn until_command_ends(&mut self) -> Result<u8, Error> {
         // The user waits for the end of a command, but not for the end of a unit.
         let glance = if self.command.is_some() { 5 * GLANCE } else { 50 * GLANCE };
@@ -288,7 +288,7 @@ impl Stage {
                 self.command = None;
                 return Ok(code);
             }
-            self.check()?;
+            self.tend()?;
             self.reload_if_asked()?;
             tokio::time::sleep(glance).await;
         }

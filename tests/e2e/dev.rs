@@ -228,3 +228,15 @@ fn actor_of_dev_that_was_killed_is_started_again() {
     );
     assert!(done.stderr.contains("hero: osis-default-1 was killed; it is started again"));
 }
+
+#[test]
+fn actor_of_dev_that_ends_with_an_error_ends_no_other() {
+    let redis = Redis::absent(false);
+    let hero = Hero::on(&redis);
+    let command = "pid=$(hero --json actor list | tr ',{' '\\n\\n' | grep -A9 '\"osis:default:1\"' | \
+                   sed -n 's/^\"pid\":\\([0-9]*\\).*/\\1/p' | head -n 1); kill -ABRT $pid; \
+                   while kill -0 $pid 2> /dev/null; do sleep 0.05; done; hero exec -t bash -- echo goes on";
+    let done = hero.run(&["dev", "--", "sh", "-c", command]).code(0);
+    assert!(done.stdout.ends_with("goes on\n"), "{}", done.stdout);
+    assert!(done.stderr.contains("hero: osis-default-1 has ended: signal: 6"), "{}", done.stderr);
+}

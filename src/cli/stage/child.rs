@@ -76,7 +76,11 @@ impl StageChild {
 
     /// Returns true once it was killed, if it is an actor: no other unit of a stage is started again.
     pub(super) fn is_to_restart(&mut self) -> Result<bool, Error> {
-        Ok(self.ended()? == Some(KILLED) && self.name != "supervisor")
+        Ok(self.ended()? == Some(KILLED) && self.is_actor())
+    }
+
+    pub(super) fn is_actor(&self) -> bool {
+        self.name != "supervisor"
     }
 
     pub(super) fn pid(&self) -> i32 {
