@@ -156,7 +156,27 @@ impl JobOptions {
     pub(super) fn files(&self, job: &Job, config: &Config) -> Result<JobFiles, Error> {
         let reads_script = self.further.settings.given("uses").is_none();
         let is_taken = reads_script && self.source.is_standard_input();
-        let files = self.further.files.read(&config.job, is_taken)?;
+        Self::read_files(&self.further.files, job, config, is_taken)
+    }
+
+    /// Returns the files of the job of a line, which stands in place of each `place`.
+    pub(super) fn files_of_line(
+        &self,
+        (place, line): (&str, &str),
+        job: &Job,
+        config: &Config,
+    ) -> Result<JobFiles, Error> {
+        // Lines may come from standard input.
+        Self::read_files(&self.further.files.with_line(place, line), job, config, true)
+    }
+
+    fn read_files(
+        options: &InputOptions,
+        job: &Job,
+        config: &Config,
+        is_stdin_taken: bool,
+    ) -> Result<JobFiles, Error> {
+        let files = options.read(&config.job, is_stdin_taken)?;
         config.check_files(&job.spec, &files).map_err(bad)?;
         Ok(files)
     }

@@ -28,6 +28,21 @@ impl InputOptions {
     /// The ids of the options.
     pub(super) const IDS: [&'static str; 2] = ["input", "stdin"];
 
+    /// Returns the options with a line in place of each `place`. A file that is named by it has its own name.
+    pub(super) fn with_line(&self, place: &str, line: &str) -> Self {
+        let fill = |path: &Path| match path.to_str() {
+            Some(text) => PathBuf::from(text.replace(place, line)),
+            None => path.to_owned(),
+        };
+        let named = |(name, path): &(String, PathBuf)| {
+            let name = name.replace(place, line);
+            let own = Path::new(&name).file_name().and_then(|name| name.to_str());
+            (own.unwrap_or(&name).to_owned(), fill(path))
+        };
+        let stdin = self.stdin.as_deref().map(fill);
+        Self { input: self.input.iter().map(named).collect(), stdin }
+    }
+
     /// Reads the files. `is_stdin_taken` if the script itself comes from standard input.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::SubmittedGraph;
 
 /// The options that no job of `--each` takes.
-const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "unique_key"];
+const EACH_TAKES_NO: [&str; 4] = ["graph", "batch", "uses", "unique_key"];
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ const EACH_TAKES_NO: [&str; 6] = ["graph", "batch", "uses", "input", "stdin", "u
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
-                        ls *.png | hero submit --each - -- convert {} -resize 50% small/{}\n  \
+                        ls *.png | hero submit --each - --input {} resize.sh\n  \
                         hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
                         hero submit --each hosts.txt --timeout 5m check.sh\n  \
                         hero submit --each hosts.txt --at-a-time 4 --stop-after 5% -- deploy\n  \
@@ -94,8 +94,8 @@ pub(super) struct Submit {
     /// Submit the jobs of this file, one per line as JSON; `-` reads standard input
     #[arg(long, value_name = "FILE", group = "ScriptSource", conflicts_with_all = JobOptions::ids().chain(["check"]), help_heading = MANY)]
     batch: Option<PathBuf>,
-    /// Submit a job for each line of this file, which replaces {} in the arguments or comes after them, and names the
-    /// job, as one batch; `-` reads standard input
+    /// Submit a job for each line of this file, which replaces {} in the arguments or comes after them, and in --input
+    /// and --stdin, and names the job, as one batch; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = EACH_TAKES_NO, help_heading = MANY)]
     each: Option<PathBuf>,
     /// Print the ids of the jobs, one a line, instead of the id of the batch or graph; for a graph after their names

@@ -70,6 +70,31 @@ fn each_line_of_a_file_makes_a_job_of_one_batch() {
 }
 
 #[test]
+fn line_names_the_input_and_the_standard_input_of_its_job() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _bash = hero.actor("bash-default-1").start();
+    let folder = redis.folder().display().to_string();
+    for name in ["a", "b"] {
+        std::fs::write(format!("{folder}/{name}.txt"), format!("text of {name}")).expect("a file");
+    }
+    let (lines, files) = (
+        format!("{folder}/a.txt\n{folder}/b.txt\n{folder}/c.txt\n"),
+        ["--input", "{}", "--stdin", "{}"],
+    );
+    let script = "cat \"$HERO_INPUT_DIR/$(basename \"$1\")\"; cat";
+    let words =
+        [&["submit", "--each", "-", "--ids", "-t", "bash", "-e", script][..], &files].concat();
+    let done = hero.run_with_input(&words, &lines).code(65).says("c.txt");
+    let ids: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(ids.len(), 2, "{done:?}");
+    for (id, name) in ids.into_iter().zip(["a", "b"]) {
+        let text = format!("text of {name}");
+        hero.run(&["job", "wait", id]).code(0).stdout(&format!("{text}{text}\n"));
+    }
+}
+
+#[test]
 fn batch_without_a_job_is_rejected_and_stores_nothing() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -118,7 +118,10 @@ impl<'a> BatchLines<'a> {
     /// Returns the settings of the job of a line, and its files.
     fn job(&self, text: &[u8]) -> Result<(Map<String, Value>, JobFiles), InvalidJob> {
         let (mut job, files) = match self.each {
-            Some(each) => (settings(&each.job(text)?), JobFiles::default()),
+            Some(each) => {
+                let (job, files) = each.job(text)?;
+                (settings(&job), files)
+            }
             None => batch_line::read(text, self.path, self.config)?,
         };
         if let Some(trace) = self.trace

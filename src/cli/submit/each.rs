@@ -4,7 +4,7 @@ use crate::cli::job_options::JobOptions;
 use crate::cli::plain_command;
 use crate::config::Config;
 use crate::error::Error;
-use crate::proto::job::{InvalidJob, Job, JobSpec};
+use crate::proto::job::{InvalidJob, Job, JobFiles, JobSpec};
 
 /// The part of an argument that a line replaces.
 const PLACE: &str = "{}";
@@ -30,11 +30,11 @@ impl<'a> JobPerLine<'a> {
         Ok(Self { options, config, spec })
     }
 
-    /// Returns the job of a line, which is its name.
+    /// Returns the job of a line, which is its name, and its files.
     ///
     /// # Errors
-    /// [`InvalidJob`] if the line is not UTF-8, or makes no job.
-    pub(super) fn job(&self, line: &[u8]) -> Result<Job, InvalidJob> {
+    /// [`InvalidJob`] if the line is not UTF-8, or makes no job, or a file cannot be read.
+    pub(super) fn job(&self, line: &[u8]) -> Result<(Job, JobFiles), InvalidJob> {
         let wrong = |reason: String| InvalidJob::new("the line:", reason);
         let line = str::from_utf8(line).map_err(|error| wrong(error.to_string()))?;
         let args = with_line(self.options.args(), line);
@@ -46,7 +46,9 @@ impl<'a> JobPerLine<'a> {
         }
         let mut job = Job::from(spec);
         self.options.delay(&mut job).map_err(|error| wrong(error.message))?;
-        Ok(job)
+        let files = self.options.files_of_line((PLACE, line), &job, self.config);
+        let files = files.map_err(|error| InvalidJob::new("its files:", error.message))?;
+        Ok((job, files))
     }
 }
 
