@@ -3,6 +3,7 @@
 
 mod blockers;
 pub mod health;
+pub(crate) mod job_csv;
 mod minutes;
 pub(crate) mod snapshot;
 mod start;

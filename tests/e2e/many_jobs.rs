@@ -1,5 +1,6 @@
 //! Searches among more jobs than a step reads, and changes of that many.
 
+use std::process::Command;
 use std::time::Duration;
 
 use hero::proto::job::JobEnd;
@@ -107,6 +108,28 @@ fn one_failed_job_is_found_behind_thousands_of_finished_ones_on_every_face() {
             page_of_browser(&site, &cookie, &format!("{name}={value}{place}"))
         });
     }
+}
+
+#[test]
+fn csv_of_the_command_line_has_all_jobs_that_match_as_another_program_reads_it() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    redis.has_ended(MANY, JobEnd::Finished, true);
+    let name = "a \"b\", and\nc";
+    hero.run(&["submit", "-t", "osis", "--delay", "1h", "--id", "last", "--name", name, "-e", "1"])
+        .code(0);
+    let reader = "import csv, sys\nrows = list(csv.DictReader(open(sys.argv[1], newline=''), strict=True))\n\
+                  print(len(rows), len({row['id'] for row in rows}), [row['name'] for row in rows if row['id'] == 'last'])";
+    let read = |words: &[&str]| {
+        let file = redis.folder().join("jobs.csv");
+        let done = hero.run(&[&["job", "list", "--csv"], words].concat()).code(0);
+        std::fs::write(&file, done.stdout).expect("a file");
+        let read = Command::new("python3").args(["-c", reader]).arg(&file).output();
+        String::from_utf8(read.expect("Python runs").stdout).expect("a text")
+    };
+    let all = MANY + 1;
+    assert_eq!(read(&[]), format!("{all} {all} ['a \"b\", and\\nc']\n"));
+    assert_eq!(read(&["--status", "finished"]), format!("{MANY} {MANY} []\n"));
 }
 
 #[test]

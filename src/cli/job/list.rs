@@ -13,16 +13,18 @@ use crate::cli::input::parsed;
 use crate::cli::table::{TextTable, first_line, shortened};
 use crate::cli::time::{age, between, brief, local_second, local_zone};
 use crate::cli::{Global, output};
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::job::JobStatus;
 use crate::proto::text::counted;
 use crate::store::{FoundJobs, JobSummary, ListQuery};
+use crate::view::job_csv;
 
 /// List jobs, the latest change first: those that ended by when they ended, those that run by their start
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
                         hero job list --status waiting --tag nightly\n  \
                         hero job list --type python --json\n  \
+                        hero job list --ended-since 2026-03-01 --csv > march.csv\n  \
                         hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, the latest change \
                         of all states together: a scheduled job stands at the time when it is due.\n\
@@ -35,6 +37,9 @@ pub(in crate::cli) struct JobList {
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) limit: u16,
+    /// Print all jobs that match as CSV, with the columns of the page
+    #[arg(long, conflicts_with_all = ["limit", "cursor"])]
+    pub(super) csv: bool,
     /// The end of the previous page, as printed with it
     #[arg(long)]
     pub(super) cursor: Option<String>,
@@ -48,6 +53,15 @@ impl JobList {
     }
 
     pub(in crate::cli) async fn run(&self, api: &ApiMethods, global: &Global) -> Result<(), Error> {
+        if self.csv && global.json {
+            return Err(Error::new(
+                Exit::Usage,
+                "--csv and --json print the same jobs: use one of them",
+            ));
+        }
+        if self.csv {
+            return self.print_csv(api).await;
+        }
         if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
             return self.print_latest(api, global).await;
         }
@@ -61,6 +75,20 @@ impl JobList {
         global.list(|| page, table, none)?;
         global.more(next.map(|next| self.command_for(&next)));
         Ok(())
+    }
+
+    /// Prints all jobs page by page. An error ends it, so that a part is not taken for the whole.
+    async fn print_csv(&self, api: &ApiMethods) -> Result<(), Error> {
+        let mut params = self.filter.params(api).await?;
+        output::text(&job_csv::header())?;
+        loop {
+            let (page, found) = find(api, params.clone(), ListQuery::LIMIT_MAX).await?;
+            let line = |job: &Value| job_csv::line(|field| plain(&job[field]));
+            let jobs = page["jobs"].as_array().into_iter().flatten();
+            output::text(&jobs.map(line).collect::<String>())?;
+            let Some(next) = found.next else { return Ok(()) };
+            params.insert("cursor".to_owned(), json!(next.to_string()));
+        }
     }
 
     /// Prints the latest jobs of all states together, the newest first.
@@ -117,6 +145,16 @@ async fn find(
         (page["jobs"], page["searched"]) = (jobs.into(), searched.into());
         let found = found_of(&page)?;
         return Ok((page, found));
+    }
+}
+
+/// Returns a value as text; values of a list have spaces between them.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
+        value => value.to_string(),
     }
 }
 
@@ -272,7 +310,7 @@ mod tests {
     fn next_page_keeps_the_filters() {
         let filter = JobFilter::of([("status", "error")]);
         let filter = JobFilters { filter, ..JobFilters::default() };
-        let list = JobList { filter, limit: 2, cursor: None };
+        let list = JobList { filter, limit: 2, cursor: None, csv: false };
         assert_eq!(
             list.command_for("1.j1"),
             "hero job list --status error --limit 2 --cursor 1.j1"

@@ -11,8 +11,8 @@ use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
 use super::filter::JobsQuery;
 use super::search;
-use crate::proto::job::JOB_FIELDS;
 use crate::store::ListQuery;
+use crate::view::job_csv;
 
 /// The maximum number of jobs of a file of JSON, and of a limit.
 pub(super) const EXPORT_MAX: usize = 10_000;
@@ -37,7 +37,7 @@ pub(super) async fn whole_csv(visit: Visit, filter: JobsQuery) -> PageResult<Bod
     let now = visit.snapshot().await?.snapshot.at;
     let list = RestOfList { visit: visit.clone(), filter, now, wanted };
     let (first, rest) = list.step().await?;
-    let names = Bytes::from(columns().collect::<Vec<_>>().join(",") + "\r\n");
+    let names = Bytes::from(job_csv::header());
     let all = stream::iter([Ok(names), Ok(first)]).chain(steps(rest));
     Ok(visit.while_known(Body::from_stream(all)))
 }
@@ -61,36 +61,12 @@ impl RestOfList {
         let most = self.wanted.min(ListQuery::LIMIT_MAX);
         let found = search::find(&self.visit, &self.filter, self.now, most).await?;
         self.wanted -= found.jobs.len();
-        let lines = Bytes::from(csv(&found.jobs));
+        let line = |job: &JobDoc| job_csv::line(|field| job.plain(field));
+        let lines = Bytes::from(found.jobs.iter().map(line).collect::<String>());
         let Some(next) = found.next.filter(|_| self.wanted > 0) else { return Ok((lines, None)) };
         self.filter.place.cursor = next;
         Ok((lines, Some(self)))
     }
-}
-
-/// The names of the columns.
-fn columns() -> impl Iterator<Item = &'static str> {
-    JOB_FIELDS.iter().filter(|field| field.is_exported).map(|field| field.name)
-}
-
-/// Returns jobs as lines of CSV.
-fn csv(jobs: &[JobDoc]) -> String {
-    let mut text = String::new();
-    for job in jobs {
-        let cells: Vec<String> = columns().map(|column| cell(&job.plain(column))).collect();
-        text.push_str(&cells.join(","));
-        text.push_str("\r\n");
-    }
-    text
-}
-
-/// Quotes a cell. A text that a spreadsheet would take for a formula begins with an apostrophe.
-fn cell(text: &str) -> String {
-    let mark = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
-    if mark.is_empty() && !text.contains([',', '"', '\n', '\r']) {
-        return text.to_owned();
-    }
-    format!("\"{mark}{}\"", text.replace('"', "\"\""))
 }
 
 /// Returns the headers of a file that a browser saves.
@@ -110,19 +86,7 @@ pub(in crate::web) fn attachment(kind: &str, name: &str) -> [(HeaderName, String
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn cells_are_quoted_and_formulas_are_text() {
-        let job = JobDoc::from(
-            json!({ "id": "a", "attempt": 2, "error": "say \"no\",\nthen", "name": "=1+1" }),
-        );
-        let text = csv(&[job]);
-        assert!(text.ends_with(",\"say \"\"no\"\",\nthen\"\r\n"), "{text}");
-        assert!(text.starts_with("a,\"'=1+1\",") && text.contains(",2,"), "{text}");
-    }
 
     #[test]
     fn name_of_a_file_cannot_end_its_header() {

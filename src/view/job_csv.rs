@@ -1,0 +1,52 @@
+//! Jobs as a table of CSV, as the page and the command line write it.
+
+use crate::proto::job::JOB_FIELDS;
+
+/// Returns the line of the names of the columns.
+pub(crate) fn header() -> String {
+    line_of(columns().map(str::to_owned))
+}
+
+/// Returns the line of a job, whose values are texts by their fields.
+pub(crate) fn line(value: impl Fn(&str) -> String) -> String {
+    line_of(columns().map(|column| cell(&value(column))))
+}
+
+fn columns() -> impl Iterator<Item = &'static str> {
+    JOB_FIELDS.iter().filter(|field| field.is_exported).map(|field| field.name)
+}
+
+fn line_of(cells: impl Iterator<Item = String>) -> String {
+    cells.collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+/// Quotes a cell. A text that a spreadsheet would take for a formula begins with an apostrophe.
+fn cell(text: &str) -> String {
+    let mark = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    if mark.is_empty() && !text.contains([',', '"', '\n', '\r']) {
+        return text.to_owned();
+    }
+    format!("\"{mark}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_formulas_are_text() {
+        let text = line(|field| {
+            let value = match field {
+                "id" => "a",
+                "attempt" => "2",
+                "error" => "say \"no\",\nthen",
+                "name" => "=1+1",
+                _ => "",
+            };
+            value.to_owned()
+        });
+        assert!(text.ends_with(",\"say \"\"no\"\",\nthen\"\r\n"), "{text}");
+        assert!(text.starts_with("a,\"'=1+1\",") && text.contains(",2,"), "{text}");
+        assert!(header().starts_with("id,name,"), "{}", header());
+    }
+}
