@@ -2,6 +2,7 @@
 //! and the metrics only format what stands here.
 
 mod blockers;
+mod claimed_queues;
 pub mod health;
 pub(crate) mod job_csv;
 mod minutes;
@@ -9,6 +10,7 @@ pub(crate) mod snapshot;
 mod start;
 
 pub use blockers::blocker_words;
+pub use claimed_queues::{ClaimedQueue, MachineWaits};
 pub use health::{
     HealthRules, HealthState, NamespaceHealth, Problem, ProblemKind, Severity, Subject,
 };

@@ -23,6 +23,7 @@ mod limits;
 mod links;
 mod live;
 mod login;
+mod machines;
 mod notifications;
 mod objects;
 mod overview;
@@ -72,6 +73,9 @@ fn routes(site: Site) -> Router {
         .route("/queues", get(queues::list).post(queues::change_many))
         .route("/queues/{name}", get(queues::show).post(queues::change))
         .route("/queues/{name}/purge", get(queues::ask_purge))
+        .route("/machines", get(machines::list).post(machines::change_many))
+        .route("/machines/{name}", get(machines::show).post(machines::change))
+        .route("/machines/{name}/forget", get(machines::ask_forget))
         .route("/actors", get(actors::list).post(actors::change_many))
         .route("/actors/{name}", get(actors::show).post(actors::change))
         .route("/actors/{name}/stop", get(actors::ask_stop))

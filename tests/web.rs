@@ -9,6 +9,7 @@ mod frozen;
 mod graphs;
 mod jobs;
 mod links;
+mod machines;
 mod notifications;
 mod operators;
 mod pages;

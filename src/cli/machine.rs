@@ -16,7 +16,6 @@ use super::{Global, output};
 use crate::client::{MachineActorDocument, MachineDocument};
 use crate::config::{format_duration, parse_duration};
 use crate::error::{Error, Exit};
-use crate::proto::message::ActorState;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{counted, escape};
 use crate::proto::units::readable_size;
@@ -81,7 +80,7 @@ impl MachineCommand {
                 let params = json!({ "machine": machine });
                 let (document, change): (_, MachineChange) =
                     methods.typed("machine.resume", params).await?;
-                note_unreached_shards(&change);
+                note(&change);
                 let number = counted(change.actors.len() as u64, "actor", "actors");
                 global.print(
                     || document,
@@ -122,7 +121,7 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
     TextTable::of(machines)
         .column("!HOST", &|of| of.host.clone())
         .column("~MACHINE", &|of| of.machine.clone())
-        .column("*STATE", &|of| state(of))
+        .column("*STATE", &MachineDocument::state)
         .column(">RUNNING", &|of| of.running.to_string())
         .column(">TASKS", &|of| of.tasks.to_string())
         .column("?>LOAD", &|of| of.load.map(|load| format!("{load:.2}")).unwrap_or_default())
@@ -132,20 +131,6 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
             of.actors.iter().map(|of| of.actor.as_str()).collect::<Vec<_>>().join(" ")
         })
         .table()
-}
-
-/// The state of the live actors of a machine, where they agree.
-fn state(of: &MachineDocument) -> String {
-    let mut states: Vec<&str> =
-        of.actors.iter().filter_map(|of| of.state.map(ActorState::as_str)).collect();
-    states.sort_unstable();
-    states.dedup();
-    match states.as_slice() {
-        [] => "absent".to_owned(),
-        [one] if of.actors.iter().all(|of| of.live) => (*one).to_owned(),
-        [_] => "in part absent".to_owned(),
-        _ => "in part draining".to_owned(),
-    }
 }
 
 impl MachineName {
@@ -164,7 +149,7 @@ impl MachineName {
         }
         for of in found {
             let mut lines = vec![("host", of.host.clone()), ("machine", of.machine.clone())];
-            lines.push(("state", state(of)));
+            lines.push(("state", of.state()));
             let load = of.load.map(|load| ("load", format!("{load:.2}")));
             let free = of.memory_available.map(|bytes| ("free", readable_size(bytes)));
             lines.extend([load, free].into_iter().flatten());
@@ -201,36 +186,14 @@ impl MachineDrain {
                 break (document, change);
             }
         };
-        note_unreached_shards(&change);
-        let (host, running) = (escape(&change.host), change.running as u64);
-        let actors = counted(change.actors.len() as u64, "actor", "actors");
-        let rest = match running {
-            0 => "no job of it runs".to_owned(),
-            running => counted(running, "job of it still runs", "jobs of it still run"),
-        };
-        let done = if change.is_drained() { "drained" } else { "ordered to drain" };
-        global.print(|| document, || format!("{host}: {actors} {done}, {rest}\n"))?;
-        for actor in &change.unanswered {
-            output::note(&format!(
-                "hero: {actor} has not reported that it drains, and may claim jobs: hero actor list"
-            ));
-        }
-        for actor in &change.silent {
-            output::note(&format!(
-                "hero: {actor} has no heartbeat any more: a job of it may still run on {host}"
-            ));
-        }
-        if !change.unserved.is_empty() {
-            let types = change.unserved.join(", ");
-            output::note(&format!(
-                "hero: no other live actor is ready for jobs of {types}: they wait"
-            ));
-        }
+        global.print(|| document, || format!("{}\n", escape(&change.drained())))?;
+        note(&change);
         global.hint(&format!("afterwards: hero machine resume {machine}"));
         if change.is_drained() {
             return Ok(ExitCode::SUCCESS);
         }
-        if running > 0 {
+        if change.running > 0 {
+            let host = escape(&change.host);
             output::note(&match self.wait.map(format_duration) {
                 Some(after) => format!(
                     "hero: gave up waiting after {after}: hero job list --status started --host {host}"
@@ -242,8 +205,8 @@ impl MachineDrain {
     }
 }
 
-fn note_unreached_shards(change: &MachineChange) {
-    for shard in &change.not_told {
-        output::note(&format!("hero: {shard}"));
+fn note(change: &MachineChange) {
+    for note in change.notes() {
+        output::note(&format!("hero: {note}"));
     }
 }

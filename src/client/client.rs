@@ -111,7 +111,7 @@ pub use graph_documents::{
 };
 pub use graph_retry::GraphRetry;
 pub use logs::LogFollower;
-pub use machines::{FleetMember, MachineActorDocument, MachineDocument};
+pub use machines::{FleetMember, MachineActorDocument, MachineDocument, machines_of};
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::{NewBatch, await_ends};
@@ -352,8 +352,7 @@ impl Client {
         Ok(self.shards.list_jobs(query).await?)
     }
 
-    /// Returns the counters of a script type: submitted, started, finished, failed, retried, dead,
-    /// skipped.
+    /// Returns the counters of a script type, by name.
     ///
     /// # Errors
     /// [`ClientError::Store`].

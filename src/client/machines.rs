@@ -81,22 +81,70 @@ struct Sighting {
     presence: Option<Presence>,
 }
 
-impl From<SeenActor> for Sighting {
-    fn from(of: SeenActor) -> Self {
-        Self { actor: of.actor, labels: of.labels, at: of.at, presence: None }
+impl From<&SeenActor> for Sighting {
+    fn from(of: &SeenActor) -> Self {
+        let SeenActor { actor, labels, at } = of.clone();
+        Self { actor, labels, at, presence: None }
     }
 }
 
-impl From<PresenceOf> for Sighting {
-    fn from(PresenceOf { actor, presence }: PresenceOf) -> Self {
+impl From<&PresenceOf> for Sighting {
+    fn from(of: &PresenceOf) -> Self {
+        let PresenceOf { actor, presence } = of.clone();
         let at = presence.last_heartbeat.parse().unwrap_or(Timestamp::UNIX_EPOCH);
         Self { actor, labels: presence.labels.clone(), at, presence: Some(presence) }
     }
 }
 
+/// Returns the machines of actors that were seen and of those that are live, by host name: those with an actor that
+/// `is_chosen`, with these actors alone.
+pub fn machines_of(
+    seen: &[SeenActor],
+    live: &[PresenceOf],
+    is_chosen: impl Fn(&ActorId, &Labels) -> bool,
+) -> Vec<MachineDocument> {
+    let (seen, live) = (seen.iter().map(Sighting::from), live.iter().map(Sighting::from));
+    // An actor is where it was seen last.
+    let actors: BTreeMap<ActorId, Sighting> =
+        seen.chain(live).map(|of| (of.actor.clone(), of)).collect();
+    let mut of_machines: BTreeMap<LabelValue, Vec<Sighting>> = BTreeMap::new();
+    for of in actors.into_values().filter(|of| is_chosen(&of.actor, &of.labels)) {
+        if let Some(machine) = label(&of.labels, "machine").cloned() {
+            of_machines.entry(machine).or_default().push(of);
+        }
+    }
+    let mut machines: Vec<MachineDocument> =
+        of_machines.into_iter().map(MachineDocument::from).collect();
+    machines.sort_by(|one, other| one.host.cmp(&other.host));
+    machines
+}
+
+impl MachineDocument {
+    /// Returns the state of its live actors, where they agree.
+    pub fn state(&self) -> String {
+        let mut states: Vec<&str> =
+            self.actors.iter().filter_map(|of| of.state.map(ActorState::as_str)).collect();
+        states.sort_unstable();
+        states.dedup();
+        match states.as_slice() {
+            [] => "absent".to_owned(),
+            [one] if self.actors.iter().all(|of| of.live) => (*one).to_owned(),
+            [_] => "in part absent".to_owned(),
+            _ => "in part draining".to_owned(),
+        }
+    }
+}
+
 impl Client {
-    /// Lists the machines that actors live on, or were seen on in the time that supervisors keep, by host name: those
-    /// with an actor that `is_chosen`, with these actors alone.
+    /// Lists the actors that were seen on machines in the time that supervisors keep, also those that are not live.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>, ClientError> {
+        Ok(self.store.seen_actors().await?)
+    }
+
+    /// Lists the machines that actors live on, or were seen on in the time that supervisors keep, as [`machines_of`] does.
     ///
     /// # Errors
     /// [`ClientError::Store`].
@@ -104,21 +152,8 @@ impl Client {
         &self,
         is_chosen: impl Fn(&ActorId, &Labels) -> bool,
     ) -> Result<Vec<MachineDocument>, ClientError> {
-        let seen = self.store.seen_actors().await?.into_iter().map(Sighting::from);
-        let live = self.list_actors(None).await?.into_iter().map(Sighting::from);
-        // An actor is where it was seen last.
-        let actors: BTreeMap<ActorId, Sighting> =
-            seen.chain(live).map(|of| (of.actor.clone(), of)).collect();
-        let mut of_machines: BTreeMap<LabelValue, Vec<Sighting>> = BTreeMap::new();
-        for of in actors.into_values().filter(|of| is_chosen(&of.actor, &of.labels)) {
-            if let Some(machine) = label(&of.labels, "machine").cloned() {
-                of_machines.entry(machine).or_default().push(of);
-            }
-        }
-        let machines = of_machines.into_iter();
-        let mut machines: Vec<MachineDocument> = machines.map(MachineDocument::from).collect();
-        machines.sort_by(|one, other| one.host.cmp(&other.host));
-        Ok(machines)
+        let seen = self.seen_actors().await?;
+        Ok(machines_of(&seen, &self.list_actors(None).await?, is_chosen))
     }
 
     /// Makes the copies of a job for every machine or actor of its type that matches its `where`. Without `expires` those

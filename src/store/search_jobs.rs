@@ -152,17 +152,6 @@ impl JobSearch {
         Ok((query, search))
     }
 
-    /// Returns the search for jobs that ended then or later.
-    pub fn ended_since(time: Option<Timestamp>) -> Self {
-        Self {
-            conditions: time
-                .map(|time| Condition::Since("finished_at", time))
-                .into_iter()
-                .collect(),
-            sees_all: false,
-        }
-    }
-
     /// Returns it for a caller that sees every job, if `sees_all`: no field is read to decide that.
     #[must_use]
     pub fn seeing_all(self, sees_all: bool) -> Self {

@@ -1,4 +1,4 @@
-//! Actors: the list by type and machine, and one actor; drain, resume, stop.
+//! Actors: the list by type, and one actor; drain, resume, stop.
 
 mod list;
 
@@ -6,7 +6,7 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
-pub(super) use list::{list, live};
+pub(super) use list::{ActorTable, drain_buttons, heartbeat, list, live, versions};
 
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
@@ -17,6 +17,7 @@ use super::parts::{Confirm, meter, sign, things, time_of, was};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
+use crate::proto::labels::label;
 use crate::proto::message::ActorState;
 use crate::proto::target::Priority;
 use crate::rpc::Scope;
@@ -50,6 +51,16 @@ fn reason(of: &PresenceOf) -> String {
     }
 }
 
+/// Returns the link to the machine of an actor; of one without the label, to the actors of its host.
+fn machine_link(links: &SiteLinks, of: &PresenceOf) -> Markup {
+    let host = &of.presence.hostname;
+    let address = match label(&of.presence.labels, "machine") {
+        Some(machine) => links.machine(machine.as_str()),
+        None => links.with("/actors", &[("host", host)]),
+    };
+    html! { a href=(address) { (host) } }
+}
+
 fn jobs(number: usize) -> String {
     things(number as u64, "job")
 }
@@ -71,14 +82,15 @@ pub(super) async fn show(
     let jobs = super::jobs::of_actor(&visit, &now, &of.actor).await?;
     let main = html! {
         p.crumb {
-            a href=(links.to("/actors")) { "Actors" } " / "
+            a href=(links.to("/machines")) { "Machines" } " / "
+            (machine_link(links, of)) " / "
             a href=(links.with("/actors", &[("type", of.actor.script_type.as_str())])) { (of.actor.script_type) }
         }
         (head(&name, &line(of), &actions(&visit, of)))
         (facts(links, &now, of))
         (jobs)
     };
-    Ok(visit.page(&now, &WebPage::live(name.as_str(), Nav::Actors, main)))
+    Ok(visit.page(&now, &WebPage::live(name.as_str(), Nav::Machines, main)))
 }
 
 fn line(of: &PresenceOf) -> Markup {
@@ -99,8 +111,7 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
             (bar("Facts", "", None))
             dl.facts {
                 dt { "Tasks" } dd { (meter(presence.running, presence.tasks, 72)) }
-                dt { "Machine" }
-                dd { a href=(links.with("/actors", &[("host", &presence.hostname)])) { (presence.hostname) } }
+                dt { "Machine" } dd { (machine_link(links, of)) }
                 dt { "Jobs" }
                 dd {
                     @let name = of.actor.to_string();
@@ -175,7 +186,7 @@ pub(super) async fn ask_stop(visit: Visit, Path(name): Path<String>) -> PageResu
     );
     let address = visit.links().actor(&name);
     let question = Confirm::of(address, ("stop", "Stop the actor"), title, text);
-    visit.question(Nav::Actors, &question).await
+    visit.question(Nav::Machines, &question).await
 }
 
 /// Drains, resumes or stops one actor.
@@ -188,9 +199,10 @@ pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Field
 
 /// Drains, resumes or stops the actors that were selected, or the one whose button was pressed.
 pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
+    let back = fields.back(visit.links(), "/actors");
     if let Some((verb, name)) = fields.pressed(&["drain", "resume"]) {
         let said = tell(&visit, verb, name).await?;
-        return Ok(visit.done("/actors", &said));
+        return Ok(visit.done(back, &said));
     }
     let names: Vec<&str> = fields.all("actor").collect();
     if names.is_empty() {
@@ -203,7 +215,7 @@ pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     if names.len() > 1 {
         said = format!("Told {} actors to {}.", names.len(), fields.get("do"));
     }
-    Ok(visit.done("/actors", &said))
+    Ok(visit.done(back, &said))
 }
 
 async fn tell(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {

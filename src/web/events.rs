@@ -13,11 +13,12 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::cookie::decoded;
 use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
 use super::page_query::PageQuery;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
-use super::{actors, brokers, graph, job, jobs, layout, limits, overview, queues};
+use super::{actors, brokers, graph, job, jobs, layout, limits, machines, overview, queues};
 use crate::rpc::Caller;
 
 /// A stream ends after this time; the browser opens the next one, for the visitor who is signed in then.
@@ -164,6 +165,8 @@ async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
         ["limits"] => limits::live(visit).await?,
         ["queues"] => queues::live(visit, &now, query),
         ["queues", name] => queues::live_one(visit, &now, name),
+        ["machines"] => machines::live(visit, &now, query),
+        ["machines", name] => machines::live_one(visit, &now, &decoded(name).unwrap_or_default()),
         ["actors"] => actors::live(visit, &now, query),
         ["actors", name] => actors::live_one(visit, &now, name),
         _ => Vec::new(),

@@ -3,6 +3,7 @@
 use axum::Form;
 use axum::extract::{FromRequest, Request};
 
+use super::links::SiteLinks;
 use super::site::Site;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -26,6 +27,12 @@ impl Fields {
     pub(super) fn pressed<'a>(&'a self, verbs: &[&'a str]) -> Option<(&'a str, &'a str)> {
         let named = verbs.iter().map(|verb| (*verb, self.get(verb)));
         named.into_iter().find(|(_, thing)| !thing.is_empty())
+    }
+
+    /// Returns the address of this site that the form returns to, without the prefix; else the page of it.
+    pub(super) fn back<'a>(&'a self, links: &SiteLinks, page: &'a str) -> &'a str {
+        let back = self.get("back");
+        if links.safe(back).is_some() { back } else { page }
     }
 
     /// Returns the names and values, in their order.

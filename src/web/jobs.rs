@@ -29,7 +29,7 @@ use crate::rpc::results::JobDocument;
 
 pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
-pub(super) use related_jobs::{of_actor, of_queue};
+pub(super) use related_jobs::{of_actor, of_machine, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
 use filter::{AGES, JobsQuery};

@@ -19,7 +19,7 @@ pub(super) enum Nav {
     Jobs(Option<ShownState>),
     Graphs,
     Queues,
-    Actors,
+    Machines,
     PeriodicJobs,
     Scripts,
     DeadLetters,
@@ -194,7 +194,7 @@ fn navigation(links: &SiteLinks, visitor: &Visitor, now: Option<&SiteSnapshot>, 
                 }
                 (entry(Nav::Graphs, "/graphs", "Graphs"))
                 (entry(Nav::Queues, "/queues", "Queues"))
-                (entry(Nav::Actors, "/actors", "Actors"))
+                (entry(Nav::Machines, "/machines", "Machines"))
                 (entry(Nav::PeriodicJobs, "/cron", "Periodic jobs"))
                 (entry(Nav::Scripts, "/scripts", "Scripts"))
                 (entry(Nav::DeadLetters, "/dead", "Dead letters"))
@@ -227,7 +227,7 @@ fn side_numbers(now: Option<&SiteSnapshot>) -> Vec<(&'static str, Markup)> {
     let others = [
         ("jobs", now.and_then(SiteSnapshot::jobs)),
         ("queues", len(|now| now.snapshot.queues.len())),
-        ("actors", len(|now| now.snapshot.actors.len())),
+        ("machines", len(SiteSnapshot::live_machines)),
         ("cron", now.and_then(|now| now.periodic_jobs)),
         ("dead", now.and_then(SiteSnapshot::dead)),
         ("limits", now.map(|now| now.limits)),
@@ -276,7 +276,7 @@ const KEYS: [(&[&str], &str); 15] = [
     (&["g", "o"], "Overview"),
     (&["g", "j"], "Jobs"),
     (&["g", "q"], "Queues"),
-    (&["g", "a"], "Actors"),
+    (&["g", "m"], "Machines"),
     (&["g", "c"], "Periodic jobs"),
     (&["g", "d"], "Dead letters"),
     (&["g", "l"], "Limits"),

@@ -35,6 +35,11 @@ impl SiteLinks {
         self.to(&page_of("actors", name))
     }
 
+    /// Returns the address of a machine.
+    pub(super) fn machine(&self, name: &str) -> String {
+        self.to(&page_of("machines", name))
+    }
+
     /// Returns the address of a periodic job.
     pub(super) fn periodic_job(&self, name: &str) -> String {
         self.to(&page_of("cron", name))

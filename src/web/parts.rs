@@ -15,8 +15,8 @@ pub(super) use input::{
     described, filter_choice, given, labelled, options, or_any, select, with_value,
 };
 pub(super) use list::{
-    Paged, columns, data_table, empty, empty_row, first_line, id_link, live_table, pager, short_id,
-    table,
+    Paged, columns, data_table, empty, empty_row, first_line, group_row, id_link, live_table,
+    pager, short_id, table,
 };
 pub(super) use number::{count, meter, percent, rate, things};
 pub(super) use pick::{bulk, pick, pick_all};

@@ -134,8 +134,7 @@ pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     let Some((verb, name)) = fields.pressed(&["pause", "resume"]) else {
         return Err(PageError::wrong("The form names no queue."));
     };
-    let back = fields.get("back");
-    let back = if visit.links().safe(back).is_some() { back } else { "/queues" };
+    let back = fields.back(visit.links(), "/queues");
     change_one(&visit, verb, name, back).await
 }
 

@@ -3,15 +3,17 @@
 mod bounded;
 mod reader;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::parts::ShownState;
-use crate::client::{Client, ClientError, PeriodicJobDocument};
+use crate::client::{Client, ClientError, MachineDocument, PeriodicJobDocument, machines_of};
 use crate::config::Config;
 use crate::proto::job::{JobEnd, JobStatus};
-use crate::store::JobCounts;
+use crate::proto::labels::label;
+use crate::store::{JobCounts, SeenActor};
 use crate::view::{LatestJobs, Minute, Snapshot};
 
 pub(super) use reader::SnapshotReader;
@@ -37,6 +39,10 @@ pub(super) struct SiteSnapshot {
     pub(super) has_records: bool,
     /// The periodic jobs that are due next.
     pub(super) due: Arc<[PeriodicJobDocument]>,
+    /// The actors that were seen on machines, also those that are not live.
+    pub(super) seen: Arc<[SeenActor]>,
+    /// The machines that have actors beyond the bounds of the visitor too, who may not change them.
+    pub(super) beyond: BTreeSet<String>,
 }
 
 impl SiteSnapshot {
@@ -55,8 +61,22 @@ impl SiteSnapshot {
             has_records: !config.amqp.url.is_empty(),
             periodic_jobs: Some(slow.number),
             due: slow.due.clone(),
+            seen: slow.seen.clone(),
+            beyond: BTreeSet::new(),
             is_whole: true,
         })
+    }
+
+    /// Returns the machines that actors live on, or were seen on, by host name.
+    pub(super) fn machines(&self) -> Vec<MachineDocument> {
+        machines_of(&self.seen, &self.snapshot.actors, |_, _| true)
+    }
+
+    /// The number of machines that actors live on.
+    pub(super) fn live_machines(&self) -> usize {
+        let actors = self.snapshot.actors.iter();
+        let machines = actors.filter_map(|of| label(&of.presence.labels, "machine"));
+        machines.collect::<BTreeSet<_>>().len()
     }
 
     /// Returns the number of jobs in a state; `None` if nothing counts them.
@@ -93,12 +113,14 @@ impl SiteSnapshot {
     }
 }
 
-/// The parts that change slowly: the periodic jobs that are due next, the number of all, and the samples.
+/// The parts that change slowly: the periodic jobs that are due next, the number of all, the samples, and the actors that
+/// were seen.
 #[derive(Clone)]
 struct SlowPart {
     number: u64,
     due: Arc<[PeriodicJobDocument]>,
     minutes: Arc<[Minute]>,
+    seen: Arc<[SeenActor]>,
 }
 
 impl SlowPart {
@@ -117,7 +139,8 @@ impl SlowPart {
         let soonest = tokio::task::spawn_blocking(soonest).await.unwrap_or_default();
         let due = client.periodic_job_documents(&soonest).await?.into();
         let minutes = Minute::read(client).await?;
-        Ok(Self { number, due, minutes })
+        let seen = client.seen_actors().await?.into();
+        Ok(Self { number, due, minutes, seen })
     }
 }
 
@@ -152,6 +175,8 @@ pub(super) mod tests {
             limits: 0,
             has_records: false,
             due: Vec::new().into(),
+            seen: Vec::new().into(),
+            beyond: BTreeSet::new(),
         }
     }
 

@@ -231,7 +231,7 @@ impl Visit {
 
 /// Returns the name of the thing that a call is about, for the journal; never its script or environment.
 fn about(params: &Value) -> String {
-    let mut names = ["id", "queue", "actor", "name", "type"].into_iter();
+    let mut names = ["id", "queue", "actor", "machine", "name", "type"].into_iter();
     let name = names.find_map(|of| params.get(of)?.as_str()).unwrap_or_default();
     let name: String = name.chars().take(80).flat_map(char::escape_debug).collect();
     if name.is_empty() { name } else { format!(" of {name}") }

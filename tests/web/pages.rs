@@ -8,8 +8,8 @@ use super::visitors::{OPERATOR, READER};
 use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
-/// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph.
-const PAGES: [&str; 39] = [
+/// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph, `MACHINE` for the host name.
+const PAGES: [&str; 42] = [
     "/",
     "/jobs",
     "/jobs?state=failed",
@@ -27,6 +27,9 @@ const PAGES: [&str; 39] = [
     "/queues",
     "/queues/type:bash",
     "/queues/type:bash/purge",
+    "/machines",
+    "/machines?by=os&state=absent",
+    "/machines/MACHINE",
     "/actors",
     "/actors/bash:default:1",
     "/actors/bash:default:1/stop",
@@ -87,6 +90,7 @@ fn open_without_errors(pages: &[&str]) {
     let has_axe = needs("axe-core", || axe::script().exists());
     let world = PageWorld::start();
     let graph = world.id_of("count");
+    let machine = nix::unistd::gethostname().expect("a name").to_string_lossy().into_owned();
     let (site, browser) = (&world.site, Browser::start(world.redis.folder()));
     browser.open(&site.at(&format!("/?token={}", site.token(OPERATOR))));
     assert_eq!(browser.address(), site.at("/"), "the token stays in the address");
@@ -95,7 +99,8 @@ fn open_without_errors(pages: &[&str]) {
         for width in [1280, 390] {
             browser.size(width, 900);
             browser.prefer("light");
-            browser.open(&site.at(&page.replace("GRAPH", &graph)));
+            let address = page.replace("GRAPH", &graph).replace("MACHINE", &machine);
+            browser.open(&site.at(&address));
             let mut said = browser.console();
             // The server says that a page does not exist, and the browser says so too.
             said.retain(|said| *page != "/nowhere" || !said.contains("404"));

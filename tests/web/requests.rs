@@ -358,7 +358,14 @@ fn unknown_parameter_of_a_page_is_refused_with_the_known_ones() {
     let redis = Redis::start();
     let site = Served::on(&redis);
     let cookie = signed_in(&site, READER);
-    for path in ["/jobs?states=failed", "/queues?x=1", "/actors?x=1", "/stats?x=1", "/graphs?x=1"] {
+    for path in [
+        "/jobs?states=failed",
+        "/queues?x=1",
+        "/actors?x=1",
+        "/machines?x=1",
+        "/stats?x=1",
+        "/graphs?x=1",
+    ] {
         let refused = send(&site, "GET", path, &cookie, "");
         assert_eq!(refused.status, 400, "{path}");
         assert!(refused.body.contains("Unknown parameter `"), "{path}: {}", refused.body);

@@ -15,6 +15,7 @@ use crate::proto::labels::Labels;
 use crate::proto::message::{ActorState, Control};
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::text::counted;
 use crate::store::PresenceOf;
 
 /// The time between two checks of the jobs that still run.
@@ -144,6 +145,32 @@ impl MachineChange {
     /// Returns whether no actor claims or runs a job, as far as all of them have reported.
     pub(crate) fn is_drained(&self) -> bool {
         self.running == 0 && self.unanswered.is_empty() && self.silent.is_empty()
+    }
+
+    /// Returns what came of an order to drain, in a line.
+    pub(crate) fn drained(&self) -> String {
+        let actors = counted(self.actors.len() as u64, "actor", "actors");
+        let rest = match self.running as u64 {
+            0 => "no job of it runs".to_owned(),
+            running => counted(running, "job of it still runs", "jobs of it still run"),
+        };
+        let done = if self.is_drained() { "drained" } else { "ordered to drain" };
+        format!("{}: {actors} {done}, {rest}", self.host)
+    }
+
+    /// Returns what a person should know of it, a line each.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let unanswered = self.unanswered.iter().map(|actor| {
+            format!("{actor} has not reported that it drains, and may claim jobs: hero actor list")
+        });
+        let silent = self.silent.iter().map(|actor| {
+            format!("{actor} has no heartbeat any more: a job of it may still run on {}", self.host)
+        });
+        let unserved = (!self.unserved.is_empty()).then(|| {
+            let types = self.unserved.join(", ");
+            format!("no other live actor is ready for jobs of {types}: they wait")
+        });
+        self.not_told.iter().cloned().chain(unanswered).chain(silent).chain(unserved).collect()
     }
 
     /// Notes how far its actors have drained; `boots` are those that got the order.

@@ -1,6 +1,6 @@
 //! The list of actors, by type, with filters.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,14 +10,14 @@ use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
 use super::super::page_query::PageQuery;
 use super::super::parts::{
-    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, live_table, meter, or_any,
-    pick, things, time_of,
+    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, group_row, live_table,
+    meter, or_any, pick, things, time_of,
 };
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
-use super::{reason, state_sign, turn};
+use super::{machine_link, reason, state_sign, turn};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
@@ -62,6 +62,108 @@ fn state_word(of: &PresenceOf) -> &'static str {
     }
 }
 
+/// Live actors as a table, by script type.
+pub(in crate::web) struct ActorTable<'a> {
+    all: Vec<&'a PresenceOf>,
+    paged: Paged,
+    /// The sentence without a row.
+    none: Markup,
+    may_operate: bool,
+    /// The address to return to after a change, without the prefix.
+    back: String,
+}
+
+impl<'a> ActorTable<'a> {
+    /// Returns a page of those that it `takes`.
+    pub(in crate::web) fn of(
+        (now, visitor): (&'a SiteSnapshot, &Visitor),
+        takes: impl Fn(&PresenceOf) -> bool,
+        (page, back): (&str, String),
+        none: Markup,
+    ) -> Self {
+        let mut all: Vec<&PresenceOf> = now.snapshot.actors.iter().filter(|of| takes(of)).collect();
+        all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
+        let paged = Paged::of(page, all.len());
+        Self { all, paged, none, may_operate: visitor.may(Scope::Operate), back }
+    }
+
+    fn filtered(
+        (now, visitor): (&'a SiteSnapshot, &Visitor),
+        links: &SiteLinks,
+        filter: &ActorFilter,
+    ) -> Self {
+        let none = if filter.is_off() {
+            html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
+        } else {
+            html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
+        };
+        let back = filter.address(&SiteLinks::default(), &filter.page);
+        Self::of((now, visitor), |of| filter.takes(of), (&filter.page, back), none)
+    }
+
+    /// Returns its rows as a live part.
+    pub(in crate::web) fn live(&self, links: &SiteLinks, now: &SiteSnapshot) -> LivePart {
+        LivePart::rows("actor-rows", self.rows(links, now))
+    }
+
+    /// Returns it as a form whose buttons drain and resume.
+    pub(in crate::web) fn markup(
+        &self,
+        links: &SiteLinks,
+        visitor: &Visitor,
+        now: &SiteSnapshot,
+    ) -> Markup {
+        let heads = html! {
+            @if self.may_operate { (columns(&[("sr c-pick", "Select")])) }
+            (columns(&[
+                ("", "Actor"), ("", "State"), ("sr", "Reason"), ("", "Tasks busy"), ("", "Machine"), ("num", "PID"),
+                ("num", "Up"), ("num", "Heartbeat"), ("sr", "Action"),
+            ]))
+        };
+        let rows = self.rows(links, now);
+        html! {
+            form method="post" action=(links.to("/actors")) {
+                (visitor.forgery_field())
+                input type="hidden" name="back" value=(self.back);
+                (live_table("actors", "Live actors by type", &heads, (Some("actor-rows"), &rows)))
+                @if self.may_operate { (bulk("actors", &drain_buttons())) }
+            }
+        }
+    }
+
+    fn rows(&self, links: &SiteLinks, now: &SiteSnapshot) -> Vec<(String, Markup)> {
+        let columns = if self.may_operate { 10 } else { 9 };
+        if self.all.is_empty() {
+            return vec![empty_row("no-actor", columns, &self.none)];
+        }
+        let mut rows = Vec::new();
+        let page = &self.all[self.paged.range()];
+        for actors in page.chunk_by(|a, b| a.actor.script_type == b.actor.script_type) {
+            let Some(name) = actors.first().map(|of| of.actor.script_type.as_str()) else {
+                continue;
+            };
+            // The whole type: this page may have only a part of it.
+            let of_type = || self.all.iter().copied().filter(|of| is_of(of, name));
+            let (busy, tasks) = busy(of_type());
+            let head = html! {
+                a href=(links.with("/jobs", &[("type", name)])) { (name) } " "
+                span.faint { (things(of_type().count() as u64, "actor")) ", " (busy) " of " (tasks) " tasks busy" }
+            };
+            rows.push(group_row(&format!("type-{name}"), columns, &head));
+            rows.extend(actors.iter().map(|of| row(links, now, of, self.may_operate)));
+        }
+        rows
+    }
+}
+
+/// Returns the buttons for those that are ticked.
+pub(in crate::web) fn drain_buttons() -> Markup {
+    html! {
+        button name="do" value="drain" { "Drain" }
+        button name="do" value="resume" { "Resume" }
+    }
+}
+
 /// Shows the actors.
 pub(in crate::web) async fn list(
     visit: Visit,
@@ -69,37 +171,40 @@ pub(in crate::web) async fn list(
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let links = visit.links();
+    let table = ActorTable::filtered((&now, &visit), links, &filter);
     let main = html! {
+        p.crumb { a href=(links.to("/machines")) { "Machines" } }
         (head("Actors", &headline(&now), &html! {}))
-        (machines(links, &now))
         (filters(links, &now, &filter))
-        (table(links, &visit, &now, &filter))
-        (chosen(&now, &filter).1.line("actor", |page| filter.address(links, page)))
+        (table.markup(links, &visit, &now))
+        (table.paged.line("actor", |page| filter.address(links, page)))
     };
-    Ok(visit.page(&now, &WebPage::live("Actors", Nav::Actors, main)))
+    Ok(visit.page(&now, &WebPage::live("Actors", Nav::Machines, main)))
 }
 
 /// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: ActorFilter = filters_of(query);
-    let may_operate = visit.may(Scope::Operate);
-    vec![
-        LivePart::headline(&headline(now)),
-        LivePart::whole("machines", machines(visit.links(), now)),
-        LivePart::rows("actor-rows", rows(visit.links(), now, &filter, may_operate)),
-    ]
+    let table = ActorTable::filtered((now, visit), visit.links(), &filter);
+    vec![LivePart::headline(&headline(now)), table.live(visit.links(), now)]
 }
 
+/// Returns the sentence about all actors.
 fn headline(now: &SiteSnapshot) -> Markup {
     let (busy, tasks) = busy(now.snapshot.actors.iter());
-    let machines = by_machine(now).len();
-    let mut versions: Vec<&str> =
-        now.snapshot.actors.iter().map(|of| of.presence.version.as_str()).collect();
-    versions.sort_unstable();
-    versions.dedup();
+    let machines = now.live_machines();
     html! {
         (count(now.snapshot.actors.len() as u64)) " live on " (things(machines as u64, "machine")) ". "
-        (busy) " of " (tasks) " tasks busy."
+        (busy) " of " (tasks) " tasks busy." (versions(now))
+    }
+}
+
+/// Returns the versions of the live actors.
+pub(in crate::web) fn versions(now: &SiteSnapshot) -> Markup {
+    let versions: BTreeSet<&str> =
+        now.snapshot.actors.iter().map(|of| of.presence.version.as_str()).collect();
+    let versions: Vec<&str> = versions.into_iter().collect();
+    html! {
         @match versions.as_slice() {
             [] => {},
             [one] => { " Version " (one) " on all." },
@@ -112,37 +217,13 @@ fn busy<'a>(actors: impl Iterator<Item = &'a PresenceOf>) -> (usize, usize) {
     actors.fold((0, 0), |(busy, tasks), of| (busy + of.presence.running, tasks + of.presence.tasks))
 }
 
-fn by_machine(now: &SiteSnapshot) -> BTreeMap<&str, (usize, usize)> {
-    let mut machines: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for of in &now.snapshot.actors {
-        let (busy, tasks) = machines.entry(of.presence.hostname.as_str()).or_default();
-        *busy += of.presence.running;
-        *tasks += of.presence.tasks;
-    }
-    machines
-}
-
-/// The maximum number of machines in the line above the list.
-const MACHINES_MAX: usize = 24;
-
-fn machines(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
-    html! {
-        ul #machines .hosts aria-label="Machines" {
-            @for (host, (busy, tasks)) in by_machine(now).into_iter().take(MACHINES_MAX) {
-                li {
-                    a href=(links.with("/actors", &[("host", host)])) { (host) } " "
-                    (meter(busy, tasks, 72))
-                }
-            }
-        }
-    }
-}
-
 fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
     let mut types: Vec<&str> =
         now.snapshot.actors.iter().map(|of| of.actor.script_type.as_str()).collect();
     types.dedup();
-    let hosts: Vec<&str> = by_machine(now).into_keys().collect();
+    let actors = now.snapshot.actors.iter();
+    let hosts: BTreeSet<&str> = actors.map(|of| of.presence.hostname.as_str()).collect();
+    let hosts: Vec<&str> = hosts.into_iter().collect();
     let choice = |label: &str, name: &str, values: &[&str], chosen: &str| {
         html! {
             label { (label) " " (filter_choice(name, or_any("any", values.iter().copied()), chosen)) }
@@ -159,78 +240,8 @@ fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Marku
     }
 }
 
-fn table(links: &SiteLinks, visitor: &Visitor, now: &SiteSnapshot, filter: &ActorFilter) -> Markup {
-    let may_operate = visitor.may(Scope::Operate);
-    let rows = rows(links, now, filter, may_operate);
-    let heads = html! {
-        @if may_operate { (columns(&[("sr c-pick", "Select")])) }
-        (columns(&[
-            ("", "Actor"), ("", "State"), ("sr", "Reason"), ("", "Tasks busy"), ("", "Machine"), ("num", "PID"),
-            ("num", "Up"), ("num", "Heartbeat"), ("sr", "Action"),
-        ]))
-    };
-    html! {
-        form method="post" action=(links.to("/actors")) {
-            (visitor.forgery_field())
-            (live_table("actors", "Live actors by type", &heads, (Some("actor-rows"), &rows)))
-            @if may_operate {
-                (bulk("actors", &html! {
-                    button name="do" value="drain" { "Drain" }
-                    button name="do" value="resume" { "Resume" }
-                }))
-            }
-        }
-    }
-}
-
 fn is_of(of: &PresenceOf, script_type: &str) -> bool {
     of.actor.script_type.as_str() == script_type
-}
-
-/// Returns the actors that the filters take, by type, and the page of them.
-fn chosen<'a>(now: &'a SiteSnapshot, filter: &ActorFilter) -> (Vec<&'a PresenceOf>, Paged) {
-    let mut all: Vec<&PresenceOf> =
-        now.snapshot.actors.iter().filter(|of| filter.takes(of)).collect();
-    all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
-    let paged = Paged::of(&filter.page, all.len());
-    (all, paged)
-}
-
-fn rows(
-    links: &SiteLinks,
-    now: &SiteSnapshot,
-    filter: &ActorFilter,
-    may_operate: bool,
-) -> Vec<(String, Markup)> {
-    let (all, paged) = chosen(now, filter);
-    let mut rows = Vec::new();
-    if all.is_empty() {
-        let text = if filter.is_off() {
-            html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
-        } else {
-            html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
-        };
-        rows.push(empty_row("no-actor", 10, &text));
-    }
-    for actors in all[paged.range()].chunk_by(|a, b| a.actor.script_type == b.actor.script_type) {
-        let Some(name) = actors.first().map(|of| of.actor.script_type.as_str()) else { continue };
-        // The whole type: this page may have only a part of it.
-        let (busy, tasks) = busy(all.iter().copied().filter(|of| is_of(of, name)));
-        let number = things(all.iter().filter(|of| is_of(of, name)).count() as u64, "actor");
-        let id = format!("type-{name}");
-        let span = if may_operate { "10" } else { "9" };
-        let head = html! {
-            tr.grp role="row" id=(id) {
-                th role="rowheader" colspan=(span) {
-                    a href=(links.with("/jobs", &[("type", name)])) { (name) } " "
-                    span.faint { (number) ", " (busy) " of " (tasks) " tasks busy" }
-                }
-            }
-        };
-        rows.push((id, head));
-        rows.extend(actors.iter().map(|of| row(links, now, of, may_operate)));
-    }
-    rows
 }
 
 fn row(
@@ -249,14 +260,12 @@ fn row(
             td.mr role="cell" { (state_sign(of)) }
             td.wide role="cell" { span.why { (reason(of)) } }
             td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
-            td.wide role="cell" {
-                a href=(links.with("/actors", &[("host", &presence.hostname)])) { (presence.hostname) }
-            }
+            td.wide role="cell" { (machine_link(links, of)) }
             td.num.wide.faint role="cell" { (presence.pid) }
             td.num.wide role="cell" {
                 @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
             }
-            td.num.wide role="cell" { (heartbeat(now, of)) }
+            td.num.wide role="cell" { (heartbeat(now, &presence.last_heartbeat)) }
             td.num.m6 role="cell" {
                 @if may_operate && presence.state != ActorState::Foreign {
                     button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
@@ -267,13 +276,13 @@ fn row(
     (id, markup)
 }
 
-/// Returns the age of the heartbeat if it is late, so that a healthy row does not change each second.
-fn heartbeat(now: &SiteSnapshot, of: &PresenceOf) -> Markup {
-    match of.presence.last_heartbeat.parse() {
-        Ok(at) if elapsed(at, now.snapshot.at).as_secs() < RECENT_S => {
+/// Returns the age of a heartbeat if it is late, so that a healthy row does not change each second.
+pub(in crate::web) fn heartbeat(now: &SiteSnapshot, at: &str) -> Markup {
+    match time_of(at) {
+        Some(at) if elapsed(at, now.snapshot.at).as_secs() < RECENT_S => {
             html! { span.faint { "now" } }
         }
-        Ok(at) => ago(at, now.snapshot.at),
-        Err(_) => html! { "–" },
+        Some(at) => ago(at, now.snapshot.at),
+        None => html! { "–" },
     }
 }

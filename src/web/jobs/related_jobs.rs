@@ -1,7 +1,6 @@
-//! The jobs of an actor and of a queue, for their pages.
+//! The jobs of an actor, of a machine and of a queue, for their pages.
 
-use std::time::Duration;
-
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
@@ -9,17 +8,19 @@ use super::super::layout::bar;
 use super::super::parts::things;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::web_error::PageResult;
+use super::super::web_error::{PageError, PageResult};
 use super::rows::{self, RowStyle};
+use crate::client::MachineDocument;
 use crate::proto::job::JobStatus;
+use crate::proto::job_filter::JobFilter;
 use crate::proto::queue::Queue;
-use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::target::ActorId;
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
 /// The maximum number of jobs of a section for each state.
 const JOBS_MAX: usize = 10;
 /// The time whose ended jobs are shown.
-const HISTORY: Duration = Duration::from_hours(1);
+const HISTORY: &str = "1h";
 
 /// Shows the running jobs of an actor, and those that it ended in the last hour.
 pub(in crate::web) async fn of_actor(
@@ -29,11 +30,19 @@ pub(in crate::web) async fn of_actor(
 ) -> PageResult<Markup> {
     let name = actor.to_string();
     let own = |job: &JobSummary| job.fields.get("actor").is_some_and(|actor| *actor == name);
-    let sections = [
-        ("Running jobs", "It runs no job.", &[JobStatus::Started][..]),
-        ("Last hour", "No job of it ended.", &ENDED[..]),
-    ];
-    of(visit, now, (&actor.script_type, &sections), own).await
+    let filter = JobFilter::of([("type", actor.script_type.as_str())]);
+    of(visit, now, (&filter, &RAN), own).await
+}
+
+/// Shows the running jobs of a machine, and those that ended on it in the last hour.
+pub(in crate::web) async fn of_machine(
+    visit: &Visit,
+    now: &SiteSnapshot,
+    machine: &MachineDocument,
+) -> PageResult<Markup> {
+    let is_own = |name: &String| machine.actors.iter().any(|of| of.actor == *name);
+    let own = |job: &JobSummary| job.fields.get("actor").is_some_and(is_own);
+    of(visit, now, (&JobFilter::of([("host", machine.host.as_str())]), &RAN), own).await
 }
 
 /// Shows the waiting and running jobs of a queue, and those that ended in the last hour.
@@ -48,32 +57,41 @@ pub(in crate::web) async fn of_queue(
         ("Running jobs", "No job runs.", &[JobStatus::Started][..]),
         ("Last hour", "No job of it ended.", &ENDED[..]),
     ];
-    of(visit, now, (queue.target.script_type(), &sections), own).await
+    let filter = JobFilter::of([("type", queue.target.script_type().as_str())]);
+    of(visit, now, (&filter, &sections), own).await
 }
 
+/// The sections of what runs jobs.
+const RAN: [SectionOfJobs; 2] = [
+    ("Running jobs", "It runs no job.", &[JobStatus::Started]),
+    ("Last hour", "No job of it ended.", &ENDED),
+];
 const ENDED: [JobStatus; 2] = [JobStatus::Error, JobStatus::Finished];
 
 /// A section: its title, the sentence without jobs, and the states of its jobs.
 type SectionOfJobs<'a> = (&'a str, &'a str, &'a [JobStatus]);
 
-/// Shows sections of jobs of a script type.
+/// Shows sections of jobs that a filter finds.
 async fn of(
     visit: &Visit,
     now: &SiteSnapshot,
-    (script_type, sections): (&ScriptType, &[SectionOfJobs<'_>]),
+    (filter, sections): (&JobFilter, &[SectionOfJobs<'_>]),
     own: impl Fn(&JobSummary) -> bool,
 ) -> PageResult<Markup> {
     let mut shown = Vec::new();
     let look = RowStyle { picks: false, died: false };
     for (title, nothing, states) in sections {
-        let ended_since = states.contains(&JobStatus::Finished).then(|| now.snapshot.at - HISTORY);
-        let search = JobSearch::ended_since(ended_since);
+        let filter = match states.contains(&JobStatus::Finished) {
+            true => filter.clone().with("ended_since", HISTORY),
+            false => filter.clone(),
+        };
+        let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, now.snapshot.at)
+            .map_err(|error| PageError::wrong(error.to_string()))?;
         let query = ListQuery {
             statuses: states.to_vec(),
-            script_type: Some(script_type.clone()),
             limit: JOBS_MAX * states.len(),
             budget: Some(ListQuery::BUDGET),
-            ..ListQuery::default()
+            ..query
         };
         let sees = |job: &JobSummary| own(job) && visit.sees(job);
         let found = visit.site.client.find_jobs(&query, &search, sees).await?;

@@ -129,6 +129,14 @@ pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }
 }
 
+/// Returns the row above the rows of a group, with its id.
+pub(in crate::web) fn group_row(id: &str, columns: u8, head: &Markup) -> (String, Markup) {
+    let row = html! {
+        tr.grp role="row" id=(id) { th role="rowheader" colspan=(columns) { (head) } }
+    };
+    (id.to_owned(), row)
+}
+
 /// Returns the sentence of an empty table as its only row, with the id of this row: a live table needs its body.
 pub(in crate::web) fn empty_row(id: &str, columns: u8, text: &Markup) -> (String, Markup) {
     let row = html! {

@@ -1,9 +1,14 @@
 //! The part of the state that a visitor with bounds may see: queues, actors and jobs of some types, groups, callers
 //! or contexts.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::SiteSnapshot;
+use crate::proto::labels::label;
+use crate::proto::target::ActorId;
 use crate::rpc::{Caller, JobOwnership, sees_whole_types, visible_snapshot};
-use crate::store::JobSummary;
+use crate::store::{JobSummary, SeenActor};
 
 impl SiteSnapshot {
     /// Returns the part that a caller may see. A number that counts more than that is left out.
@@ -22,10 +27,23 @@ impl SiteSnapshot {
             (None, _) => true,
         });
         seen.due = due.cloned().collect();
+        (seen.seen, seen.beyond) = self.seen_within(caller);
         seen.counts = None;
         seen.periodic_jobs = self.periodic_jobs.filter(|_| types.is_none() && sees_types);
         seen.is_whole = sees_types;
         seen
+    }
+
+    /// Returns the actors that were seen within the bounds of a caller, and the machines that have others too.
+    fn seen_within(&self, caller: &Caller) -> (Arc<[SeenActor]>, BTreeSet<String>) {
+        let admits =
+            |actor: &ActorId| caller.admits(actor.script_type.as_str(), Some(actor.group.as_str()));
+        let live = self.snapshot.actors.iter().map(|of| (&of.actor, &of.presence.labels));
+        let all = live.chain(self.seen.iter().map(|of| (&of.actor, &of.labels)));
+        let others = all.filter(|(actor, _)| !admits(actor));
+        let beyond = others.filter_map(|(_, labels)| label(labels, "machine"));
+        let seen = self.seen.iter().filter(|of| admits(&of.actor));
+        (seen.cloned().collect(), beyond.map(ToString::to_string).collect())
     }
 }
 

@@ -155,11 +155,12 @@ impl SnapshotReader {
     ) -> Result<SiteSnapshot, ClientError> {
         let ReaderParts { client, address, config, .. } = &*self.0;
         let config = Arc::clone(&config.borrow());
+        let changed = lock(&self.0.looks).changed;
         let part = match slow {
-            Some((read, part)) if read.elapsed() < SLOW_PERIOD => part.clone(),
+            Some((read, part)) if read.elapsed() < SLOW_PERIOD && *read >= changed => part.clone(),
             _ => {
-                let part = SlowPart::read(client, &config).await?;
-                slow.insert((Instant::now(), part)).1.clone()
+                let began = Instant::now();
+                slow.insert((began, SlowPart::read(client, &config).await?)).1.clone()
             }
         };
         SiteSnapshot::read(client, address, &config, &part).await

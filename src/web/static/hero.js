@@ -236,7 +236,7 @@
       try { localStorage.setItem("keys", keysOff.checked ? "off" : "on"); } catch { /* storage is off */ }
     });
   }
-  const pages = { o: "/", j: "/jobs", q: "/queues", a: "/actors", c: "/cron", d: "/dead", l: "/limits", s: "/submit" };
+  const pages = { o: "/", j: "/jobs", q: "/queues", m: "/machines", c: "/cron", d: "/dead", l: "/limits", s: "/submit" };
   const rows = () => all("tbody tr").filter((row) => row.querySelector("a.id"));
   let leader = 0;
   const current = () => rows().find((row) => row.classList.contains("at"));

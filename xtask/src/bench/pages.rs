@@ -48,7 +48,7 @@ impl Bench {
         tokio::time::sleep(PAUSE).await;
         let (took, _) = visitor.get("/")?;
         print("/, when nobody has looked before", millis(took), "ms");
-        for page in ["/", "/queues", "/actors", "/jobs", "/jobs?state=cancelled", "/limits"] {
+        for page in ["/", "/queues", "/machines", "/jobs", "/jobs?state=cancelled", "/limits"] {
             visitor.measure(page, TIMES)?;
         }
         self.open_pages(&visitor, sizes.open).await?;
