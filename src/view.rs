@@ -3,6 +3,7 @@
 
 mod blockers;
 mod claimed_queues;
+mod equal_answers;
 pub mod health;
 pub(crate) mod job_csv;
 mod minutes;
@@ -11,6 +12,7 @@ mod start;
 
 pub use blockers::blocker_words;
 pub use claimed_queues::{ClaimedQueue, MachineWaits};
+pub use equal_answers::{EqualAnswers, FleetAnswer, answered_error};
 pub use health::{
     HealthRules, HealthState, NamespaceHealth, Problem, ProblemKind, Severity, Subject,
 };

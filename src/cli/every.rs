@@ -20,18 +20,15 @@ use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::config::Config;
 use crate::error::{Error, Exit, reason};
-use crate::proto::error_kind::FailureCause;
 use crate::proto::every::Every;
 use crate::proto::job::{Job, JobOutput, JobStatus};
 use crate::proto::text::{counted, escape_lines};
 use crate::proto::window::GraphWindow;
 use crate::rpc::results::{FleetMemberDocument, SubmittedBatch};
+use crate::view::{EqualAnswers, FleetAnswer, answered_error};
 
 /// The names of machines with an equal answer that one line shows.
 const NAMES_MAX: usize = 8;
-
-/// Begins the answer of a machine whose job still waits or runs.
-const UNENDED: &str = "has not ended";
 
 /// The options of a job for every machine.
 #[derive(Debug, Args)]
@@ -46,7 +43,7 @@ pub(super) struct EveryOptions {
 }
 
 /// The answer of a machine or actor.
-struct FleetAnswer {
+struct MemberAnswer {
     of: FleetMemberDocument,
     /// Its job; none if it is absent, or if the job was deleted.
     job: Option<Job>,
@@ -138,7 +135,7 @@ impl EveryOptions {
                 }
                 None => None,
             };
-            let mut answer = FleetAnswer { of, job, printed: Vec::new() };
+            let mut answer = MemberAnswer { of, job, printed: Vec::new() };
             if answer.job.as_ref().is_some_and(|job| job.status == JobStatus::Error) {
                 answer.printed = last_lines(methods, answer.of.id.as_deref()).await;
             }
@@ -152,8 +149,8 @@ impl EveryOptions {
         } else {
             print(&answers, raw)?;
         }
-        let has_failed = |of: &FleetAnswer| of.of.id.is_some() && of.error().is_some();
-        if let Some(id) = batch.id.filter(|_| answers.iter().any(FleetAnswer::has_ended_badly)) {
+        let has_failed = |of: &MemberAnswer| of.of.id.is_some() && of.error().is_some();
+        if let Some(id) = batch.id.filter(|_| answers.iter().any(MemberAnswer::has_ended_badly)) {
             global.hint(&format!("run it again where it has not finished: hero graph retry {id}"));
         }
         if let Some(code) = interrupted {
@@ -195,19 +192,18 @@ fn title(of: &FleetMemberDocument) -> String {
     }
 }
 
-fn listed(names: &[String], separator: &str) -> String {
-    let shown: Vec<&str> = names.iter().take(NAMES_MAX).map(String::as_str).collect();
+fn listed(names: &[impl AsRef<str>], separator: &str) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_MAX).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(NAMES_MAX);
     let and = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{and}", shown.join(separator))
 }
 
-impl FleetAnswer {
+impl MemberAnswer {
     /// Returns why it did not finish.
     fn error(&self) -> Option<String> {
         match &self.job {
-            Some(job) if job.status.is_terminal() => job.error.clone(),
-            Some(job) => Some(format!("{UNENDED}: {}", job.status)),
+            Some(job) => answered_error(job.status, job.error.as_deref()),
             None if self.of.id.is_some() => Some("its job was deleted".to_owned()),
             None => Some("absent".to_owned()),
         }
@@ -260,41 +256,25 @@ async fn last_lines(methods: &ApiMethods, id: Option<&str>) -> Vec<u8> {
     lines.into_iter().collect::<String>().into_bytes()
 }
 
-/// An equal answer of some machines: its error, its output, their names and the ids of their jobs.
-type EqualAnswers<'a> = (Option<String>, &'a [u8], Vec<String>, Vec<String>);
-
 /// Prints the outputs, the most common first, each below the machines that have it; then the errors, with the end of what
 /// was printed and the jobs.
-fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
-    let mut groups: Vec<EqualAnswers> = Vec::new();
-    for of in answers.iter().filter(|of| of.of.id.is_some()) {
-        let (error, output) = (of.error(), of.output());
-        let same = groups.iter_mut().find(|(why, text, ..)| *why == error && *text == output);
-        let id = of.of.id.clone().unwrap_or_default();
-        match same {
-            Some((.., names, ids)) => {
-                names.push(title(&of.of));
-                ids.push(id);
-            }
-            None => groups.push((error, output, vec![title(&of.of)], vec![id])),
-        }
-    }
-    groups.sort_by_key(|(error, _, names, _)| (error.is_some(), usize::MAX - names.len()));
-    for (error, text, names, ids) in groups {
-        let (number, names) = (names.len(), listed(&names, ", "));
+fn print(answers: &[MemberAnswer], raw: bool) -> Result<(), Error> {
+    let with_job = answers.iter().filter_map(|of| {
+        let (name, error, output) = (title(&of.of), of.error(), of.output());
+        Some(FleetAnswer { name, id: of.of.id.as_deref()?, error, output })
+    });
+    for group in EqualAnswers::of(with_job) {
+        let (number, names) = (group.names.len(), listed(&group.names, ", "));
         let number = if number > 1 { format!(" ({number})") } else { String::new() };
-        let why = error.map(|error| {
-            // A job that a person or its window stopped has not failed.
-            let is_failure =
-                FailureCause::of(&error) != FailureCause::Stopped && !error.starts_with(UNENDED);
-            let word = if is_failure { " failed" } else { "" };
-            let jobs = if ids.len() > 1 { "jobs" } else { "job" };
-            format!("{word}: {} ({jobs} {})", first_line(&error), listed(&ids, ", "))
+        let why = group.error.as_ref().map(|error| {
+            let word = if group.has_failed() { " failed" } else { "" };
+            let jobs = if group.ids.len() > 1 { "jobs" } else { "job" };
+            format!("{word}: {} ({jobs} {})", first_line(error), listed(&group.ids, ", "))
         });
         let head = format!("== {names}{number}{}", why.unwrap_or_default());
         output::line(&escape_lines(&head))?;
-        output::of_job(text, raw)?;
-        if text.last().is_some_and(|last| *last != b'\n') {
+        output::of_job(group.output, raw)?;
+        if group.output.last().is_some_and(|last| *last != b'\n') {
             output::line("")?;
         }
     }
@@ -302,7 +282,7 @@ fn print(answers: &[FleetAnswer], raw: bool) -> Result<(), Error> {
 }
 
 /// Writes the output of each that answered to a file of a folder.
-fn write_outputs(folder: &Path, answers: &[FleetAnswer]) -> Result<(), Error> {
+fn write_outputs(folder: &Path, answers: &[MemberAnswer]) -> Result<(), Error> {
     let failed = |path: &Path, error: &std::io::Error| {
         let message = format!("cannot write the output to {}: {}", path.display(), reason(error));
         Error::new(Exit::Output, message)

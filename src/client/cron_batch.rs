@@ -101,6 +101,7 @@ impl Client {
             notify,
             window: fleet.window,
             cron: Some(entry.name.clone()),
+            every: Some(fleet.every),
             ..NewBatch::with_id(Some(id))
         };
         let graph = batch.stored_with(GraphKind::Batch, &jobs);

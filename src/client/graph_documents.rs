@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ClientError;
+use crate::proto::every::Every;
 use crate::proto::graph::{GraphCounts, GraphInfo, GraphJobOutcome, GraphKind, GraphState};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::counted;
@@ -72,6 +73,9 @@ pub struct GraphDocument {
     /// it is told to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goes_on_at: Option<String>,
+    /// `machine` or `actor` if its jobs are copies of one job for every one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Every>,
 }
 
 /// The job of a callback.
@@ -116,6 +120,7 @@ impl From<&GraphInfo> for GraphDocument {
             goes_on_at: graph
                 .goes_on_us
                 .and_then(|us| Timestamp::from_microsecond(us).ok().map(|at| format!("{at:.3}"))),
+            every: graph.every,
         }
     }
 }

@@ -61,6 +61,19 @@ impl Client {
         Ok(rows.map(|(member, job)| JobOfGraph { member, job: job.filter(of_graph) }).collect())
     }
 
+    /// Reads the outputs of jobs of a graph or batch; `None` for one that is longer than `bytes_max`, or has a key of its own.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn short_outputs(
+        &self,
+        graph: &JobId,
+        jobs: &[&JobId],
+        bytes_max: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
+        Ok(self.of(graph)?.short_outputs(jobs, bytes_max).await?)
+    }
+
     /// Waits until all jobs of a graph or batch have ended, at most for `bound`. `news` gets it again and again meanwhile.
     ///
     /// # Errors

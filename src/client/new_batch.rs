@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::placement::{at_random, shard_of_all};
 use super::{Client, ClientError};
 use crate::proto::cron::CronName;
+use crate::proto::every::Every;
 use crate::proto::graph::{GraphCallback, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName};
 use crate::proto::shard::ShardCount;
@@ -28,6 +29,8 @@ pub struct NewBatch {
     pub window: GraphWindow,
     /// The periodic job that it is a run of.
     pub cron: Option<CronName>,
+    /// The receivers of its jobs, if they are copies of one job.
+    pub every: Option<Every>,
     /// Distinguishes it from a later batch with the same id: who knows it may add jobs.
     pub opening: String,
     /// True if it is there, and jobs are added to it.
@@ -40,8 +43,8 @@ impl Default for NewBatch {
         let (id, has_fixed_id) = (JobId::random(), false);
         let opening = JobId::random().to_string();
         let (callbacks, notify, window) = (BTreeMap::new(), Vec::new(), GraphWindow::default());
-        let (name, cron, is_joined) = (None, None, false);
-        Self { id, has_fixed_id, name, callbacks, notify, window, cron, opening, is_joined }
+        let (name, cron, every, is_joined) = (None, None, None, false);
+        Self { id, has_fixed_id, name, callbacks, notify, window, cron, every, opening, is_joined }
     }
 }
 
@@ -76,6 +79,7 @@ impl NewBatch {
             notify: self.notify.clone(),
             window: self.window,
             cron: self.cron.clone(),
+            every: self.every,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::every::Every;
 use super::job::JobId;
 use super::window::GraphWindow;
 use crate::proto::word_table::words;
@@ -156,11 +157,13 @@ pub struct GraphInfo {
     pub goes_on_us: Option<i64>,
     /// True if its first jobs have started and no other starts yet.
     pub paused: bool,
+    /// The receivers of its jobs, if they are copies of one job.
+    pub every: Option<Every>,
 }
 
 impl GraphInfo {
     /// The fields of its hash, without the callbacks, which may be large.
-    pub const FIELDS: [&str; 15] = [
+    pub const FIELDS: [&str; 16] = [
         "jobs",
         "kind",
         "name",
@@ -176,6 +179,7 @@ impl GraphInfo {
         "pause_after",
         "first",
         "goes_on_us",
+        "every",
     ];
 
     /// Reads the values of its fields at a time, in microseconds since 1970. `None` if it does not exist.
@@ -213,6 +217,7 @@ impl GraphInfo {
             stopped: fields.remove("stopped"),
             first,
             goes_on_us,
+            every: fields.get("every").and_then(|word| word.parse().ok()),
             paused: is_full && goes_on_us.is_none_or(|at: i64| at > now_us),
         })
     }

@@ -7,6 +7,7 @@ use super::submission::{fields_of_submitter, named_target};
 use super::text::StoredText;
 use super::{Shards, Store, StoreError};
 use crate::proto::cron::CronName;
+use crate::proto::every::Every;
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
 use crate::proto::job::{Job, JobId, JobName, NotifyName, Retention};
 use crate::proto::window::GraphWindow;
@@ -32,6 +33,8 @@ pub struct NewGraph {
     pub window: GraphWindow,
     /// The periodic job whose firing it is.
     pub cron: Option<CronName>,
+    /// The receivers of its jobs, if they are copies of one job.
+    pub every: Option<Every>,
 }
 
 impl NewGraph {
@@ -61,6 +64,9 @@ impl NewGraph {
         }
         if let Some(cron) = &self.cron {
             script.arg("cron").arg(cron.as_str());
+        }
+        if let Some(every) = self.every {
+            script.arg("every").arg(every.as_str());
         }
         if let Some(ms) = pause_ms(self.window) {
             script.arg("pause_ms").arg(ms);

@@ -150,6 +150,44 @@ impl Store {
         Err(StoreError::NotServing { address, reason })
     }
 
+    /// Reads the outputs in the hashes of jobs of one shard, of each that is not longer than `bytes_max`: `None` for a
+    /// longer one, and for one under a key of its own. It is empty where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn short_outputs(
+        &self,
+        ids: &[&JobId],
+        bytes_max: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        const DOING: &str = "reading outputs of jobs";
+        let mut sizes = redis::pipe();
+        for id in ids {
+            sizes.cmd("HSTRLEN").arg(self.keys.job(id)).arg("output");
+            sizes.cmd("HEXISTS").arg(self.keys.job(id)).arg("output_key");
+        }
+        let mut outputs = redis::pipe();
+        let sizes: Vec<u64> = match ids {
+            [] => Vec::new(),
+            _ => self.link.pipeline(DOING, &sizes).await?,
+        };
+        let sizes: Vec<&[u64]> = sizes.chunks_exact(2).collect();
+        let is_read = |size: &&[u64]| (1..=bytes_max).contains(&size[0]);
+        for (id, _) in ids.iter().zip(&sizes).filter(|(_, size)| is_read(size)) {
+            outputs.cmd("HGET").arg(self.keys.job(id)).arg("output");
+        }
+        let mut read: std::vec::IntoIter<Option<Vec<u8>>> = match sizes.iter().any(is_read) {
+            true => self.link.pipeline::<Vec<_>>(DOING, &outputs).await?.into_iter(),
+            false => Vec::new().into_iter(),
+        };
+        let text = |size: &&[u64]| match size {
+            size if is_read(size) => Some(read.next().flatten().unwrap_or_default()),
+            [0, 0] => Some(Vec::new()),
+            _ => None,
+        };
+        Ok(sizes.iter().map(text).collect())
+    }
+
     fn outcome_command(&self, id: &JobId, more: &[&str]) -> redis::Cmd {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg(&OUTCOME_FIELDS).arg(more);

@@ -3,6 +3,7 @@
 mod change;
 mod correct;
 mod draw;
+mod fleet;
 mod layout;
 mod whole;
 

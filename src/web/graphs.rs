@@ -157,6 +157,7 @@ mod tests {
             pause_after: None,
             paused: false,
             goes_on_at: None,
+            every: None,
         };
         let now = Timestamp::UNIX_EPOCH;
         let text = graphs_table(&[graph], &SiteLinks::new("/x"), now).into_string();

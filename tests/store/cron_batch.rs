@@ -29,6 +29,7 @@ fn new_graph(id: &str) -> NewGraph {
         notify: Vec::new(),
         window: GraphWindow { at_a_time: Some(2), ..GraphWindow::default() },
         cron: Some(tidy()),
+        every: None,
     }
 }
 

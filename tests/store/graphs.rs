@@ -31,6 +31,7 @@ fn new_graph(kind: GraphKind) -> NewGraph {
         notify: Vec::new(),
         window: GraphWindow::default(),
         cron: None,
+        every: None,
     }
 }
 

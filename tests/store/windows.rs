@@ -20,8 +20,8 @@ fn window(at_a_time: Option<u32>, stop_after: &str) -> GraphWindow {
 
 pub(super) fn new_graph(kind: GraphKind, window: GraphWindow) -> NewGraph {
     let (name, callbacks, notify) = (None, Vec::new(), Vec::new());
-    let cron = None;
-    NewGraph { id: id("g"), kind, name, caller: String::new(), callbacks, notify, window, cron }
+    let (caller, cron, every) = (String::new(), None, None);
+    NewGraph { id: id("g"), kind, name, caller, callbacks, notify, window, cron, every }
 }
 
 /// A job of `g`.

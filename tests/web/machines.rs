@@ -257,3 +257,41 @@ fn list_has_a_page_for_no_machine_and_for_hundreds_and_shows_hostile_names_as_te
     assert!(shown("/machines?by=site").contains("without site"));
     shown("/machines?by=%3Cb%20onclick%3Dx%3E&where=role+in+(");
 }
+
+#[test]
+fn graph_of_a_job_for_every_machine_shows_equal_answers_in_one_cell() {
+    if !can_divide() {
+        return;
+    }
+    let (redis, site, _actors) = fleet();
+    let script = "[ $(hostname) != db1 ] || { echo '<b>odd' >&2; exit 3; }; echo begun; echo same";
+    let run = ["submit", "--every-machine", "--name", "check", "-t", "bash", "-e", script];
+    let batch = site.hero.run(&run).code(0).stdout;
+    let batch = batch.trim();
+    site.hero.run(&["graph", "wait", batch]).code(1);
+    let cookie = signed_in(&site, READER);
+    let page = send(&site, "GET", &format!("/graphs/{batch}"), &cookie, "");
+    is_safe(&page, "the graph");
+    let fleet = page.body.split("id=\"fleet\"").nth(1).expect("a grid");
+    let fleet = fleet.split("</section>").next().unwrap_or_default();
+    let cells: Vec<&str> = fleet.split("<li>").skip(1).collect();
+    assert_eq!(cells.len(), 2, "{fleet}");
+    assert!(cells[0].contains("2 machines") && cells[0].contains(">same<"), "{fleet}");
+    assert!(cells[0].contains(">web1</a>") && cells[0].contains(">web2</a>"), "{fleet}");
+    assert!(cells[1].contains(">db1</a>") && cells[1].contains("exit 3"), "{fleet}");
+    assert!(cells[1].contains("Error") && cells[1].contains("exit code 3"), "{fleet}");
+    let shown = site.hero.run(&["graph", "show", batch, "--json"]).code(0).stdout;
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["graph"]["every"], "machine", "{shown}");
+    // Another batch has none.
+    site.hero
+        .run_with_input(
+            &["submit", "--batch", "-"],
+            "{\"id\":\"x\",\"script_type\":\"bash\",\"script\":\"true\"}\n",
+        )
+        .code(0);
+    until(&redis, "x", "finished");
+    let of: String = redis.field(&keys::job("x"), "graph_id").expect("a batch");
+    let page = send(&site, "GET", &format!("/graphs/{of}"), &cookie, "").body;
+    assert!(!page.contains("equal answers in one cell"), "{page}");
+}

@@ -324,6 +324,7 @@ async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBat
         callbacks: callbacks(context, asked).await?,
         notify: notifications(&given.notify)?,
         window: GraphWindow { at_a_time, stop_after, pause_after },
+        every: given.every,
         is_joined: given.opening.is_some(),
         ..NewBatch::with_id(given.id.take().map(|Spelled(id)| id))
     })

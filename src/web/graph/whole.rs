@@ -24,6 +24,7 @@ use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
+use super::fleet::FleetGrid;
 use super::{JOBS_MAX, VisibleGraph, figure, id_alone, of, zoom_links};
 use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
@@ -49,6 +50,8 @@ struct DrawnGraph {
     jobs: Vec<JobDoc>,
     /// The drawing; `None` if it is too large, and for jobs without bonds.
     drawn: Option<VisibleGraph>,
+    /// The machines of a job for every one.
+    fleet: Option<FleetGrid>,
     next: Option<u64>,
     /// True for a page after another.
     is_further: bool,
@@ -73,11 +76,12 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
         let known = known.get(member.id.as_str()).map(|job| (*job).clone());
         known.unwrap_or_else(|| JobDoc::from(json!(member)))
     };
-    let jobs = members.into_iter().map(whole).collect();
+    let jobs: Vec<JobDoc> = members.into_iter().map(whole).collect();
+    let fleet = FleetGrid::read(visit, &graph, &jobs).await?;
     let is_further = !query.after.is_empty();
     let is_whole = next.is_none() && !is_further;
     let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
-    Ok(DrawnGraph { graph, jobs, drawn, next, is_further })
+    Ok(DrawnGraph { graph, jobs, drawn, fleet, next, is_further })
 }
 
 /// Shows a graph or batch.
@@ -108,6 +112,7 @@ pub(in crate::web) async fn show(
             (zoom_links(&links.to(&address(&shown.graph)), GraphZoom::of(&query.zoom)))
         }
         (drawing(&shown, &query, links, at))
+        (machines(&shown, links, at))
         section.gap {
             (bar("Jobs", "the failed first", None))
             (table(&shown, links, at))
@@ -137,6 +142,7 @@ pub(in crate::web) async fn live(
         LivePart::whole("headline", headline(&shown, links, at)),
         LivePart::whole("progress", progress(&shown.graph)),
         LivePart::whole("figure", drawing(&shown, &query, links, at)),
+        LivePart::whole("fleet", machines(&shown, links, at)),
         LivePart::whole("graph-table", table(&shown, links, at)),
         LivePart::whole("callbacks", callbacks(&shown.graph, links)),
     ];
@@ -219,6 +225,13 @@ fn drawing(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks, now: Times
                 }
             }
         }
+    }
+}
+
+/// Returns the machines of a job for every one, in cells.
+fn machines(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
+    html! {
+        section #fleet { @if let Some(fleet) = &shown.fleet { (fleet.markup(&shown.jobs, links, now)) } }
     }
 }
 
