@@ -1,17 +1,19 @@
 //! `hero stats`: rates, errors and times of jobs, by script type.
 
+use std::str::FromStr as _;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::input::parsed;
 use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Counters, StatsDocument, TypeStatsDocument};
+use crate::client::{Counters, PlaceStatsDocument, StatsBy, StatsDocument, TypeStatsDocument};
 use crate::config::parse_duration;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
@@ -19,7 +21,7 @@ use crate::proto::target::ScriptType;
 /// Show how many jobs came and ended, how many failed, and how long they waited and ran
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n  hero stats --since 'yesterday 18:00' --until 08:00\n\n\
+    after_help = "Examples:\n  hero stats\n  hero stats --for 10s\n  hero stats --by host --since 1h -t bash\n  hero stats --since 'yesterday 18:00' --until 08:00\n\n\
                   Without --for, everything that was counted since the first job of each type. With it, \
                   the command waits so long and shows what happened meanwhile, per second. With --since, what \
                   happened from then on or until --until, by samples that supervisors keep: of every minute of the \
@@ -28,7 +30,10 @@ use crate::proto::target::ScriptType;
                   once more, as it ends once more. CANCELLED: jobs that were stopped, or replaced by a later one with \
                   their unique key; they count neither in FAILED nor in FAILED%. WAIT and RUN: \
                   the means of all attempts. P95: 95 of 100 attempts or more took no longer. It is \
-                  an upper bound from a histogram (≤), as the times are not kept, and may be above the longest of them."
+                  an upper bound from a histogram (≤), as the times are not kept, and may be above the longest of them.\n\n\
+                  --by reads ended jobs that have not expired, and needs no samples: --since and --until are of their ends. WAIT is then \
+                  from the submission of a job, or the time for which it was due, to the start of its last attempt; RUN the \
+                  time of that attempt."
 )]
 pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile
@@ -40,6 +45,13 @@ pub(super) struct Stats {
     /// Show what happened until then
     #[arg(long, value_name = "DURATION|TIME", requires = "since")]
     until: Option<String>,
+    /// Count ended jobs by the machine or actor that ran them, the slowest first: the latest that can be read within two
+    /// seconds
+    #[arg(long, value_name = "host|actor", value_parser = StatsBy::from_str, conflicts_with = "period")]
+    by: Option<StatsBy>,
+    /// Only this script type
+    #[arg(short = 't', long = "type", value_name = "TYPE", conflicts_with = "period")]
+    script_type: Option<String>,
     #[command(flatten)]
     zone: PastZone,
 }
@@ -58,17 +70,31 @@ impl Stats {
                 .collect();
             let document = || json!(StatsDocument::of(&stats, took));
             let none = NoResults::new("job was counted yet");
-            return global.list(document, || table(&types, took), none);
+            return global.list(document, || by_type(&types, took), none);
         }
         let methods = global.methods()?;
         let now = methods.now().await?;
         let since = self.zone.read_given("--since", self.since.as_ref(), now)?;
         let until = self.zone.read_given("--until", self.until.as_ref(), now)?;
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
-        let params = json!({ "since": text(since), "until": text(until) });
+        let script_type = self.script_type.as_deref().map(parsed::<ScriptType>).transpose()?;
+        let params = json!({
+            "since": text(since), "until": text(until), "by": self.by, "script_type": script_type,
+        });
         let (document, stats) = methods.typed::<StatsDocument>("stats.get", params).await?;
-        let none = NoResults::new("job was counted yet");
-        global.list(|| document, || table(&stats.types, None), none)?;
+        if let Some(by) = self.by {
+            let none = NoResults::new("ended job").by("of type", script_type.as_ref());
+            global.list(|| document, || by_place(by, &stats.places), none)?;
+            if stats.complete == Some(false) {
+                let searched = stats.searched.unwrap_or_default();
+                output::note(&format!(
+                    "hero: of the latest {searched} ended jobs: older ones were not read"
+                ));
+            }
+        } else {
+            let none = NoResults::new("job was counted yet");
+            global.list(|| document, || by_type(&stats.types, None), none)?;
+        }
         let time = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
         if let (Some(from), Some(to)) = (time(&stats.from), time(&stats.to)) {
             let zone = local_zone();
@@ -98,7 +124,37 @@ fn grown(
         .collect()
 }
 
-fn table(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
+/// Returns a time as lists show it.
+fn shown_time(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), |time| brief(Duration::from_secs_f64(time)))
+}
+
+/// Returns a time that others are not above.
+fn shown_bound(seconds: Option<f64>) -> String {
+    let bound = if seconds.is_some() { "≤" } else { "" };
+    format!("{bound}{}", shown_time(seconds))
+}
+
+fn shown_percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{share:.1}"))
+}
+
+fn by_place(by: StatsBy, stats: &[PlaceStatsDocument]) -> TextTable {
+    let head = if by == StatsBy::Host { "!HOST" } else { "!ACTOR" };
+    TextTable::of(stats)
+        .column(head, &|of| of.name.clone())
+        .column(">FINISHED", &|of| of.finished.to_string())
+        .column(">FAILED", &|of| of.failed.to_string())
+        .column("?>CANCELLED", &|of| of.cancelled.to_string())
+        .column("?>FAILED%", &|of| shown_percent(of.failed_percent))
+        .column(">WAIT", &|of| shown_time(of.wait.mean_s))
+        .column("?>WAIT P95", &|of| shown_bound(of.wait.p95_s))
+        .column(">RUN", &|of| shown_time(of.run.mean_s))
+        .column("?>RUN P95", &|of| shown_bound(of.run.p95_s))
+        .table()
+}
+
+fn by_type(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
     let ends = match took {
         Some(_) => [">SUBMITTED/S", ">FINISHED/S", ">FAILED/S", "?>CANCELLED/S"],
         None => [">SUBMITTED", ">FINISHED", ">FAILED", "?>CANCELLED"],
@@ -108,26 +164,17 @@ fn table(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),
         None => number.to_string(),
     };
-    let time = |seconds: Option<f64>| {
-        seconds.map_or_else(|| "-".to_owned(), |time| brief(Duration::from_secs_f64(time)))
-    };
-    let bound = |seconds: Option<f64>| match seconds {
-        Some(_) => format!("≤{}", time(seconds)),
-        None => time(seconds),
-    };
-    let percent =
-        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |it| format!("{it:.1}"));
     TextTable::of(stats)
         .column("TYPE", &|of| of.script_type.clone())
         .column(submitted, &|of| number(of.submitted))
         .column(finished, &|of| number(of.finished))
         .column(failed, &|of| number(of.failed))
         .column(cancelled, &|of| number(of.cancelled + of.replaced))
-        .column("?>FAILED%", &|of| percent(of.failed_percent))
-        .column(">WAIT", &|of| time(of.wait.mean_s))
-        .column("?>WAIT P95", &|of| bound(of.wait.p95_s))
-        .column(">RUN", &|of| time(of.run.mean_s))
-        .column("?>RUN P95", &|of| bound(of.run.p95_s))
+        .column("?>FAILED%", &|of| shown_percent(of.failed_percent))
+        .column(">WAIT", &|of| shown_time(of.wait.mean_s))
+        .column("?>WAIT P95", &|of| shown_bound(of.wait.p95_s))
+        .column(">RUN", &|of| shown_time(of.run.mean_s))
+        .column("?>RUN P95", &|of| shown_bound(of.run.p95_s))
         .table()
 }
 
@@ -160,7 +207,7 @@ mod tests {
             ("run_le_0.1", 4),
             ("run_us", 200_000),
         ];
-        let shown = table(&documents(&[osis(&counters)]), None).render();
+        let shown = by_type(&documents(&[osis(&counters)]), None).render();
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells, ["osis", "5", "3", "1", "3", "25.0", "-", "-", "50ms", "≤100ms"]);
     }
@@ -169,7 +216,7 @@ mod tests {
     fn what_happened_in_a_time_is_shown_per_second() {
         let (before, after) = ([("submitted", 5)], [("submitted", 25), ("finished", 10)]);
         let grown = grown(vec![osis(&after)], &[osis(&before)]);
-        let shown = table(&documents(&grown), Some(Duration::from_secs(4))).render();
+        let shown = by_type(&documents(&grown), Some(Duration::from_secs(4))).render();
         assert!(shown.starts_with("TYPE  SUBMITTED/S"), "{shown}");
         let cells: Vec<&str> = shown.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(cells[..6], ["osis", "5.0", "2.5", "0.0", "0.0", "0.0"]);

@@ -99,7 +99,8 @@ pub use cron_documents::{
 };
 pub use dependents::{Branch, JobTrees};
 pub use documents::{
-    ActorDocument, LimitDocument, QueueDocument, StatsDocument, TimesDocument, TypeStatsDocument,
+    ActorDocument, LimitDocument, PlaceStatsDocument, QueueDocument, StatsBy, StatsDocument,
+    TimesDocument, TypeStatsDocument,
 };
 pub use events::EventFollower;
 pub use files::{FilesByPlace, JobFile};
@@ -121,7 +122,7 @@ pub use run::AwaitedJob;
 pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
 pub use signing::Signer;
-pub use stats::Counters;
+pub use stats::{AskedPlaces, Counters};
 pub use status::ShardServer;
 pub use tokens::{NewToken, Token};
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::LimitConfig;
 use crate::proto::message::Presence;
 use crate::proto::times::Times;
+use crate::proto::word_table::words;
 use crate::store::{LimitState, PresenceOf, QueueState};
 
 /// A live actor.
@@ -153,7 +154,7 @@ impl LimitDocument {
 }
 
 /// Rates, errors and times of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsDocument {
     /// The seconds of the counted period; without them, since the first job of each type.
     pub seconds: Option<f64>,
@@ -161,8 +162,50 @@ pub struct StatsDocument {
     pub from: Option<String>,
     /// The end of the period, if one was asked for: the time of a sample, or now.
     pub to: Option<String>,
-    /// The script types.
+    /// The script types; empty if jobs are counted by their places.
     pub types: Vec<TypeStatsDocument>,
+    /// The places that were asked for; the next three members are of the latest ended jobs, by these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<StatsBy>,
+    /// The machines or actors, the slowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceStatsDocument>,
+    /// The number of ended jobs that were searched, the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched: Option<u64>,
+    /// True if all ended jobs of the period that are still there were searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<bool>,
+}
+
+words! {
+    /// The places by which ended jobs are counted.
+    #[derive(Deserialize, JsonSchema)]
+    StatsBy, "place of jobs", "host or actor";
+    /// The machine that ran the job.
+    Host = "host",
+    /// The actor that ran it.
+    Actor = "actor",
+}
+
+/// The ended jobs of a machine or actor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceStatsDocument {
+    /// The host name, or the name of the actor.
+    pub name: String,
+    /// Jobs that finished.
+    pub finished: u64,
+    /// Jobs that failed. Those that were stopped or replaced are none of them.
+    pub failed: u64,
+    /// Jobs that were stopped or replaced.
+    pub cancelled: u64,
+    /// The share of jobs that failed, of those that failed or finished, in per cent.
+    pub failed_percent: Option<f64>,
+    /// The times that jobs waited for their last attempt, from their submission, or from the time for which they or their
+    /// attempt were due. A wait for prerequisites is part of it.
+    pub wait: TimesDocument,
+    /// The times that last attempts ran.
+    pub run: TimesDocument,
 }
 
 /// The counters of a script type.

@@ -102,32 +102,42 @@ impl Client {
         sees: impl Fn(&JobSummary) -> bool,
         most: usize,
     ) -> Result<ErrorGroupsDocument, ClientError> {
-        let began = Instant::now();
-        let limit = ListQuery::LIMIT_MAX;
-        let mut query = ListQuery { statuses: vec![JobStatus::Error], limit, ..query.clone() };
+        let mut query = ListQuery { statuses: vec![JobStatus::Error], ..query.clone() };
         if query.ends.is_empty() && !query.dead && !search.names_end() {
             query.ends = JobEnd::FAILURES.to_vec();
         }
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
-        let (mut searched, budget) = (0, query.budget);
-        let complete = loop {
-            query.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
-            let found = self.shards.find_jobs(&query, search, &sees).await?;
-            searched += found.searched;
-            for job in &found.items {
-                add(&mut groups, job);
-            }
-            query.cursor = found.next;
-            let is_spent = budget.is_some_and(|budget| began.elapsed() >= budget);
-            if query.cursor.is_none() || is_spent {
-                break found.complete;
-            }
-        };
+        let each = |job: &JobSummary| add(&mut groups, job);
+        let FoundJobs { searched, complete, .. } =
+            self.each_found(query, search, sees, each).await?;
         let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
         groups.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.kind.cmp(&b.kind)));
         let (kinds, jobs) = (groups.len(), groups.iter().map(|group| group.jobs).sum());
         groups.truncate(most);
         Ok(ErrorGroupsDocument { groups, kinds, jobs, searched, complete })
+    }
+
+    /// Searches for jobs as [`Client::find_jobs`] does, for all of them, and keeps none. Returns how far it came.
+    pub(super) async fn each_found(
+        &self,
+        mut query: ListQuery,
+        search: &JobSearch,
+        sees: impl Fn(&JobSummary) -> bool,
+        mut each: impl FnMut(&JobSummary),
+    ) -> Result<FoundJobs, ClientError> {
+        let (began, budget, mut searched) = (Instant::now(), query.budget, 0);
+        query.limit = ListQuery::LIMIT_MAX;
+        loop {
+            query.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
+            let found = self.shards.find_jobs(&query, search, &sees).await?;
+            searched += found.searched;
+            found.items.iter().for_each(&mut each);
+            let is_spent = budget.is_some_and(|budget| began.elapsed() >= budget);
+            if found.next.is_none() || is_spent {
+                return Ok(FoundJobs { items: Vec::new(), searched, ..found });
+            }
+            query.cursor = found.next;
+        }
     }
 }
 

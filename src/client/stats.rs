@@ -1,8 +1,11 @@
 //! Counters of each script type: jobs that came and ended, and times.
 
+mod place_stats;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use self::place_stats::AskedPlaces;
 use super::documents::{StatsDocument, TypeStatsDocument};
 use super::{Client, ClientError};
 use crate::proto::target::ScriptType;
@@ -43,7 +46,7 @@ impl StatsDocument {
         let types =
             counters.iter().map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters));
         let seconds = took.map(|took| took.as_secs_f64());
-        Self { seconds, from: None, to: None, types: types.collect() }
+        Self { seconds, types: types.collect(), ..Self::default() }
     }
 }
 

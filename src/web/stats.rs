@@ -11,10 +11,12 @@ use serde_json::json;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::page_query::PageQuery;
-use super::parts::{count, data_table, duration, empty, given, percent, time_of};
+use super::parts::{
+    count, data_table, duration, empty, filter_choice, given, percent, things, time_of,
+};
 use super::visit::Visit;
 use super::web_error::PageResult;
-use crate::client::{PeriodStats, StatsDocument, TypeStatsDocument};
+use crate::client::{PeriodStats, PlaceStatsDocument, StatsBy, StatsDocument, TypeStatsDocument};
 use crate::proto::spoken_time::parse_past_time;
 use crate::rpc::{RpcError, code};
 
@@ -37,11 +39,17 @@ const DEFAULT: &str = "24h";
 pub(super) struct AskedPeriod {
     since: String,
     until: String,
+    /// `host` or `actor`, else by script type.
+    by: String,
 }
+
+/// The places of jobs by which numbers are, and their words.
+const PLACES: [(&str, &str); 3] = [("", "script type"), ("host", "machine"), ("actor", "actor")];
 
 impl AskedPeriod {
     fn or_default(&self) -> Self {
         Self {
+            by: self.by.clone(),
             since: given(self.since.trim()).unwrap_or(DEFAULT).to_owned(),
             until: self.until.trim().to_owned(),
         }
@@ -59,7 +67,8 @@ pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>)
     let now = visit.snapshot().await?;
     let period = asked.or_default();
     let mistake = period.mistake(now.snapshot.at);
-    let params = json!({ "since": period.since, "until": given(&period.until) });
+    let until = given(&period.until);
+    let params = json!({ "since": period.since, "until": until, "by": given(&period.by) });
     let stats = match &mistake {
         Some(_) => None,
         None => match visit.ask::<StatsDocument>("stats.get", params).await {
@@ -74,6 +83,7 @@ pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>)
         (head("Statistics", &line(stats.as_ref()), &html! {}))
         (form(links, &period, mistake.as_deref()))
         @match (&stats, &mistake) {
+            (Some(stats), _) if stats.by.is_some() => (by_place(links, stats)),
             (Some(stats), _) => (table(links, stats)),
             (None, Some(_)) => {}
             (None, None) => (empty(&html! { "No numbers: " (PeriodStats::NONE) "." })),
@@ -89,7 +99,21 @@ fn line(stats: Option<&StatsDocument>) -> Markup {
         @if let Some((from, to)) = period {
             "From " (moment(from)) " to " (moment(to)) ", UTC. "
         }
-        "A period begins and ends at a sample: of every minute of the last hour, of every hour of the last 30 days."
+        @match stats.and_then(|of| of.searched) {
+            None => {
+                "A period begins and ends at a sample: of every minute of the last hour, of every hour of the last 30 days."
+            },
+            Some(number) => { (searched(number, stats)) },
+        }
+    }
+}
+
+/// Returns which ended jobs were read.
+fn searched(number: u64, stats: Option<&StatsDocument>) -> Markup {
+    html! {
+        "Of " @if stats.and_then(|of| of.complete) == Some(false) { "the latest " }
+        (things(number, "ended job")) " that " @if number == 1 { "has" } @else { "have" }
+        " not expired. The slowest comes first; a wait begins with the submission, and is of the last attempt."
     }
 }
 
@@ -108,6 +132,7 @@ fn form(links: &SiteLinks, period: &AskedPeriod, mistake: Option<&str>) -> Marku
                     aria-describedby="period-hint";
             }
             label { "until " input name="until" size="18" placeholder="now" value=(period.until); }
+            label { "by " (filter_choice("by", PLACES, &period.by)) }
             button { "Show" }
         }
         p #period-hint {
@@ -118,7 +143,7 @@ fn form(links: &SiteLinks, period: &AskedPeriod, mistake: Option<&str>) -> Marku
         }
         p.zoom.gap {
             @for (since, until, word) in PERIODS {
-                a href=(links.with("/stats", &[("since", since), ("until", until)]))
+                a href=(links.with("/stats", &[("since", since), ("until", until), ("by", &period.by)]))
                     aria-current=[chosen(since, until).then_some("true")] { (word) }
             }
         }
@@ -151,35 +176,88 @@ fn table(links: &SiteLinks, stats: &StatsDocument) -> Markup {
     }
 }
 
+/// Returns the ended jobs by machine or actor.
+fn by_place(links: &SiteLinks, stats: &StatsDocument) -> Markup {
+    let (field, noun) = match stats.by {
+        Some(StatsBy::Actor) => ("actor", "Actor"),
+        _ => ("host", "Machine"),
+    };
+    let mut heads = HEADS.to_vec();
+    heads.remove(1);
+    heads[0].1 = noun;
+    let [from, to] = [&stats.from, &stats.to].map(|time| time.as_deref().unwrap_or_default());
+    let rows = html! { @for of in &stats.places { (place_row(links, of, (field, from, to))) } };
+    html! {
+        @if stats.places.is_empty() && stats.complete == Some(true) {
+            (empty(&html! { "No job ended on a machine in this period." }))
+        }
+        @else if stats.places.is_empty() { (empty(&html! { "None of the jobs that were read ran on a machine." })) }
+        @else {
+            div #stats { (data_table("nopick", "Ended jobs by their place", &heads, &rows)) }
+        }
+    }
+}
+
+fn place_row(
+    links: &SiteLinks,
+    of: &PlaceStatsDocument,
+    (field, from, to): (&str, &str, &str),
+) -> Markup {
+    let ended = [(field, of.name.as_str()), ("ended_since", from), ("ended_until", to)];
+    html! {
+        tr role="row" {
+            td.m1 role="cell" { a.id href=(links.with("/jobs", &ended)) { (of.name) } }
+            td.num.m4 role="cell" { (count(of.finished)) span.only-n.faint { " finished" } }
+            td.num.m5 role="cell" { (failures(links, &ended, of.failed)) }
+            td.num.wide role="cell" { (count(of.cancelled)) }
+            td.num.wide role="cell" { (share(of.finished, of.failed)) }
+            td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
+            td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
+            td.num.mr role="cell" { span.only-n.faint { "ran " } (shown_time(of.run.mean_s)) }
+            td.num.wide role="cell" { (shown_time(of.run.p95_s)) }
+        }
+    }
+}
+
+/// Returns the number of failures, which leads to them.
+fn failures(links: &SiteLinks, of: &[(&str, &str)], failed: u64) -> Markup {
+    let address = links.with("/jobs", &[&[("status", "failed")], of].concat());
+    html! {
+        @if failed == 0 { span.faint { "0" } }
+        @else { a.err href=(address) { (count(failed)) } }
+        span.only-n.faint { " failed" }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
+fn share(finished: u64, failed: u64) -> String {
+    percent(failed as f64, (finished + failed) as f64)
+}
+
+fn shown_time(seconds: Option<f64>) -> Markup {
+    let text = seconds.and_then(|of| Duration::try_from_secs_f64(of).ok()).map(duration);
+    html! { @match text { Some(text) => (text), None => span.faint { "–" } } }
+}
+
 fn has_jobs(of: &TypeStatsDocument) -> bool {
     of.submitted + of.finished + of.failed + of.cancelled + of.replaced > 0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
 fn row(links: &SiteLinks, of: &TypeStatsDocument, (from, to): (&str, &str)) -> Markup {
     let (name, finished, failed) = (of.script_type.as_str(), of.finished, of.failed);
     let ended = [("type", name), ("ended_since", from), ("ended_until", to)];
-    let failures = links.with("/jobs", &[&[("status", "failed")], &ended[..]].concat());
-    let time = |seconds: Option<f64>| {
-        let text = seconds.and_then(|of| Duration::try_from_secs_f64(of).ok()).map(duration);
-        html! { @match text { Some(text) => (text), None => span.faint { "–" } } }
-    };
     html! {
         tr role="row" {
             td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }
             td.num.m4 role="cell" { (count(of.submitted)) span.only-n.faint { " submitted" } }
             td.num.m5 role="cell" { (count(finished)) span.only-n.faint { " finished" } }
-            td.num.mr role="cell" {
-                @if failed == 0 { span.faint { "0" } }
-                @else { a.err href=(failures) { (count(failed)) } }
-                span.only-n.faint { " failed" }
-            }
+            td.num.mr role="cell" { (failures(links, &ended, failed)) }
             td.num.wide role="cell" { (count(of.cancelled + of.replaced)) }
-            td.num.wide role="cell" { (percent(failed as f64, (finished + failed) as f64)) }
-            td.num.wide role="cell" { (time(of.wait.mean_s)) }
-            td.num.wide role="cell" { (time(of.wait.p95_s)) }
-            td.num.wide role="cell" { (time(of.run.mean_s)) }
-            td.num.wide role="cell" { (time(of.run.p95_s)) }
+            td.num.wide role="cell" { (share(finished, failed)) }
+            td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
+            td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
+            td.num.wide role="cell" { (shown_time(of.run.mean_s)) }
+            td.num.wide role="cell" { (shown_time(of.run.p95_s)) }
         }
     }
 }
@@ -190,7 +268,8 @@ mod tests {
     use crate::client::TimesDocument;
 
     fn period(since: &str, until: &str) -> AskedPeriod {
-        AskedPeriod { since: since.to_owned(), until: until.to_owned() }.or_default()
+        let (since, until, by) = (since.to_owned(), until.to_owned(), String::new());
+        AskedPeriod { since, until, by }.or_default()
     }
 
     #[test]
@@ -225,6 +304,7 @@ mod tests {
             from: Some("2026-01-30T00:00:00.000Z".to_owned()),
             to: Some("2026-01-31T00:00:00.000Z".to_owned()),
             types: vec![of("python", 2, 1), of("bash", 1, 0), of("idle", 0, 0)],
+            ..StatsDocument::default()
         };
         let text = table(&SiteLinks::new("/hero"), &stats).into_string();
         let address =

@@ -38,7 +38,7 @@ enum Kind {
 
 /// Parameters that name no thing that has an owner, besides those of `actor.*`, `queue.*`, `object.*` and `notify.*`, which
 /// `doors.rs` calls: scripts, numbers, times, texts to search for, cursors, names of types.
-const PLAIN: &str = "where after all all_or_none args at_a_time backoff calendar caller caller_id cancelled catch_up change concurrent context \
+const PLAIN: &str = "where after all all_or_none args at_a_time backoff by calendar caller caller_id cancelled catch_up change concurrent context \
     context_id cpu cursor data dead debounce debounce_max delay description discard_if dry_run durable ended_since ended_until \
     env_vars error event every expect_within expires extension failed_because fallback force group held host idle inputs instance \
     job_memory kind late limit limit_key log_path machine may_fail memory more name network notify only_missing on_duplicate opening order outcome output_overflow \

@@ -295,3 +295,53 @@ fn graph_of_a_job_for_every_machine_shows_equal_answers_in_one_cell() {
     let page = send(&site, "GET", &format!("/graphs/{of}"), &cookie, "").body;
     assert!(!page.contains("equal answers in one cell"), "{page}");
 }
+
+#[test]
+fn slow_machine_is_found_among_those_that_ran_jobs() {
+    if !can_divide() {
+        return;
+    }
+    let (redis, site, _actors) = fleet();
+    let script = "[ $(hostname) = web1 ] || exit 0; exit 4";
+    let run = ["exec", "--every-machine", "-t", "bash", "-e", script];
+    site.hero.run(&run).code(1);
+    // The job of web2 ran for an hour.
+    let listed = site.hero.run(&["job", "list", "--host", "web2", "--json"]).code(0).stdout;
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let id = listed["jobs"][0]["id"].as_str().expect("a job").to_owned();
+    let began = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1);
+    redis.set_field(&keys::job(&id), "started_at", began.to_string());
+    let stats = |args: &[&str]| -> Value {
+        let done = site.hero.run(&[&["--json", "stats", "--by"], args].concat()).code(0);
+        serde_json::from_str(&done.stdout).expect("JSON")
+    };
+    let of = stats(&["host"]);
+    let names: Vec<&str> = of["places"]
+        .as_array()
+        .expect("places")
+        .iter()
+        .filter_map(|of| of["name"].as_str())
+        .collect();
+    assert_eq!((names[0], names.len()), ("web2", 3), "{of}");
+    assert!(of["places"][0]["run"]["mean_s"].as_f64() > Some(3599.0), "{of}");
+    assert_eq!((&of["complete"], &of["searched"]), (&json!(true), &json!(3)), "{of}");
+    let failed = |name: &str| {
+        let place = of["places"].as_array().expect("places").iter().find(|of| of["name"] == name);
+        place.map(|of| (of["finished"].clone(), of["failed"].clone()))
+    };
+    assert_eq!(failed("web1"), Some((json!(0), json!(1))), "{of}");
+    assert_eq!(failed("db1"), Some((json!(1), json!(0))), "{of}");
+    assert_eq!(stats(&["actor"])["places"][0]["name"], "bash:default:2");
+    site.hero
+        .run(&["stats", "--by", "host", "-t", "python"])
+        .code(0)
+        .says("no ended job of type python");
+    site.hero.run(&["stats", "--by", "rack"]).code(2).says("host or actor");
+    let shown = site.hero.run(&["stats", "--by", "host", "--since", "1h"]).code(0).stdout;
+    assert!(shown.starts_with("HOST") && shown.contains("web2"), "{shown}");
+    let cookie = signed_in(&site, READER);
+    let page = send(&site, "GET", "/stats?by=host", &cookie, "").body;
+    let (slow, failing) = (page.find(">web2</a>"), page.find(">web1</a>"));
+    assert!(slow.is_some() && slow < failing, "{page}");
+    assert!(page.contains("Of 3 ended jobs that have not expired."), "{page}");
+}

@@ -9,7 +9,7 @@ use super::world::PageWorld;
 use crate::support::{Hero, Redis, Served, needs};
 
 /// The pages of the sitemap. `GRAPH` stands for the id of a job of a graph, `MACHINE` for the host name.
-const PAGES: [&str; 42] = [
+const PAGES: [&str; 43] = [
     "/",
     "/jobs",
     "/jobs?state=failed",
@@ -42,6 +42,7 @@ const PAGES: [&str; 42] = [
     "/scripts",
     "/cron/nightly",
     "/stats",
+    "/stats?by=host",
     "/stats?since=nonsense",
     "/limits",
     "/objects",

@@ -4,16 +4,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::caller::Scope;
+use super::super::job_ownership::JobOwnership;
 use super::super::method::CallContext;
 use super::super::rpc_error::{RpcError, code};
 use super::params::{Nothing, PastTime, Spelled};
-use crate::client::{LimitDocument, PeriodStats, StatsDocument};
+use crate::client::{AskedPlaces, LimitDocument, PeriodStats, StatsBy, StatsDocument};
+use crate::proto::target::ScriptType;
+use crate::store::JobSummary;
 
 methods! {
     /// Lists the limits, the jobs that run under each and the jobs that it holds.
     "limit.list", Scope::Read => list;
     /// Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of each
-    /// type, or in a period of the last 30 days.
+    /// type, or in a period of the last 30 days; or failures and times of the latest ended jobs by machine or actor.
     "stats.get", Scope::Read => stats;
 }
 
@@ -40,11 +43,23 @@ struct StatsPeriod {
     since: Option<Spelled<PastTime>>,
     /// Only what was counted until this time; needs `since`.
     until: Option<Spelled<PastTime>>,
+    /// Counts ended jobs by the machine, or the actor, that ran them: the latest that can be read within two seconds, of those
+    /// that have not expired. The period is then of their ends, and needs no sample.
+    by: Option<StatsBy>,
+    /// Only this script type.
+    script_type: Option<Spelled<ScriptType>>,
 }
 
 async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument, RpcError> {
     context.needs_whole_types("read the numbers of script types")?;
     let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
+    let script_type = given.script_type.map(|Spelled(name)| name);
+    if let Some(by) = given.by {
+        let (since, until) = (time(given.since), time(given.until));
+        let asked = AskedPlaces { by, script_type, since, until };
+        let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
+        return Ok(context.client.stats_by(&asked, sees).await?);
+    }
     let mut stats = match (time(given.since), time(given.until)) {
         (None, None) => context.client.stats().await?,
         (Some(from), to) => {
@@ -59,6 +74,9 @@ async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument
     };
     if let Some(types) = &context.caller.bounds.types {
         stats.types.retain(|of| types.contains(&of.script_type));
+    }
+    if let Some(only) = script_type {
+        stats.types.retain(|of| of.script_type == only.as_str());
     }
     Ok(stats)
 }

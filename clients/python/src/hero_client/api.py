@@ -561,6 +561,8 @@ class GraphDocument(_GraphDocumentRequired, total=False):
     goes_on_at: Optional[str]
     """When the others start, or started: RFC 3339. Without it, once its first jobs have ended well and the pause is
     over, or it is told to go on."""
+    every: Optional[Every]
+    """`machine` or `actor` if its jobs are copies of one job for every one of them."""
 
 
 class _GraphJobToSubmitRequired(TypedDict):
@@ -1735,6 +1737,25 @@ class PeriodicJobList(TypedDict):
     """The mistakes of the files whose jobs are left out."""
 
 
+class PlaceStatsDocument(TypedDict):
+    """The ended jobs of a machine or actor."""
+    name: str
+    """The host name, or the name of the actor."""
+    finished: int
+    """Jobs that finished."""
+    failed: int
+    """Jobs that failed. Those that were stopped or replaced are none of them."""
+    cancelled: int
+    """Jobs that were stopped or replaced."""
+    failed_percent: Optional[float]
+    """The share of jobs that failed, of those that failed or finished, in per cent."""
+    wait: TimesDocument
+    """The times that jobs waited for their last attempt, from their submission, or from the time for which they or
+    their attempt were due. A wait for prerequisites is part of it."""
+    run: TimesDocument
+    """The times that last attempts ran."""
+
+
 class Pong(TypedDict):
     """The answer of an actor."""
     actor: str
@@ -1965,7 +1986,7 @@ class StartedSession(TypedDict):
     """Its state: `started`, or another if no actor has started it yet."""
 
 
-StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]'}, total=False)
+StatsDocument = TypedDict("StatsDocument", {'seconds': 'Optional[float]', 'from': 'Optional[str]', 'to': 'Optional[str]', 'types': 'List[TypeStatsDocument]', 'by': 'Optional[StatsBy]', 'places': 'List[PlaceStatsDocument]', 'searched': 'Optional[int]', 'complete': 'Optional[bool]'}, total=False)
 
 
 class _SubmittedBatchRequired(TypedDict):
@@ -2186,6 +2207,9 @@ other versions than this program."""
 Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
 look at it now."""
+
+StatsBy = Literal['host', 'actor']
+"""The places by which ended jobs are counted. host: The machine that ran the job. actor: The actor that ran it."""
 
 
 class Methods:
@@ -2601,10 +2625,11 @@ class Methods:
         answer: StartedSession = self._call("session.start", _given({"script_type": script_type, "timeout": timeout, "idle": idle, "name": name, "group": group, "context_id": context_id, "env_vars": env_vars, "inputs": inputs, "wait": wait}))
         return answer
 
-    def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
+    def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None, by: Optional[StatsBy] = None, script_type: Optional[str] = None) -> StatsDocument:
         """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
-        each type, or in a period of the last 30 days."""
-        answer: StatsDocument = self._call("stats.get", _given({"since": since, "until": until}))
+        each type, or in a period of the last 30 days; or failures and times of the latest ended jobs by machine or
+        actor."""
+        answer: StatsDocument = self._call("stats.get", _given({"since": since, "until": until, "by": by, "script_type": script_type}))
         return answer
 
     def system_health(self) -> NamespaceHealth:
@@ -3032,10 +3057,11 @@ class AsyncMethods:
         answer: StartedSession = await self._call("session.start", _given({"script_type": script_type, "timeout": timeout, "idle": idle, "name": name, "group": group, "context_id": context_id, "env_vars": env_vars, "inputs": inputs, "wait": wait}))
         return answer
 
-    async def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None) -> StatsDocument:
+    async def stats_get(self, *, since: Optional[str] = None, until: Optional[str] = None, by: Optional[StatsBy] = None, script_type: Optional[str] = None) -> StatsDocument:
         """Returns how many jobs of each type came and ended, and how long they waited and ran: since the first of
-        each type, or in a period of the last 30 days."""
-        answer: StatsDocument = await self._call("stats.get", _given({"since": since, "until": until}))
+        each type, or in a period of the last 30 days; or failures and times of the latest ended jobs by machine or
+        actor."""
+        answer: StatsDocument = await self._call("stats.get", _given({"since": since, "until": until, "by": by, "script_type": script_type}))
         return answer
 
     async def system_health(self) -> NamespaceHealth:

@@ -1,0 +1,121 @@
+//! Which machine is slow: failures and times of the jobs that ended lately, by their machine or actor. No counter has them;
+//! they are read from the jobs that are still there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::super::documents::{PlaceStatsDocument, StatsBy, StatsDocument, TypeStatsDocument};
+use super::super::{Client, ClientError};
+use super::Counters;
+use crate::proto::job::JobStatus;
+use crate::proto::job_filter::JobFilter;
+use crate::proto::target::ScriptType;
+use crate::proto::times::TimeHistogram;
+use crate::store::{JobSearch, JobSummary, ListQuery};
+
+impl From<(String, Counters)> for PlaceStatsDocument {
+    fn from((name, counters): (String, Counters)) -> Self {
+        let TypeStatsDocument { finished, failed, cancelled, failed_percent, wait, run, .. } =
+            TypeStatsDocument::of("", &counters);
+        Self { name, finished, failed, cancelled, failed_percent, wait, run }
+    }
+}
+
+/// The question of [`Client::stats_by`].
+#[derive(Debug, Clone)]
+pub struct AskedPlaces {
+    /// The places.
+    pub by: StatsBy,
+    /// Only jobs of this type.
+    pub script_type: Option<ScriptType>,
+    /// Only jobs that ended then or later.
+    pub since: Option<Timestamp>,
+    /// Only jobs that ended then or earlier.
+    pub until: Option<Timestamp>,
+}
+
+impl AskedPlaces {
+    fn filter(&self) -> JobFilter {
+        let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
+        let script_type = self.script_type.as_ref().map(ToString::to_string);
+        let (since, until) = (text(self.since), text(self.until));
+        let values = [("type", script_type), ("ended_since", since), ("ended_until", until)];
+        let given = values.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+        JobFilter::of(given)
+    }
+}
+
+/// Adds an ended job to the counters of its place.
+fn add(places: &mut BTreeMap<String, Counters>, by: StatsBy, job: &JobSummary) {
+    let field = match by {
+        StatsBy::Host => "hostname",
+        StatsBy::Actor => "actor",
+    };
+    // What did not start has neither.
+    let Some(place) = job.fields.get(field) else { return };
+    let counters = places.entry(place.clone()).or_default();
+    let mut count = |name: String, number: u64| *counters.entry(name).or_default() += number;
+    let end = match job.status {
+        JobStatus::Finished => "finished",
+        _ if job.intended_end().is_some() => "cancelled",
+        _ => "failed",
+    };
+    count(end.to_owned(), 1);
+    let Some(started) = job.time("started_at") else { return };
+    let due = job.time("created_at").max(job.time("run_at"));
+    let since = |from: Option<Timestamp>, to: Option<Timestamp>| {
+        Duration::try_from(to?.duration_since(from?)).ok()
+    };
+    let times = [
+        (TimeHistogram::Wait, since(due, Some(started))),
+        (TimeHistogram::Run, since(Some(started), job.time("finished_at"))),
+    ];
+    for (histogram, time) in times {
+        let counts = time.into_iter().flat_map(|time| histogram.counts(time));
+        counts.for_each(|(name, number)| count(name, number));
+    }
+}
+
+impl Client {
+    /// Returns failures and times of ended jobs by machine or actor, the slowest first: of the latest that can be read within
+    /// two seconds, and that the caller `sees`.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`].
+    pub async fn stats_by(
+        &self,
+        asked: &AskedPlaces,
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<StatsDocument, ClientError> {
+        let now = self.now().await?;
+        // The filters are of parsed values.
+        let (query, search) =
+            JobSearch::of(&asked.filter(), &TimeZone::UTC, now).unwrap_or_default();
+        let query = ListQuery {
+            statuses: vec![JobStatus::Finished, JobStatus::Error],
+            budget: Some(ListQuery::BUDGET),
+            ..query
+        };
+        let mut places: BTreeMap<String, Counters> = BTreeMap::new();
+        let each = |job: &JobSummary| add(&mut places, asked.by, job);
+        let found = self.each_found(query, &search, sees, each).await?;
+        let mut places: Vec<PlaceStatsDocument> =
+            places.into_iter().map(PlaceStatsDocument::from).collect();
+        let mean = |of: &PlaceStatsDocument| of.run.mean_s.unwrap_or_default();
+        places.sort_by(|a, b| mean(b).total_cmp(&mean(a)).then_with(|| a.name.cmp(&b.name)));
+        let text = |time: Timestamp| format!("{time:.3}");
+        Ok(StatsDocument {
+            seconds: None,
+            from: found.back_to().or(asked.since).map(text),
+            to: Some(text(asked.until.map_or(now, |until| until.min(now)))),
+            types: Vec::new(),
+            by: Some(asked.by),
+            places,
+            searched: Some(found.searched as u64),
+            complete: Some(found.complete),
+        })
+    }
+}
