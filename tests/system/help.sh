@@ -2,6 +2,8 @@
 
 passed=0
 failed=0
+# The lines of the claims that failed.
+failures=
 
 # The units that every claim finds running, and leaves so.
 UNITS="hero@supervisor hero@osis-default-1 hero@python-default-1"
@@ -24,6 +26,8 @@ claim() {
     else
         failed=$((failed + 1))
         echo "FAIL $text (after $((SECONDS - began)) s)"
+        failures="${failures}failed: $text
+"
         sed 's/^/     | /' "$log" | tail -n 20
         if [ -n "${HERO_SYSTEM_TEST_JOURNAL:-}" ]; then
             inside journalctl --no-pager -n 40 -o short-precise | sed 's/^/     # /'

@@ -13,8 +13,9 @@ LOCK=/run/lock/$NAME
 
 run_dir=
 machine=
-second=
-# What the first machine prints while it boots, and then the second.
+# The processes of further machines, by their number from 2 on.
+further=()
+# What the machine prints while it boots.
 console=
 
 need_host_packages() {
@@ -103,39 +104,42 @@ boot() {
     await_boot
 }
 
-# Boots a second machine with the files of the first and in its network, so that it reaches the Redis of
-# the first and has none of its own. No unit of Hero runs there yet.
-boot_second() {
-    local root=$run_dir/second network
-    network=/proc/$(leader)/ns/net
+# Creates a further machine with the files of the first. It has no Redis of its own, and no unit of Hero runs there yet.
+create_further() { # NUMBER HOST
+    local root=$run_dir/further-$1
     mkdir "$root"
-    tar -C "$run_dir/root" --exclude='./var/lib/redis/*' --exclude='./var/log/journal/*' -cf - . |
-        tar -C "$root" -xf -
+    tar -C "$run_dir/root" --exclude='./var/lib/redis/*' --exclude='./var/log/journal/*' --exclude='./root/*' \
+        --exclude='./usr/share/doc/*' --exclude='./srv/*' -cf - . | tar -C "$root" -xf -
     rm -f "$root/etc/machine-id" "$root"/etc/systemd/system/*.wants/hero@*
     ln -sf /dev/null "$root/etc/systemd/system/redis-server.service"
-    echo "$NAME-2" > "$root/etc/hostname"
-    local console=$run_dir/second-console
-    (
-        enter_control_group "$NAME-2"
-        keep_running "$NAME-2" second --network-namespace-path="$network"
-    ) < /dev/null > "$console" 2>&1 9>&- &
-    second=$!
-    on_second await_boot
+    echo "$2" > "$root/etc/hostname"
 }
 
-# Runs a command of this file with the second machine in the place of the first.
-on_second() { # COMMAND...
-    local machine=$second
+# Starts a further machine in the network of the first, so that it reaches the Redis of the first.
+start_further() { # NUMBER
+    local network
+    network=/proc/$(leader)/ns/net
+    (
+        enter_control_group "$NAME-$1"
+        keep_running "$NAME-$1" "further-$1" --network-namespace-path="$network"
+    ) < /dev/null > "$run_dir/console-$1" 2>&1 9>&- &
+    further[$1]=$!
+}
+
+# Runs a command of this file with a further machine in the place of the first.
+on_machine() { # NUMBER COMMAND...
+    local machine=${further[$1]} console=$run_dir/console-$1
+    shift
     "$@"
 }
 
-# Ends the second machine at once, as a power cut does.
-cut_power_of_second() {
+# Ends a further machine at once, as a power cut does.
+cut_power() { # NUMBER
     local first_process
-    first_process=$(on_second leader) || return 0
+    first_process=$(on_machine "$1" leader) || return 0
     kill -KILL "$first_process"
-    eventually 20 second_is_gone
-    leave_no_control_group "$NAME-2" 2> /dev/null || true
+    eventually 20 on_machine "$1" machine_is_gone
+    leave_no_control_group "$NAME-$1" 2> /dev/null || true
 }
 
 leave_no_control_group() { # NAME
@@ -143,10 +147,6 @@ leave_no_control_group() { # NAME
     for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/systemd /sys/fs/cgroup/unified; do
         [ ! -d "$hierarchy/$1" ] || find "$hierarchy/$1" -depth -type d -exec rmdir {} +
     done
-}
-
-second_is_gone() {
-    ! kill -0 "$second" 2> /dev/null
 }
 
 # nspawn makes the groups of its machine in the group that it is in; two machines need two.
@@ -216,7 +216,8 @@ machine_is_gone() {
 # Ends the machine of this run and removes its folder.
 machine_off() {
     trap - EXIT
-    [ -z "$second" ] || cut_power_of_second
+    local number
+    for number in "${!further[@]}"; do cut_power "$number"; done
     if [ -n "$machine" ] && ! machine_is_gone; then
         inside systemctl --no-block poweroff > /dev/null 2>&1 || true
         eventually 60 machine_is_gone > /dev/null || pkill -KILL -P "$machine" || true

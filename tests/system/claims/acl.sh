@@ -151,7 +151,7 @@ is_refused_the_rest() {
     # An actor reads nobody's replies, and makes itself no other part of the system.
     refused actor LPOP hero:q:reply:1
     refused actor SMEMBERS hero:meta:queue:index
-    refused actor XRANGE hero:meta:job:log:1 - +
+    refused actor XRANGE hero:meta:job:events - +
     refused actor LPOP hero:q:dead:type:osis
     refused actor HGETALL hero:meta:queue:rate:type:osis
     # A supervisor is no actor, and submits nothing of its own.

@@ -261,7 +261,7 @@ role = "supervisor"'
 one_of_two_machines() {
     eventually 20 second_works
     waits_count_from_here
-    cut_power_of_second
+    cut_power 2
 }
 
 second_works() {
@@ -274,7 +274,7 @@ second_works() {
 }
 
 works_too() {
-    on_second inside systemctl start hero@supervisor hero@osis-default-2 hero@python-default-2
+    on_machine 2 inside systemctl start hero@supervisor hero@osis-default-2 hero@python-default-2
     has "$(alice hero actor list)" "$NAME-2"
     has "$(alice hero status --json)" "$NAME-2"
 }
@@ -342,7 +342,9 @@ fault "an upgrade with a changed unit" upgraded 0 upgrade_units
 fault "the machine reboots" rebooted 0 reboot_all
 fault "the supervisor is killed" supervisor-killed 0 kill_supervisor
 fault "one of two supervisors is killed" two-supervisors 0 one_of_two_supervisors
-boot_second
+create_further 2 "$NAME-2"
+start_further 2
+on_machine 2 await_boot
 claim "a second machine works on the same Redis" works_too
 fault "one of two machines loses its power" two-machines $((2 * TASKS)) one_of_two_machines
 fault "Redis is away for 5 s" redis-away 0 redis_away
