@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hero::proto::job::JobStatus;
+use hero::proto::target::SelectorDigest;
 
+use super::expressions::of_queue;
 use super::kin::text_of;
 use super::reference::Model;
 use super::waits::{Wait, name_of, names_told};
@@ -11,7 +13,7 @@ use crate::support::{World, keys};
 
 /// The kinds of keys that stay without a TTL though no job needs them: they are bounded by the number of types,
 /// queues and boots.
-const LASTING: [&str; 16] = [
+const LASTING: [&str; 18] = [
     "AWAITED",
     "UNINDEXED",
     "EXPIRING",
@@ -28,6 +30,8 @@ const LASTING: [&str; 16] = [
     "RUNNING",
     "DEAD",
     "WAKE",
+    "WHERE",
+    "WHERE_USED",
 ];
 /// The kinds of keys that belong to one job each, whose id is their name.
 const OF_ONE_JOB: [&str; 4] = ["JOB", "PENDING", "LOG", "REPLY"];
@@ -52,6 +56,10 @@ struct Seen {
     dead: Lists,
     boots: BTreeSet<String>,
     counts: BTreeMap<(String, String), i64>,
+    /// The texts of expressions, by type and digest.
+    expressions: BTreeMap<(String, String), String>,
+    /// The expressions that have a time of their last use.
+    used: BTreeSet<(String, String)>,
 }
 
 /// Reads everything, checks what must always hold, and compares with the model.
@@ -62,6 +70,7 @@ pub(super) fn check(world: &World, model: &Model) {
     unique_keys_are_held_only_by_jobs_on_their_way(&seen);
     ready_indexes_are_ordered_like_their_lists(&seen);
     waiting_jobs_are_counted(&seen);
+    actors_know_the_expression_of_each_queue(&seen);
     agrees(&seen, model);
 }
 
@@ -76,10 +85,10 @@ fn read(world: &World) -> Seen {
         pipeline.cmd("PTTL").arg(key);
         match *kind {
             "WORK" | "DEAD" => pipeline.cmd("LRANGE").arg(key).arg(0).arg(-1),
-            "READY" | "BOOTS" | "RUNNING" | "INDEX" => {
+            "READY" | "BOOTS" | "RUNNING" | "INDEX" | "WHERE_USED" => {
                 pipeline.cmd("ZRANGE").arg(key).arg(0).arg(-1)
             }
-            "JOB" | "STATS" => pipeline.cmd("HGETALL").arg(key),
+            "JOB" | "STATS" | "WHERE" => pipeline.cmd("HGETALL").arg(key),
             "PENDING" => pipeline.cmd("SMEMBERS").arg(key),
             "UNIQUE" => pipeline.cmd("MGET").arg(key),
             _ => pipeline.cmd("MGET").arg("none"),
@@ -136,6 +145,13 @@ impl Seen {
                     let number = number.parse().expect("a counter is a number");
                     self.counts.insert((name.clone(), what), number);
                 }
+            }
+            "WHERE" => {
+                let of = |digest| (name.clone(), digest);
+                self.expressions.extend(pairs(values).into_iter().map(|(d, text)| (of(d), text)));
+            }
+            "WHERE_USED" => {
+                self.used.extend(values.into_iter().map(|digest| (name.clone(), digest)));
             }
             _ => assert!(
                 expires || LASTING.contains(&kind) || OF_ONE_JOB.contains(&kind),
@@ -239,6 +255,17 @@ fn waiting_jobs_are_counted(seen: &Seen) {
     assert_eq!(seen.waits, waits, "the index of jobs that wait");
 }
 
+/// Otherwise its jobs would wait though an actor matches. Each is kept under the digest of its text.
+fn actors_know_the_expression_of_each_queue(seen: &Seen) {
+    for (queue, ids) in seen.ready.iter().chain(&seen.lists) {
+        let known = of_queue(queue).is_none_or(|of| seen.expressions.contains_key(&of));
+        assert!(known || ids.is_empty(), "no actor learns of {queue}, where {ids:?} wait");
+    }
+    for ((_, digest), text) in &seen.expressions {
+        assert_eq!(SelectorDigest::of_text(text).as_str(), digest, "the digest of {text}");
+    }
+}
+
 fn running_sets_hold_only_what_their_boot_started(seen: &Seen) {
     for (boot, ids) in &seen.running {
         for id in ids {
@@ -320,6 +347,9 @@ fn agrees(seen: &Seen, model: &Model) {
         .map(|((of, what), number)| ((of.clone(), (*what).to_owned()), *number))
         .collect();
     assert_eq!(seen.counts, counts, "the counters");
+    let known: BTreeSet<_> = model.expressions.keys().cloned().collect();
+    assert_eq!(seen.expressions.keys().cloned().collect::<BTreeSet<_>>(), known, "expressions");
+    assert_eq!(seen.used, known, "the times of expressions");
 }
 
 fn filled<'a>(lists: impl Iterator<Item = (&'a String, Vec<String>)>) -> Lists {

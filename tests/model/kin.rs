@@ -8,8 +8,9 @@ use hero::proto::job::{
 use hero::store::{self, ChildSubmitted};
 use serde_json::json;
 
+use super::legal;
 use super::reference::{Job, Model, Submitted};
-use super::steps::{JOBS_MAX, Walk, legal};
+use super::steps::{JOBS_MAX, Walk};
 use crate::support::{Life, RETENTION};
 
 /// The most children of a job.

@@ -165,6 +165,8 @@ pub(super) struct Model {
     pub(super) counts: BTreeMap<(String, &'static str), i64>,
     /// Boots that hold a lease, and whether it has run out.
     pub(super) leases: BTreeMap<String, bool>,
+    /// The expressions of `where` that actors know, by type and digest, and whether no job has used them for a day.
+    pub(super) expressions: BTreeMap<(String, String), bool>,
     /// Queues that nothing is taken from.
     pub(super) paused: BTreeSet<String>,
     /// The number of calls that entered waits, or looked at them.
@@ -207,6 +209,7 @@ impl Model {
         let job = self.jobs.get_mut(id).expect("a job is dispatched");
         job.status = Dispatched;
         let queue = job.queue.clone();
+        self.note_expression(&queue);
         self.ready.entry(queue.clone()).or_default().push(id.to_owned());
         self.lists.entry(queue).or_default().push_back(id.to_owned());
     }
@@ -215,6 +218,7 @@ impl Model {
         let job = self.jobs.get_mut(id).expect("a job goes back");
         job.status = Dispatched;
         let queue = job.queue.clone();
+        self.note_expression(&queue);
         self.ready.entry(queue.clone()).or_default().insert(0, id.to_owned());
         self.lists.entry(queue).or_default().push_front(id.to_owned());
     }

@@ -18,6 +18,8 @@ use hero::store::{
 };
 use jiff::Timestamp;
 
+use super::expressions::{self, EXPRESSIONS};
+use super::legal;
 use super::reference::{self, CRASH_LIMIT, End, Job, Model, Retried};
 use crate::support::{Life, RETENTION, World, keys};
 
@@ -86,6 +88,7 @@ impl Walk {
             85..88 => self.lose_lease(),
             88..96 => self.sweep().await,
             96 => self.pause().await,
+            97 if self.rng.bool() => self.age_expression(),
             97 => self.push_garbage(),
             98 => self.expire(),
             _ => self.disturb().await,
@@ -96,6 +99,10 @@ impl Walk {
         let ids: Vec<&String> =
             self.model.jobs.iter().filter(|(_, job)| wanted(job)).map(|(id, _)| id).collect();
         self.rng.choice(ids).cloned()
+    }
+
+    pub(super) fn choice<T>(&mut self, of: Vec<T>) -> Option<T> {
+        self.rng.choice(of)
     }
 
     /// A live life or, now and then, a life that lost its lease.
@@ -137,6 +144,9 @@ impl Walk {
         }
         if let Some(instance) = instance {
             builder = builder.instance(instance);
+        }
+        if (group, instance) == (None, None) && self.rng.bool() {
+            builder = builder.r#where(EXPRESSIONS[self.rng.usize(..EXPRESSIONS.len())].0);
         }
         let mut unique = None;
         if self.rng.u8(..5) == 0 {
@@ -215,8 +225,10 @@ impl Walk {
 
     async fn claim(&mut self) -> String {
         let Some(life) = self.any_life() else { return "claim for nobody".to_owned() };
-        let queues = life.actor.queues();
+        let queues = expressions::queues_of(&self.world, &life).await;
         let names: Vec<String> = queues.iter().map(ToString::to_string).collect();
+        let matched: BTreeSet<String> = names.iter().filter_map(expressions::target_of).collect();
+        assert_eq!(matched, self.model.matched_queues(&life), "what {} matches", life.actor);
         let wanted = self.rng.usize(..4);
         let expected =
             self.model.claim(life.boot.as_str(), life.actor.script_type.as_str(), &names, wanted);
@@ -631,6 +643,7 @@ impl Walk {
         assert_eq!(orphans.orphans, 0, "there are no orphans");
         assert!(!self.world.store.settle(RETENTION).await.expect("redis answers"));
         self.world.store.sample(Duration::from_millis(1)).await.expect("redis answers");
+        self.model.forget_expressions();
         "orphans, large fan-outs and statistics are looked after".to_owned()
     }
 
@@ -703,10 +716,6 @@ fn differ_in_news_alone(model: &[String], real: &[String], known: &[String]) -> 
         list.iter().filter(known).cloned().collect()
     };
     sorted(model) == sorted(real) && old(model) == old(real)
-}
-
-pub(super) fn legal(id: &str) -> JobId {
-    id.parse().expect("a legal id")
 }
 
 fn retried(outcome: &RetryOutcome) -> Retried {

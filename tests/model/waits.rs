@@ -4,8 +4,9 @@ use hero::proto::job::JobStatus::Scheduled;
 use hero::store::TellOutcome;
 use serde_json::json;
 
+use super::legal;
 use super::reference::{ANY, Job, Model};
-use super::steps::{Walk, legal};
+use super::steps::Walk;
 
 /// The names of events.
 pub(super) const EVENTS: [&str; 2] = ["go", "on"];
