@@ -276,6 +276,23 @@ async fn no_more_jobs_of_a_graph_run_at_once_than_its_window() {
 }
 
 #[tokio::test]
+async fn claim_holds_the_jobs_of_a_large_graph_in_steps() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(&world, &numbered(1000), window(Some(1), "")).await;
+    world.hold_lease(&life);
+    let held_key = format!("{}@graph=g", keys::prefix("LIMIT_HELD"));
+    let held = || world.redis.members(&held_key).len();
+    let mut claimed = world.try_claim(&life, 9).await.expect("claiming");
+    assert_eq!((ids(&claimed.attempts), claimed.more, held()), (vec!["j0000"], true, 200));
+    while claimed.more {
+        claimed = world.try_claim(&life, 9).await.expect("claiming");
+        assert!(claimed.attempts.is_empty());
+    }
+    assert_eq!(held(), 999);
+    world.check();
+}
+
+#[tokio::test]
 async fn slot_of_a_dead_actor_is_free_once_its_job_is_in_its_queue() {
     let world = World::new();
     let (dead, life) = (Life::of("osis-default-1"), Life::of("osis-default-2"));

@@ -12,7 +12,7 @@
 --                  too large }
 --       skipped    { number, a few of them: id, reason, … }
 --       broken     { work list, error, … } of lists that cannot be read
---       more       1 if the script took as many ids, jobs or bytes as one step may: call again; 2 if the
+--       more       1 if the script met as many ids, jobs, held jobs or bytes as one step may: call again; 2 if the
 --                  next job may not be claimed ahead
 --       fenced     1 if the boot holds no lease: nothing is claimed, as no sweep would recover it
 --       time       of the claim, in us
@@ -22,7 +22,7 @@
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, begins, size_max, limits_text = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local IDS_PER_STEP, JOBS_PER_STEP, BYTES_PER_STEP = 1000, 128, 524288
+local IDS_PER_STEP, JOBS_PER_STEP, HELD_PER_STEP, BYTES_PER_STEP = 1000, 128, 200, 524288
 
 -- The times of the claims are even, and odd for jobs that are claimed ahead: by this the recovery of a
 -- dead boot knows that they may not have begun.
@@ -35,7 +35,7 @@ local jobs, skipped, broken, unadopted = {}, { 0 }, {}, {}
 local claims, taken = {}, {}
 -- The ready entries to remove, by queue.
 local leaving = {}
-local ids_seen, bytes = 0, 0
+local ids_seen, bytes, held_number = 0, 0, 0
 
 -- An actor that matches many expressions has many lists, most of them empty.
 local lists, LISTS_PER_LOOK = KEYS, 40
@@ -115,6 +115,7 @@ local function take(id, list, queue)
     held, limited = under_limits.is_held(id, hash, list, window)
   end
   if held then
+    held_number = held_number + 1
     if not typed then redis.call('HSET', JOB .. id, 'script_type', own_type) end
     return
   end
@@ -145,7 +146,8 @@ local function take(id, list, queue)
 end
 
 local most, none_ahead = math.min(wanted, JOBS_PER_STEP), false
-local function has_room() return #jobs < most and ids_seen < IDS_PER_STEP and bytes < BYTES_PER_STEP end
+local function has_room_for_ids() return bytes < BYTES_PER_STEP and held_number < HELD_PER_STEP end
+local function has_room() return #jobs < most and ids_seen < IDS_PER_STEP and has_room_for_ids() end
 
 -- Takes the first ids out of a list, up to one without a ready entry.
 local function take_out(list, queue)
@@ -171,7 +173,7 @@ local function claim_from(list)
     end
     if #ids == 0 then return end
     local number = 1
-    while ids[number] and bytes < BYTES_PER_STEP do
+    while ids[number] and has_room_for_ids() do
       if take(ids[number], list, queue) then
         none_ahead, most = true, #jobs
         break
