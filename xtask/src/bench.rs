@@ -3,12 +3,14 @@
 //!
 //! ```sh
 //! target/release/hero dev -- target/release/xtask bench lists
+//! target/release/hero dev -- target/release/xtask bench fleet
 //! target/release/hero dev -- target/release/xtask bench api
 //! xtask/bench-amqp.sh
 //! xtask/bench-shards.sh
 //! target/release/hero --config xtask/dual.toml dev -- target/release/xtask bench bridge
 //! ```
 
+mod fleet;
 mod pages;
 mod shards;
 
@@ -21,12 +23,12 @@ use clap::Subcommand;
 pub(crate) use hero::cli::{millis, per_second, quantile};
 use hero::client::{Client, JobBuilder};
 use hero::config::{Config, OsisConfig};
-use hero::proto::job::{BootId, Job, JobId};
+use hero::proto::job::{Job, JobId};
 use hero::proto::keys::Keys;
 use hero::proto::object::{Ask, Change, Context, ObjectId, ObjectType, Query, Write};
 use hero::proto::queue::Queue;
-use hero::proto::target::{ActorId, ScriptType};
-use hero::store::{Claim, ClaimLimits, ListQuery, Store};
+use hero::proto::target::ScriptType;
+use hero::store::{ListQuery, Store};
 use redis::Connection;
 use serde_json::{Value, json};
 
@@ -48,6 +50,8 @@ const WARM_UPS: usize = 50;
 pub(crate) enum Measure {
     /// A page of a list and a claim, among 1 000 and among 1 000 000 jobs
     Lists,
+    /// Jobs with `where` and batches with a window, beside plain jobs: the time that Redis takes for a call
+    Fleet(fleet::FleetSizes),
     /// Getting and finding an object of scripts, among 1 000 and among 1 000 000
     Objects,
     /// Enqueueing and draining jobs; compare a run on a dual configuration with one on the default
@@ -83,6 +87,7 @@ impl Measure {
         runtime.block_on(async {
             match self {
                 Self::Lists => bench.lists().await,
+                Self::Fleet(sizes) => bench.fleet(sizes).await,
                 Self::Objects => bench.objects().await,
                 Self::Queue { jobs } => bench.queue(*jobs).await,
                 Self::Bridge => Box::pin(bench.bridge()).await,
@@ -106,27 +111,15 @@ impl Bench {
     /// The jobs are of a type that no actor serves.
     async fn lists(&self) -> Done {
         let query = ListQuery { limit: 50, ..ListQuery::default() };
-        let actor: ActorId = "bench:default:1".parse()?;
-        let lists: Vec<String> =
-            actor.queues().iter().map(|queue| self.store.keys().work(queue)).collect();
-        let (boot, limits) = (BootId::random(), ClaimLimits::default());
+        let claimer = fleet::Claimer::appear(self, "bench", 1).await?;
         for (more, among) in [(FEW, "1 000"), (MANY - FEW, "1 000 000")] {
             self.submit("bench", more).await?;
             let page =
                 || async { self.client.list_jobs(&query).await.map(drop).map_err(Into::into) };
             print(&format!("page of 50 among {among}"), median(TIMES, page).await?, "ms");
             let claim = || async {
-                let claim = Claim {
-                    boot: &boot,
-                    actor: &actor,
-                    lists: &lists,
-                    wanted: 1,
-                    ahead: 0,
-                    size_max_bytes: self.config.job.script_size_max,
-                    limits: &limits,
-                };
-                let claimed = self.store.claim(&claim).await?;
-                if claimed.attempts.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
+                let claimed = claimer.claim(self, &[], 1).await?;
+                if claimed.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
             };
             print(&format!("claim among {among}"), median(TIMES, claim).await?, "ms");
         }

@@ -9,6 +9,7 @@ use hero::client::{Graph, JobBuilder};
 use hero::proto::job::{Job, JobId, JobOutput, Retention};
 use hero::proto::queue::Queue;
 use hero::proto::target::ScriptType;
+use hero::proto::window::GraphWindow;
 use jiff::Timestamp;
 
 use super::performer::Performer;
@@ -43,6 +44,9 @@ pub(super) async fn all(stage: &mut Stage<'_>, by: usize) -> Done {
     }
     if stage.is_asked("graphs") {
         graphs(stage, by).await?;
+    }
+    if stage.is_asked("windows") {
+        windows(stage, 10_000 / by).await?;
     }
     if stage.is_asked("many") {
         many::many(stage, by).await?;
@@ -189,6 +193,19 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
     let submit =
         async |on: &Stage<'_>| on.client.submit(after.clone()).await.map(drop).map_err(Into::into);
     stage.load("one after all, by their ids", size, submit).await
+}
+
+/// A batch of which few jobs run at once: an actor with more tasks holds the others.
+async fn windows(stage: &mut Stage<'_>, size: usize) -> Done {
+    let mut graph = Graph::new();
+    graph.set_window(GraphWindow { at_a_time: Some(4), ..GraphWindow::default() });
+    for number in 0..size {
+        graph.add(number.to_string(), job("window", "1")?);
+    }
+    let submit = async |on: &Stage<'_>| submit_graph(on, &graph).await;
+    stage.load("batch, 4 at a time", size, submit).await?;
+    let drain = async |on: &Stage<'_>| on.drain("window", 16, size, "1").await;
+    stage.load("claim and record it", size, drain).await
 }
 
 /// A boot that dies with many jobs.

@@ -1,0 +1,310 @@
+//! The cost of jobs with `where` and of windows of batches: the time that Redis takes for one call, beside that of a plain job
+//! in the same run.
+
+use std::time::Duration;
+
+use clap::Args;
+use hero::client::{Graph, JobBuilder};
+use hero::proto::job::{BootId, Job};
+use hero::proto::message::Presence;
+use hero::proto::target::{ActorId, SelectorDigest};
+use hero::proto::window::GraphWindow;
+use hero::store::{Attempt, AttemptEnd, Claim, ClaimLimits, Verdict};
+use jiff::Timestamp;
+use redis::Connection;
+use serde_json::json;
+
+use super::{BULK, Bench, Done, quantile};
+
+/// Longer than a run takes.
+const LEASE: Duration = Duration::from_hours(1);
+/// The numbers of expressions that an actor matches.
+const MATCHED: [usize; 3] = [0, 10, 100];
+/// The repetitions of a submission that all live actors learn of.
+const NEW: usize = 50;
+/// The type whose jobs have expressions, and one whose jobs have none.
+const TYPES: [&str; 2] = ["fleet", "plain"];
+
+/// The size of the fleet.
+#[derive(Debug, Args)]
+pub(crate) struct FleetSizes {
+    #[arg(long, default_value_t = 10_000)]
+    expressions: usize,
+    #[arg(long, default_value_t = 1000)]
+    actors: usize,
+    /// The jobs of a batch with a window
+    #[arg(long, default_value_t = 1000)]
+    jobs: usize,
+    /// The repetitions of each call
+    #[arg(long, default_value_t = 500)]
+    times: usize,
+}
+
+impl Bench {
+    pub(super) async fn fleet(&self, sizes: &FleetSizes) -> Done {
+        let mut calls = Calls::open(self)?;
+        let actor = Claimer::appear(self, "plain", 1).await?;
+        for _ in 0..sizes.times {
+            self.pass(&mut calls, &actor, &[], None, "alone").await?;
+        }
+        for number in 1..=sizes.actors {
+            Claimer::appear(self, "fleet", number).await?;
+        }
+        for first in (0..sizes.expressions).step_by(BULK) {
+            let numbers = first..sizes.expressions.min(first + BULK);
+            let jobs =
+                numbers.map(|number| job("fleet", Some(number))).collect::<Done<Vec<_>>>()?;
+            for submitted in self.client.submit_all(&jobs).await? {
+                submitted?;
+            }
+        }
+        let queues = self.client.list_queues().await?.into_iter().map(|state| state.queue);
+        for queue in queues.filter(|queue| queue.target.script_type().as_str() == "fleet") {
+            self.store.purge(&queue, self.config.job.kept()).await?;
+        }
+        let claimer = Claimer::appear(self, "fleet", sizes.actors + 1).await?;
+        for _ in 0..sizes.times {
+            self.pass(&mut calls, &actor, &[], None, "beside them").await?;
+            for number in MATCHED {
+                let matched: Vec<SelectorDigest> =
+                    (0..number).map(|of| SelectorDigest::of_text(&expression(of))).collect();
+                let last = number.checked_sub(1);
+                let name = format!("of an actor that matches {number}");
+                self.pass(&mut calls, &claimer, &matched, last, &name).await?;
+            }
+        }
+        for number in sizes.expressions..sizes.expressions + NEW {
+            let new = job("fleet", Some(number))?;
+            let name = "submission, of a new expression".to_owned();
+            calls
+                .measure(name, async || self.client.submit(new).await.map(drop).map_err(Into::into))
+                .await?;
+        }
+        for at_a_time in [None, Some(64), Some(4)] {
+            self.window(&mut calls, &actor, at_a_time, sizes.jobs).await?;
+        }
+        calls.print();
+        Ok(())
+    }
+
+    /// Submits a job, claims and ends it, and then claims and waits in vain.
+    async fn pass(
+        &self,
+        calls: &mut Calls,
+        actor: &Claimer,
+        matched: &[SelectorDigest],
+        expression: Option<usize>,
+        name: &str,
+    ) -> Done {
+        let own = TYPES.into_iter().find(|of| *of == actor.id.script_type.as_str());
+        let new = job(own.unwrap_or_default(), expression)?;
+        calls
+            .measure(format!("submission, {name}"), async || {
+                self.client.submit(new.clone()).await.map(drop).map_err(Into::into)
+            })
+            .await?;
+        let mut claimed = Vec::new();
+        calls
+            .measure(format!("claim, {name}"), async || {
+                claimed = actor.claim(self, matched, 1).await?;
+                Ok(())
+            })
+            .await?;
+        if claimed.len() != 1 {
+            return Err(format!("{} jobs were claimed, {name}", claimed.len()).into());
+        }
+        calls.measure(format!("end, {name}"), async || actor.end(self, &claimed).await).await?;
+        calls
+            .measure(format!("claim in vain, {name}"), async || {
+                actor.claim(self, matched, 1).await.map(drop)
+            })
+            .await?;
+        let targets = actor.id.targets_with(matched);
+        let wakes: Vec<String> =
+            targets.iter().map(|target| self.store.keys().wake(target)).collect();
+        let mut link = self.store.blocking();
+        // The token of the job.
+        link.pop(&wakes, Duration::from_millis(1)).await?;
+        calls
+            .measure_wait(format!("wait, {name}"), async || {
+                link.pop(&wakes, Duration::from_millis(1)).await.map(drop).map_err(Into::into)
+            })
+            .await
+    }
+
+    /// Claims and ends the jobs of a batch one by one, beside those that wait for a slot.
+    async fn window(
+        &self,
+        calls: &mut Calls,
+        actor: &Claimer,
+        at_a_time: Option<u32>,
+        jobs: usize,
+    ) -> Done {
+        let name =
+            at_a_time.map_or("of a batch".to_owned(), |of| format!("of a batch, {of} at a time"));
+        let mut graph = Graph::new();
+        graph.set_window(GraphWindow { at_a_time, ..GraphWindow::default() });
+        for number in 0..jobs {
+            graph.add(number.to_string(), job("plain", None)?);
+        }
+        self.client.submit_graph(&mut graph).await?;
+        let mut running = Vec::new();
+        let first = format!("first claim, {name}");
+        calls
+            .measure(first, async || {
+                running.extend(actor.claim(self, &[], 16).await?);
+                Ok(())
+            })
+            .await?;
+        let mut left = jobs;
+        while left > 0 {
+            let Some(ended) = running.pop() else {
+                return Err(format!("{left} jobs are left {name}").into());
+            };
+            calls
+                .measure(format!("end, {name}"), async || {
+                    actor.end(self, std::slice::from_ref(&ended)).await
+                })
+                .await?;
+            left -= 1;
+            calls
+                .measure(format!("claim, {name}"), async || {
+                    running.extend(actor.claim(self, &[], 1).await?);
+                    Ok(())
+                })
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+fn expression(number: usize) -> String {
+    format!("rack = {number}")
+}
+
+fn job(script_type: &str, number: Option<usize>) -> Done<Job> {
+    let builder = JobBuilder::new(script_type, "1");
+    let builder = match number {
+        Some(number) => builder.r#where(&expression(number)),
+        None => builder,
+    };
+    Ok(builder.build()?)
+}
+
+/// An actor that claims and ends jobs without running them.
+pub(super) struct Claimer {
+    boot: BootId,
+    id: ActorId,
+}
+
+impl Claimer {
+    pub(super) async fn appear(on: &Bench, script_type: &str, instance: usize) -> Done<Self> {
+        let (boot, now) = (BootId::random(), Timestamp::now().to_string());
+        let presence = json!({
+            "pid": std::process::id(), "hostname": "here", "boot_id": boot.as_str(),
+            "started_at": now, "version": "0", "capabilities": [], "last_heartbeat": now,
+            "tasks": 64, "running": 0, "state": "ready",
+        });
+        let presence = Presence::parse(presence.to_string().as_bytes())?;
+        let id: ActorId = format!("{script_type}:default:{instance}").parse()?;
+        on.store.appear(&id, &presence, LEASE, None).await?;
+        Ok(Self { boot, id })
+    }
+
+    pub(super) async fn claim(
+        &self,
+        on: &Bench,
+        matched: &[SelectorDigest],
+        wanted: usize,
+    ) -> Done<Vec<Attempt>> {
+        let queues = self.id.queues_with(matched);
+        let lists: Vec<String> = queues.iter().map(|queue| on.store.keys().work(queue)).collect();
+        let claim = Claim {
+            boot: &self.boot,
+            actor: &self.id,
+            lists: &lists,
+            wanted,
+            ahead: 0,
+            size_max_bytes: on.config.job.script_size_max,
+            limits: &ClaimLimits::default(),
+        };
+        Ok(on.store.claim(&claim).await?.attempts)
+    }
+
+    async fn end(&self, on: &Bench, claimed: &[Attempt]) -> Done {
+        let end = |attempt: &Attempt| AttemptEnd {
+            id: attempt.id.clone(),
+            claimed_at: attempt.claimed_at,
+            script_type: self.id.script_type.clone(),
+            verdict: Verdict::Finished { output: "1".into(), exit_code: None },
+            used: Vec::new(),
+            counts: Vec::new(),
+        };
+        let ends: Vec<AttemptEnd> = claimed.iter().map(end).collect();
+        on.store.finish(&self.boot, on.config.job.kept(), &ends).await?;
+        Ok(())
+    }
+}
+
+/// The times of calls, by their names in the order of their first call.
+struct Calls {
+    link: Connection,
+    times: Vec<(String, Vec<Duration>)>,
+}
+
+impl Calls {
+    fn open(on: &Bench) -> Done<Self> {
+        let url = on.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
+        let link = redis::Client::open(url)?.get_connection()?;
+        Ok(Self { link, times: Vec::new() })
+    }
+
+    /// Returns the time that Redis has spent on a command.
+    fn spent(&mut self, command: &str) -> Done<Duration> {
+        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.link)?;
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:")));
+        let us = line.and_then(|line| line.split("usec=").nth(1)?.split(',').next()?.parse().ok());
+        Ok(Duration::from_micros(us.unwrap_or_default()))
+    }
+
+    async fn measure(&mut self, name: String, call: impl AsyncFnOnce() -> Done) -> Done {
+        self.measure_command("evalsha", name, call).await
+    }
+
+    async fn measure_wait(&mut self, name: String, call: impl AsyncFnOnce() -> Done) -> Done {
+        self.measure_command("blpop", name, call).await
+    }
+
+    async fn measure_command(
+        &mut self,
+        command: &str,
+        name: String,
+        call: impl AsyncFnOnce() -> Done,
+    ) -> Done {
+        let before = self.spent(command)?;
+        call().await?;
+        let took = self.spent(command)?.saturating_sub(before);
+        match self.times.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, times)) => times.push(took),
+            None => self.times.push((name, vec![took])),
+        }
+        Ok(())
+    }
+
+    /// Prints medians, with the tenth and the ninetieth percentile, and their ratio to the call for a plain job alone.
+    #[expect(clippy::print_stdout, reason = "the result of a command line program")]
+    fn print(mut self) {
+        let mut plain: Vec<(String, f64)> = Vec::new();
+        for (name, times) in &mut self.times {
+            let [low, median, high] =
+                [0.1, 0.5, 0.9].map(|q| quantile(times, q).as_secs_f64() * 1e6);
+            let (step, _) = name.split_once(", ").unwrap_or((name, ""));
+            if !plain.iter().any(|(of, _)| of == step) {
+                plain.push((step.to_owned(), median));
+            }
+            let base = plain.iter().find(|(of, _)| of == step).map_or(median, |(_, base)| *base);
+            let ratio = median / base.max(1.0);
+            println!("{name:<52} {median:>7.0} ({low:.0}–{high:.0}) µs {ratio:>6.2} × alone");
+        }
+    }
+}
