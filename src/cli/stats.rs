@@ -33,7 +33,7 @@ use crate::proto::target::ScriptType;
                   an upper bound from a histogram (≤), as the times are not kept, and may be above the longest of them.\n\n\
                   --by reads ended jobs that have not expired, and needs no samples: --since and --until are of their ends. WAIT is then \
                   from the submission of a job, or the time for which it was due, to the start of its last attempt; RUN the \
-                  time of that attempt."
+                  time from there to the record of its end."
 )]
 pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile

@@ -25,6 +25,8 @@ use crate::proto::text::shown;
 pub struct JobSearch {
     pub(super) conditions: Vec<Condition>,
     sees_all: bool,
+    /// The fields of the found jobs, if not all of a list are wanted.
+    only: &'static [&'static str],
 }
 
 /// A condition that a job meets or not.
@@ -158,6 +160,12 @@ impl JobSearch {
         Self { sees_all, ..self }
     }
 
+    /// Returns it for a caller that wants these fields of the found jobs alone.
+    #[must_use]
+    pub fn reading(self, only: &'static [&'static str]) -> Self {
+        Self { only, ..self }
+    }
+
     /// Returns true if it says itself which ends it wants: by a reason, or by whether jobs were stopped.
     pub fn names_end(&self) -> bool {
         let names = |of: &Condition| matches!(of, Condition::Cause(_) | Condition::Cancelled(_));
@@ -169,19 +177,26 @@ impl JobSearch {
         self.conditions.iter().all(|condition| condition.is_met_by(job))
     }
 
-    /// Returns the fields that decide whether a job is found; all of a list without a condition, as then all are found.
+    /// Returns the fields that decide whether a job is found, and the fields that are wanted alone; all of a list without a
+    /// condition, as then all are found.
     fn deciding_fields(&self, query: &ListQuery) -> Vec<&'static str> {
-        if self.conditions.is_empty() {
+        if self.conditions.is_empty() && self.only.is_empty() {
             return LISTED.clone();
         }
         let mut names: Vec<&str> = self.conditions.iter().flat_map(Condition::fields).collect();
         if !self.sees_all {
             names.extend(SEEN_BY);
         }
+        names.extend(self.only);
         names.extend(query.script_type.as_ref().map(|_| "script_type"));
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// Returns true if these fields are all that are wanted.
+    fn has_all(&self, names: &[&str]) -> bool {
+        !self.only.is_empty() || names.len() >= LISTED.len()
     }
 
     /// Returns the machine that it asks for.
@@ -321,7 +336,7 @@ impl Shards {
                 }
             }
             // Of those that have changed meanwhile, some may not match any more.
-            let whole = self.whole_jobs(matching, names.len()).await?.into_iter();
+            let whole = self.whole_jobs(matching, search.has_all(&names)).await?.into_iter();
             let whole = whole.filter_map(&finds).filter(|job| search.matches(job));
             found.items.extend(whole.map(JobSummary::shortened));
             if found.items.len() == wanted {
@@ -340,13 +355,13 @@ impl Shards {
         }
     }
 
-    /// Returns jobs with all fields of a list, if so many were not all.
+    /// Returns jobs with all fields of a list, unless they have all that are wanted.
     async fn whole_jobs(
         &self,
         jobs: Vec<JobSummary>,
-        fields: usize,
+        has_all: bool,
     ) -> Result<Vec<JobSummary>, StoreError> {
-        if fields >= LISTED.len() || jobs.is_empty() {
+        if has_all || jobs.is_empty() {
             return Ok(jobs);
         }
         let ids = jobs.into_iter().map(|job| (self.shard_of(&job.id), job.id)).collect();

@@ -48,6 +48,10 @@ impl AskedPlaces {
     }
 }
 
+/// The fields that count.
+const COUNTED: [&str; 7] =
+    ["hostname", "actor", "error", "created_at", "run_at", "started_at", "finished_at"];
+
 /// Adds an ended job to the counters of its place.
 fn add(places: &mut BTreeMap<String, Counters>, by: StatsBy, job: &JobSummary) {
     let field = match by {
@@ -94,6 +98,7 @@ impl Client {
         // The filters are of parsed values.
         let (query, search) =
             JobSearch::of(&asked.filter(), &TimeZone::UTC, now).unwrap_or_default();
+        let search = search.reading(&COUNTED);
         let query = ListQuery {
             statuses: vec![JobStatus::Finished, JobStatus::Error],
             budget: Some(ListQuery::BUDGET),
