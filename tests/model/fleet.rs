@@ -100,8 +100,13 @@ impl Graph {
         (job.state, job.has_slot) = (State::Runs(actor), has_slot);
     }
 
-    /// A job ends, or goes back to its queue.
+    /// A job ends, or goes back to its queue. Those after it fail with it before others are stopped.
     fn leave(&mut self, id: &str, state: State) {
+        self.become_state(id, state);
+        self.stop_at_failures();
+    }
+
+    fn become_state(&mut self, id: &str, state: State) {
         let job = self.jobs.get_mut(id).expect("it is known");
         (job.state, job.has_slot) = (state, false);
         let after = |job: &Member| job.after.as_deref() == Some(id) && job.state == State::Blocked;
@@ -119,9 +124,8 @@ impl Graph {
                     self.failures = self.stop_after.map(|_| self.failures.unwrap_or(0) + 1);
                 }
                 for dependent in dependents {
-                    self.leave(&dependent, State::Failed);
+                    self.become_state(&dependent, State::Failed);
                 }
-                self.stop_at_failures();
             }
             State::Blocked | State::Waits | State::Runs(_) => {}
         }
