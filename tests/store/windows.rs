@@ -283,7 +283,7 @@ async fn claim_holds_the_jobs_of_a_large_graph_in_steps() {
     let held_key = format!("{}@graph=g", keys::prefix("LIMIT_HELD"));
     let held = || world.redis.members(&held_key).len();
     let mut claimed = world.try_claim(&life, 9).await.expect("claiming");
-    assert_eq!((ids(&claimed.attempts), claimed.more, held()), (vec!["j0000"], true, 200));
+    assert_eq!((ids(&claimed.attempts), claimed.more, held()), (vec!["j0000"], true, 100));
     while claimed.more {
         claimed = world.try_claim(&life, 9).await.expect("claiming");
         assert!(claimed.attempts.is_empty());

@@ -22,7 +22,7 @@
 
 local boot, actor, own_type = ARGV[1], ARGV[2], ARGV[3]
 local wanted, begins, size_max, limits_text = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local IDS_PER_STEP, JOBS_PER_STEP, HELD_PER_STEP, BYTES_PER_STEP = 1000, 128, 200, 524288
+local IDS_PER_STEP, JOBS_PER_STEP, HELD_PER_STEP, BYTES_PER_STEP = 1000, 128, 100, 524288
 
 -- The times of the claims are even, and odd for jobs that are claimed ahead: by this the recovery of a
 -- dead boot knows that they may not have begun.
@@ -37,15 +37,12 @@ local claims, taken = {}, {}
 local leaving = {}
 local ids_seen, bytes, held_number = 0, 0, 0
 
--- An actor that matches many expressions has many lists, most of them empty.
-local lists, LISTS_PER_LOOK = KEYS, 40
-if #KEYS > LISTS_PER_LOOK then
-  lists = {}
-  for first = 1, #KEYS, LISTS_PER_LOOK do
-    local last = math.min(first + LISTS_PER_LOOK - 1, #KEYS)
-    if redis.call('EXISTS', unpack(KEYS, first, last)) > 0 then
-      for place = first, last do lists[#lists + 1] = KEYS[place] end
-    end
+-- Most lists are empty, and an actor that matches many expressions has many.
+local lists, LISTS_PER_LOOK = {}, 12
+for first = 1, #KEYS, LISTS_PER_LOOK do
+  local last = math.min(first + LISTS_PER_LOOK - 1, #KEYS)
+  if redis.call('EXISTS', unpack(KEYS, first, last)) > 0 then
+    for place = first, last do lists[#lists + 1] = KEYS[place] end
   end
 end
 
@@ -186,10 +183,7 @@ local function claim_from(list)
   end
 end
 
--- Usually all lists are empty for an actor that looks after its wait.
-if #jobs < wanted and #lists > 0 and (lists ~= KEYS or redis.call('EXISTS', unpack(KEYS)) > 0) then
-  for _, list in ipairs(lists) do claim_from(list) end
-end
+for _, list in ipairs(lists) do claim_from(list) end
 
 if #claims > 0 then
   redis.call('ZADD', RUNNING .. boot, unpack(claims))
