@@ -20,8 +20,13 @@ use super::{BULK, Bench, Done, quantile};
 const LEASE: Duration = Duration::from_hours(1);
 /// The numbers of expressions that an actor matches.
 const MATCHED: [usize; 3] = [0, 10, 100];
-/// The repetitions of a submission that all live actors learn of.
+/// The repetitions of a submission that all actors learn of, which have appeared within a minute.
 const NEW: usize = 50;
+/// A plain job beside the expressions and actors, and a job of a batch.
+const BESIDE: &str = "beside them";
+const BATCH: &str = "of a batch";
+/// The batches of each window.
+const BATCHES: usize = 5;
 /// The type whose jobs have expressions, and one whose jobs have none.
 const TYPES: [&str; 2] = ["fleet", "plain"];
 
@@ -33,7 +38,7 @@ pub(crate) struct FleetSizes {
     #[arg(long, default_value_t = 1000)]
     actors: usize,
     /// The jobs of a batch with a window
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 300)]
     jobs: usize,
     /// The repetitions of each call
     #[arg(long, default_value_t = 500)]
@@ -50,6 +55,13 @@ impl Bench {
         for number in 1..=sizes.actors {
             Claimer::appear(self, "fleet", number).await?;
         }
+        for number in sizes.expressions..sizes.expressions + NEW {
+            let new = job("fleet", Some(number))?;
+            let name = "submission, of a new expression".to_owned();
+            calls
+                .measure(name, async || self.client.submit(new).await.map(drop).map_err(Into::into))
+                .await?;
+        }
         for first in (0..sizes.expressions).step_by(BULK) {
             let numbers = first..sizes.expressions.min(first + BULK);
             let jobs =
@@ -64,7 +76,7 @@ impl Bench {
         }
         let claimer = Claimer::appear(self, "fleet", sizes.actors + 1).await?;
         for _ in 0..sizes.times {
-            self.pass(&mut calls, &actor, &[], None, "beside them").await?;
+            self.pass(&mut calls, &actor, &[], None, BESIDE).await?;
             for number in MATCHED {
                 let matched: Vec<SelectorDigest> =
                     (0..number).map(|of| SelectorDigest::of_text(&expression(of))).collect();
@@ -73,14 +85,7 @@ impl Bench {
                 self.pass(&mut calls, &claimer, &matched, last, &name).await?;
             }
         }
-        for number in sizes.expressions..sizes.expressions + NEW {
-            let new = job("fleet", Some(number))?;
-            let name = "submission, of a new expression".to_owned();
-            calls
-                .measure(name, async || self.client.submit(new).await.map(drop).map_err(Into::into))
-                .await?;
-        }
-        for at_a_time in [None, Some(64), Some(4)] {
+        for at_a_time in [None, Some(64), Some(4)].repeat(BATCHES) {
             self.window(&mut calls, &actor, at_a_time, sizes.jobs).await?;
         }
         calls.print();
@@ -140,8 +145,7 @@ impl Bench {
         at_a_time: Option<u32>,
         jobs: usize,
     ) -> Done {
-        let name =
-            at_a_time.map_or("of a batch".to_owned(), |of| format!("of a batch, {of} at a time"));
+        let name = at_a_time.map_or(BATCH.to_owned(), |of| format!("{BATCH}, {of} at a time"));
         let mut graph = Graph::new();
         graph.set_window(GraphWindow { at_a_time, ..GraphWindow::default() });
         for number in 0..jobs {
@@ -291,20 +295,20 @@ impl Calls {
         Ok(())
     }
 
-    /// Prints medians, with the tenth and the ninetieth percentile, and their ratio to the call for a plain job alone.
+    /// Prints medians, with the tenth and the ninetieth percentile, and their ratio to the same call for a plain job, or a
+    /// job of a batch without a window, in the same turns.
     #[expect(clippy::print_stdout, reason = "the result of a command line program")]
     fn print(mut self) {
-        let mut plain: Vec<(String, f64)> = Vec::new();
-        for (name, times) in &mut self.times {
-            let [low, median, high] =
-                [0.1, 0.5, 0.9].map(|q| quantile(times, q).as_secs_f64() * 1e6);
-            let (step, _) = name.split_once(", ").unwrap_or((name, ""));
-            if !plain.iter().any(|(of, _)| of == step) {
-                plain.push((step.to_owned(), median));
-            }
-            let base = plain.iter().find(|(of, _)| of == step).map_or(median, |(_, base)| *base);
-            let ratio = median / base.max(1.0);
-            println!("{name:<52} {median:>7.0} ({low:.0}–{high:.0}) µs {ratio:>6.2} × alone");
+        let figures = self.times.iter_mut().map(|(name, times)| {
+            (&**name, [0.1, 0.5, 0.9].map(|q| quantile(times, q).as_secs_f64() * 1e6))
+        });
+        let figures: Vec<(&str, [f64; 3])> = figures.collect();
+        for (name, [low, median, high]) in &figures {
+            let (step, of) = name.split_once(", ").unwrap_or_default();
+            let base = if of.starts_with(BATCH) { BATCH } else { BESIDE };
+            let base = figures.iter().find(|(name, _)| *name == format!("{step}, {base}"));
+            let ratio = base.map_or(1.0, |(_, [_, base, _])| median / base.max(1.0));
+            println!("{name:<52} {median:>7.0} ({low:.0}–{high:.0}) µs {ratio:>6.2} × plain");
         }
     }
 }
