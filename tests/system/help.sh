@@ -207,6 +207,6 @@ make_newer_package() { # WORD
     dpkg-deb --raw-extract "$deb" "$tree"
     sed -i "s/^Version: .*/&+$1/" "$tree/DEBIAN/control"
     sed -i "s/^Description=.*/& ($1)/" "$tree/usr/lib/systemd/system/hero@.service"
-    dpkg-deb --root-owner-group --build "$tree" "$run_dir/root/root/$1.deb"
+    dpkg-deb -Zgzip -z1 --root-owner-group --build "$tree" "$run_dir/root/root/$1.deb"
     rm -rf "$tree"
 }
