@@ -276,6 +276,7 @@ impl Walk {
             notify: Vec::new(),
             window,
             cron: None,
+            every: None,
         };
         let answer = self.world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION).await;
         assert_eq!(answer.expect("redis answers"), BatchOutcome::Accepted);
