@@ -419,7 +419,10 @@ impl Model {
     /// The adoption of a list: no entry of these without a ready entry is a job that may run.
     pub(super) fn adopt(&mut self, queue: &str) {
         let ready = self.ready.get(queue).cloned().unwrap_or_default();
-        let Some(list) = self.lists.get_mut(queue) else { return };
+        // A job that a foreign actor has popped hides an entry until the sweep for pops has put it back.
+        let Some(list) = self.lists.get_mut(queue).filter(|list| list.len() > ready.len()) else {
+            return;
+        };
         let mut kept: Vec<String> = Vec::new();
         let all = list.len();
         for id in list.drain(..) {
