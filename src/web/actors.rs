@@ -213,7 +213,7 @@ pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
         said = tell(&visit, fields.get("do"), name).await?;
     }
     if names.len() > 1 {
-        said = format!("Told {} actors to {}.", names.len(), fields.get("do"));
+        said = format!("Ordered {} actors to {}.", names.len(), fields.get("do"));
     }
     Ok(visit.done(back, &said))
 }

@@ -28,7 +28,7 @@ use crate::rpc::{Bounds, Scope};
 use crate::store::PresenceOf;
 use crate::view::{ClaimedQueue, MachineWaits};
 
-/// The machines that are told something at once.
+/// The machines that are changed at once.
 const AT_ONCE: usize = 8;
 /// The sentences about several machines that one answer has.
 const NOTES_MAX: usize = 3;
@@ -71,7 +71,7 @@ fn state_sign(now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     }
 }
 
-/// Returns the verbs that a machine can be told, with their words: each if it changes an actor.
+/// Returns the verbs that a machine takes, with their words: each if it changes an actor.
 fn verbs(of: &MachineDocument) -> Vec<(&'static str, &'static str)> {
     let has = |drains: bool| {
         let can = |state| state != ActorState::Foreign && (state == ActorState::Draining) == drains;
@@ -267,7 +267,7 @@ pub(super) async fn ask_forget(visit: Visit, Path(name): Path<String>) -> PageRe
     let now = visit.snapshot().await?;
     let of = find(&now, &name)?;
     let title = format!("Forget {}?", of.host);
-    let text = "Jobs for every machine leave it out from then on, until an actor is live on it again. Jobs that wait \
+    let text = "Jobs for every machine skip it from then on, until an actor is live on it again. Jobs that wait \
                 for it stay.";
     let address = visit.links().machine(&of.machine);
     let question = Confirm::of(address, ("forget", "Forget the machine"), title, text.to_owned());
@@ -277,46 +277,46 @@ pub(super) async fn ask_forget(visit: Visit, Path(name): Path<String>) -> PageRe
 /// Drains, resumes or forgets one machine.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb = fields.get("do");
-    let said = tell(&visit, verb, &name).await?;
+    let message = perform(&visit, verb, &name).await?;
     let back =
         if verb == "forget" { "/machines".to_owned() } else { SiteLinks::default().machine(&name) };
-    Ok(visit.done(&back, &said))
+    Ok(visit.done(&back, &message))
 }
 
 /// Drains or resumes the machines that were selected, or the one whose button was pressed.
 pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     let back = fields.back(visit.links(), "/machines");
     if let Some((verb, name)) = fields.pressed(&["drain", "resume"]) {
-        let said = tell(&visit, verb, name).await?;
-        return Ok(visit.done(back, &said));
+        let message = perform(&visit, verb, name).await?;
+        return Ok(visit.done(back, &message));
     }
     let verb = fields.get("do");
     let names: Vec<String> = fields.all("machine").map(str::to_owned).collect();
     match names.as_slice() {
         [] => return Err(PageError::wrong("No machine is selected.")),
         [one] => {
-            let said = tell(&visit, verb, one).await?;
-            return Ok(visit.done(back, &said));
+            let message = perform(&visit, verb, one).await?;
+            return Ok(visit.done(back, &message));
         }
         _ => {}
     }
     let visit_of = &visit;
-    let told = names.into_iter().map(|name| async move { tell(visit_of, verb, &name).await });
-    let told = stream::iter(told).buffered(AT_ONCE);
+    let changes = names.into_iter().map(|name| async move { perform(visit_of, verb, &name).await });
+    let changes = stream::iter(changes).buffered(AT_ONCE);
     let (done, failed): (Vec<_>, Vec<_>) =
-        told.collect::<Vec<_>>().await.into_iter().partition(Result::is_ok);
-    let mut said = format!("Told {} to {verb}.", things(done.len() as u64, "machine"));
+        changes.collect::<Vec<_>>().await.into_iter().partition(Result::is_ok);
+    let mut message = format!("Ordered {} to {verb}.", things(done.len() as u64, "machine"));
     let notes: Vec<PageError> = failed.into_iter().filter_map(Result::err).collect();
     for error in notes.iter().take(NOTES_MAX) {
-        said = format!("{said} {}", error.text);
+        message = format!("{message} {}", error.text);
     }
     if notes.len() > NOTES_MAX {
-        said = format!("{said} And {} more failed.", notes.len() - NOTES_MAX);
+        message = format!("{message} And {} more failed.", notes.len() - NOTES_MAX);
     }
-    Ok(visit.done(back, &said))
+    Ok(visit.done(back, &message))
 }
 
-async fn tell(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
+async fn perform(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
     visit.needs(Scope::Operate, &format!("{verb} a machine"))?;
     let params = json!({ "machine": name });
     Ok(match verb {
@@ -332,18 +332,18 @@ async fn tell(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
             let ForgottenMachine { host, .. } = visit.call_for("machine.forget", params).await?;
             format!("{host} is forgotten.")
         }
-        _ => return Err(PageError::wrong("The form asks for nothing that a machine can do.")),
+        _ => return Err(PageError::wrong("The form names no change of a machine.")),
     })
 }
 
 /// Returns a sentence with what a person should know of a change.
-fn after(said: String, change: &MachineChange) -> String {
+fn after(message: String, change: &MachineChange) -> String {
     let notes = change.notes();
     let more = notes.len().saturating_sub(NOTES_MAX);
-    let mut said =
-        notes.iter().take(NOTES_MAX).fold(said, |said, note| format!("{said} {}", sentence(note)));
+    let mut message =
+        notes.iter().take(NOTES_MAX).fold(message, |message, note| format!("{message} {}", sentence(note)));
     if more > 0 {
-        said = format!("{said} And {more} more.");
+        message = format!("{message} And {more} more.");
     }
-    said
+    message
 }
