@@ -11,7 +11,8 @@ pub(super) struct WindowOptions {
     /// Run at most so many of its jobs at once; 0 for no bound
     #[arg(long, value_name = "NUMBER")]
     at_a_time: Option<u32>,
-    /// Stop its jobs that have not started after so many failures, or a share of all jobs such as 5%; 0 for no bound
+    /// Stop its jobs that have not started after so many failures, or a share of all jobs such as 5%; '2 running' stops those
+    /// that run too; 0 for no bound
     #[arg(long, value_name = "FAILURES")]
     stop_after: Option<StopAfter>,
     /// Start so many of its jobs, and the others once these have ended well and a time has passed, such as '1 10m', or,

@@ -40,14 +40,14 @@ impl GraphWindow {
     pub fn without_zeros(self) -> Self {
         Self {
             at_a_time: self.at_a_time.filter(|number| *number > 0),
-            stop_after: self.stop_after.filter(|of| *of != StopAfter::Failures(0)),
+            stop_after: self.stop_after.filter(|of| of.bound != FailureBound::Failures(0)),
             pause_after: self.pause_after.filter(|of| of.jobs > 0),
         }
     }
 
     /// Returns whether its bound of failures depends on the number of all jobs.
     pub fn has_share(&self) -> bool {
-        matches!(self.stop_after, Some(StopAfter::Share(_)))
+        self.stop_after.is_some_and(|of| matches!(of.bound, FailureBound::Share(_)))
     }
 
     /// Returns it with those bounds of another that this has.
@@ -68,8 +68,9 @@ impl fmt::Display for GraphWindow {
             Some(number) => write!(f, "{number} at a time")?,
             None => f.write_str("all at a time")?,
         }
-        if let Some(failures) = self.stop_after {
-            write!(f, ", stops after {failures} failed")?;
+        if let Some(StopAfter { bound, stops_running }) = self.stop_after {
+            let running = if stops_running { ", those that run too" } else { "" };
+            write!(f, ", stops after {bound} failed{running}")?;
         }
         let Some(PauseAfter { jobs, time }) = self.pause_after else { return Ok(()) };
         write!(f, ", pauses after {}", counted(jobs, "job", "jobs"))?;
@@ -77,13 +78,29 @@ impl fmt::Display for GraphWindow {
     }
 }
 
-/// The failures after which the other jobs of a graph or batch are stopped, written `2` or `5%`.
+/// The failures after which the other jobs of a graph or batch are stopped, written `2` or `5%`; with `2 running` those that
+/// run too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopAfter {
+pub struct StopAfter {
+    /// The failures.
+    pub bound: FailureBound,
+    /// True if jobs that run are stopped as well.
+    pub stops_running: bool,
+}
+
+/// A number of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureBound {
     /// So many failures.
     Failures(u32),
     /// So many of a hundred jobs, rounded up.
     Share(u8),
+}
+
+impl From<FailureBound> for StopAfter {
+    fn from(bound: FailureBound) -> Self {
+        Self { bound, stops_running: false }
+    }
 }
 
 /// The jobs of a graph or batch that start first, and the pause of the others once these have ended well; written `1 10m`,
@@ -167,9 +184,17 @@ impl JsonSchema for PauseAfter {
 }
 
 /// The form of its text.
-const FORM: &str = "expected a number of failures such as 2, or a share of all jobs such as 5%";
+const FORM: &str = "expected a number of failures such as 2, or a share of all jobs such as 5%; with `2 running` the jobs that run are stopped too";
+/// Follows the failures if the jobs that run are stopped too.
+const RUNNING: &str = " running";
 
 impl fmt::Display for StopAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.bound, if self.stops_running { RUNNING } else { "" })
+    }
+}
+
+impl fmt::Display for FailureBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failures(number) => write!(f, "{number}"),
@@ -182,23 +207,29 @@ impl FromStr for StopAfter {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let failures = text.strip_suffix(RUNNING);
+        let (text, stops_running) = (failures.unwrap_or(text), failures.is_some());
         let digits = text.strip_suffix('%');
         if !digits.unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(FORM);
         }
-        match digits.map(str::parse) {
-            None => text.parse().map(Self::Failures).map_err(|_| FORM),
-            Some(Ok(percent @ 1..=100)) => Ok(Self::Share(percent)),
-            Some(_) => Err(FORM),
-        }
+        let bound = match digits.map(str::parse) {
+            None => FailureBound::Failures(text.parse().map_err(|_| FORM)?),
+            Some(Ok(percent @ 1..=100)) => FailureBound::Share(percent),
+            Some(_) => return Err(FORM),
+        };
+        let is_none = bound == FailureBound::Failures(0);
+        if stops_running && is_none { Err(FORM) } else { Ok(Self { bound, stops_running }) }
     }
 }
 
 impl Serialize for StopAfter {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Failures(number) => to.serialize_u32(*number),
-            Self::Share(_) => to.collect_str(self),
+            Self { bound: FailureBound::Failures(number), stops_running: false } => {
+                to.serialize_u32(*number)
+            }
+            _ => to.collect_str(self),
         }
     }
 }
@@ -213,7 +244,7 @@ enum NumberOrText {
 impl<'de> Deserialize<'de> for StopAfter {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match NumberOrText::deserialize(from)? {
-            NumberOrText::Number(number) => Ok(Self::Failures(number)),
+            NumberOrText::Number(number) => Ok(FailureBound::Failures(number).into()),
             NumberOrText::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
     }
@@ -229,7 +260,7 @@ impl JsonSchema for StopAfter {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+%?$" })
+        json_schema!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+%?( running)?$" })
     }
 }
 
@@ -240,17 +271,37 @@ mod tests {
     #[test]
     fn bound_of_failures_is_a_number_or_a_share_and_reads_back() {
         for (text, read) in [
-            ("0", StopAfter::Failures(0)),
-            ("2", StopAfter::Failures(2)),
-            ("1%", StopAfter::Share(1)),
-            ("100%", StopAfter::Share(100)),
+            ("0", FailureBound::Failures(0)),
+            ("2", FailureBound::Failures(2)),
+            ("1%", FailureBound::Share(1)),
+            ("100%", FailureBound::Share(100)),
         ] {
+            let read = StopAfter::from(read);
             assert_eq!(text.parse(), Ok(read));
             assert_eq!(read.to_string(), text);
             let json = serde_json::to_string(&read).expect("JSON");
             assert_eq!(serde_json::from_str::<StopAfter>(&json).expect("it reads back"), read);
         }
-        for bad in ["", "%", "0%", "101%", "5 %", "-1", "+1", "1.5%", "two", "99999999999"] {
+        let running = "2 running".parse().expect("legal");
+        assert_eq!(StopAfter { bound: FailureBound::Failures(2), stops_running: true }, running);
+        assert_eq!(running.to_string(), "2 running");
+        assert_eq!(serde_json::to_string(&running).expect("JSON"), "\"2 running\"");
+        for bad in [
+            "",
+            "0 running",
+            "2running",
+            "2 run",
+            " running",
+            "%",
+            "0%",
+            "101%",
+            "5 %",
+            "-1",
+            "+1",
+            "1.5%",
+            "two",
+            "99999999999",
+        ] {
             assert!(bad.parse::<StopAfter>().is_err(), "{bad} was accepted");
         }
     }

@@ -340,8 +340,10 @@ async fn perform(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
 fn after(message: String, change: &MachineChange) -> String {
     let notes = change.notes();
     let more = notes.len().saturating_sub(NOTES_MAX);
-    let mut message =
-        notes.iter().take(NOTES_MAX).fold(message, |message, note| format!("{message} {}", sentence(note)));
+    let mut message = notes
+        .iter()
+        .take(NOTES_MAX)
+        .fold(message, |message, note| format!("{message} {}", sentence(note)));
     if more > 0 {
         message = format!("{message} And {more} more.");
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::field;
-use crate::support::{Hero, Redis, wait_until};
+use crate::support::{Hero, Redis, until, wait_until};
 
 /// Actors of bash whose scripts may write into the folder of the test.
 fn hero_on(redis: &Redis) -> Hero {
@@ -151,6 +151,38 @@ fn failures_of_a_graph_stop_what_has_not_started_until_it_is_retried() {
     fs::write(&fixed, "").expect("written");
     hero.run(&["graph", "retry", "g"]).code(0).stdout("6 jobs retried\n");
     hero.run(&["graph", "wait", "g", "--wait", "60s"]).code(0).stdout("7 of 7 done\n");
+}
+
+#[test]
+fn failures_stop_the_jobs_that_run_too_where_the_bound_says_so() {
+    let redis = Redis::start();
+    let (hero, path) = (hero_on(&redis), marks_in(&redis));
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").start();
+    let go = redis.folder().join("go");
+    let runs = format!("echo + $$ >> {}; sleep 600", path.display());
+    let fails = format!("until [ -e {} ]; do sleep 0.05; done; exit 3", go.display());
+    let line = |id: &str, script: &str, more: Value| {
+        let mut job =
+            json!({ "id": id, "script_type": "bash", "script": script, "timeout": "15m" });
+        job.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
+        format!("{job}\n")
+    };
+    let lines = [
+        line("runs", &runs, json!({})),
+        line("fails", &fails, json!({})),
+        line("waits", "true", json!({ "delay": "1h" })),
+    ];
+    let words = ["submit", "--batch", "-", "--id", "b", "--stop-after", "1 running"];
+    hero.run_with_input(&words, &lines.concat()).code(0);
+    until(&redis, "runs", "started");
+    fs::write(&go, "").expect("written");
+    let wait = hero.run(&["graph", "wait", "b", "--wait", "60s"]).code(1);
+    assert_eq!(wait.stdout, "0 of 3 done, 1 failed, 2 cancelled\n");
+    let errors = ["runs", "waits"].map(|id| field(&redis, id, "error").expect("an error"));
+    assert_eq!(errors, ["stopped", "stopped after 1 failure of batch b"]);
+    let shown = hero.run(&["graph", "show", "b"]).code(0).stdout;
+    assert!(shown.contains("stops after 1 failed, those that run too"), "{shown}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use hero::client::JobBuilder;
 use hero::proto::graph::GraphKind;
 use hero::proto::job::{Job, JobId, JobStatus};
-use hero::proto::window::{GraphWindow, PauseAfter, StopAfter};
+use hero::proto::window::{FailureBound, GraphWindow, PauseAfter, StopAfter};
 use hero::store::{BatchOutcome, Claim, ClaimLimits, NewGraph, RetryOutcome, StopOutcome, Verdict};
 
 use super::expressions::{EXPRESSIONS, queues_of};
@@ -141,10 +141,10 @@ impl Graph {
     }
 
     fn stop_at_failures(&mut self) {
-        let most = match self.stop_after {
+        let most = match self.stop_after.map(|of| of.bound) {
             None => return,
-            Some(StopAfter::Failures(most)) => most as usize,
-            Some(StopAfter::Share(percent)) => {
+            Some(FailureBound::Failures(most)) => most as usize,
+            Some(FailureBound::Share(percent)) => {
                 (self.jobs.len() * usize::from(percent)).div_ceil(100)
             }
         };
@@ -175,7 +175,9 @@ impl Graph {
         }
         match window.stop_after {
             None => {}
-            Some(StopAfter::Failures(0)) => (self.stop_after, self.failures) = (None, None),
+            Some(of) if of.bound == FailureBound::Failures(0) => {
+                (self.stop_after, self.failures) = (None, None)
+            }
             bound => {
                 let failed = self.number(|job| job.state == State::Failed);
                 (self.stop_after, self.failures) = (bound, self.failures.or(Some(failed)));
@@ -287,13 +289,14 @@ impl Walk {
 
     fn any_window(&mut self) -> GraphWindow {
         let rng = &mut self.rng;
-        let stop_after = [StopAfter::Failures(rng.u32(..4)), StopAfter::Share(rng.u8(1..=100))];
+        let stop_after =
+            [FailureBound::Failures(rng.u32(..4)), FailureBound::Share(rng.u8(1..=100))];
         let time = rng.bool().then_some(Duration::from_mins(10));
         let jobs = rng.u32(..4);
         let pause = PauseAfter { jobs, time: time.filter(|_| jobs > 0) };
         GraphWindow {
             at_a_time: rng.bool().then(|| rng.u32(..4)),
-            stop_after: rng.bool().then(|| stop_after[rng.usize(..2)]),
+            stop_after: rng.bool().then(|| stop_after[rng.usize(..2)].into()),
             pause_after: (rng.u8(..3) == 0).then_some(pause),
         }
     }

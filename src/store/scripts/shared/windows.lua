@@ -2,7 +2,7 @@
 -- how many jobs the others pause.
 -- Their hashes have:
 --   at_a_time    how many of the jobs run at once
---   stop_after   how many failures stop the others: a number, or a share of all jobs, such as 5%
+--   stop_after   how many failures stop the others: a number, or a share of all jobs, such as 5%; with those that run: `2 running`
 --   failures     jobs that failed since the submission, or since a job of the stopped graph was retried
 --   stopped      the error of the jobs that have not started, once the graph is stopped: no claim starts any
 --   pause_after  how many of the jobs start before the others, and the length of the pause: such as `1 10m`, or `1 tell`
@@ -55,7 +55,7 @@ end
 -- jobs. Returns true if it is stopped now.
 local function stop_at_failures(graph)
   local f = redis.call('HMGET', GRAPH .. graph, 'stop_after', 'failures', 'jobs', 'open', 'stopped', 'kind')
-  local number, percent = string.match(f[1] or '', '^(%d+)(%%?)$')
+  local number, percent, running = string.match(f[1] or '', '^(%d+)(%%?)( ?%a*)$')
   local is_share = percent == '%'
   if not number or f[5] or is_share and f[4] then return false end
   local most, failures = tonumber(number), tonumber(f[2] or '') or 0
@@ -63,6 +63,7 @@ local function stop_at_failures(graph)
   if failures < math.max(most, 1) then return false end
   redis.call('HSET', GRAPH .. graph, 'stopped', 'stopped after ' .. integer(failures)
     .. (failures == 1 and ' failure of ' or ' failures of ') .. (f[6] == 'batch' and 'batch ' or 'graph ') .. graph)
+  if running == ' running' then redis.call('HSET', GRAPH .. graph, 'stops_started', 1) end
   end_unstarted(graph)
   return true
 end
