@@ -35,7 +35,9 @@ pub(super) enum MachineCommand {
     #[command(after_help = "Example:\n  hero machine resume web1")]
     Resume(MachineName),
     /// Forget a machine without a live actor before the time of `supervisor.machines_kept`
-    #[command(after_help = "Example:\n  hero machine forget web1")]
+    #[command(
+        after_help = "Example:\n  hero machine forget web1\n\nOf a machine that is live it forgets the actors that are absent."
+    )]
     Forget(MachineName),
 }
 
@@ -89,9 +91,11 @@ impl MachineCommand {
             }
             Self::Forget(MachineName { machine }) => {
                 let params = json!({ "machine": machine });
-                let (document, ForgottenMachine { host, .. }) =
+                let (document, ForgottenMachine { host, actors, live, .. }) =
                     methods.typed("machine.forget", params).await?;
-                global.print(|| document, || format!("{} forgotten\n", escape(&host)))?;
+                let absent = counted(actors.len() as u64, "absent actor", "absent actors");
+                let what = if live { format!(": {absent}") } else { String::new() };
+                global.print(|| document, || format!("{}{what} forgotten\n", escape(&host)))?;
             }
         }
         Ok(ExitCode::SUCCESS)

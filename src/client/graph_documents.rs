@@ -146,6 +146,12 @@ impl GraphDocument {
     pub fn pause(&self, at: impl Fn(&str) -> String) -> Option<String> {
         let pause = self.pause_after.filter(|_| self.paused)?;
         let (id, jobs) = (&self.id, counted(pause.jobs, "job", "jobs"));
+        let ended = self.finished + self.failed + self.cancelled;
+        if self.goes_on_at.is_none() && ended < pause.jobs.into() {
+            return Some(format!(
+                "after {jobs}, of which {ended} ended; then: hero graph tell {id} go"
+            ));
+        }
         if self.goes_on_at.is_none() && self.failed + self.cancelled > 0 {
             return Some(format!(
                 "after {jobs}, and not all that started ended well: hero graph retry {id}, or hero graph tell {id} go"

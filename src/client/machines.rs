@@ -38,7 +38,7 @@ pub struct MachineDocument {
     pub load: Option<f64>,
     /// Its available memory in bytes, by the same.
     pub memory_available: Option<u64>,
-    /// The labels that all its actors have.
+    /// The labels of its actors; of one in which they differ the value of a live one.
     #[schemars(with = "BTreeMap<String, Value>")]
     pub labels: Labels,
     /// Its actors, by name.
@@ -215,16 +215,21 @@ impl Client {
         Ok(untold)
     }
 
-    /// Forgets a machine that has no live actor, until one is seen on it again.
+    /// Forgets the actors of a machine that are not live, until they are seen on it again. Returns them.
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn forget_machine(&self, machine: &MachineDocument) -> Result<(), ClientError> {
-        let actors = machine.actors.iter().map(|of| of.actor.parse());
-        let actors = actors.collect::<Result<Vec<ActorId>, _>>()?;
-        self.store.forget_seen(&actors).await?;
-        self.note("machine.forget", &machine.host).await;
-        Ok(())
+    pub async fn forget_machine(
+        &self,
+        machine: &MachineDocument,
+    ) -> Result<Vec<ActorId>, ClientError> {
+        let absent = machine.actors.iter().filter(|of| !of.live).map(|of| of.actor.parse());
+        let absent = absent.collect::<Result<Vec<ActorId>, _>>()?;
+        if !absent.is_empty() {
+            self.store.forget_seen(&absent).await?;
+            self.note("machine.forget", &machine.host).await;
+        }
+        Ok(absent)
     }
 }
 
@@ -234,8 +239,10 @@ impl From<(LabelValue, Vec<Sighting>)> for MachineDocument {
         let latest = actors.iter().max_by_key(|of| (of.presence.is_some(), of.at));
         let host = latest.and_then(|of| label(&of.labels, "host")).map(ToString::to_string);
         let mut labels = latest.map(|of| of.labels.clone()).unwrap_or_default();
-        for of in &actors {
-            labels.retain(|name, value| of.labels.get(name) == Some(value));
+        let (live, absent): (Vec<&Sighting>, Vec<&Sighting>) =
+            actors.iter().partition(|of| of.presence.is_some());
+        for (name, value) in live.into_iter().chain(absent).flat_map(|of| &of.labels) {
+            labels.entry(name.clone()).or_insert_with(|| value.clone());
         }
         // They tell actors apart, not machines.
         labels.retain(|name, _| !["group", "instance"].contains(&name.as_str()));

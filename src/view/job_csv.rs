@@ -1,15 +1,23 @@
 //! Jobs as a table of CSV, as the page and the command line write it.
 
-use crate::proto::job::JOB_FIELDS;
+use crate::proto::error_kind::FailureCause;
+use crate::proto::job::{JOB_FIELDS, JobStatus};
 
 /// Returns the line of the names of the columns.
 pub(crate) fn header() -> String {
     line_of(columns().map(str::to_owned))
 }
 
-/// Returns the line of a job, whose values are texts by their fields.
+/// Returns the line of a job, whose values are texts by their fields. Its state is that of lists: a stopped job has not failed.
 pub(crate) fn line(value: impl Fn(&str) -> String) -> String {
-    line_of(columns().map(|column| cell(&value(column))))
+    let state = || match value("status") {
+        status if status == JobStatus::Error.as_str() => {
+            FailureCause::of(&value("error")).end().as_str().to_owned()
+        }
+        status => status,
+    };
+    let text = |column| if column == "status" { state() } else { value(column) };
+    line_of(columns().map(|column| cell(&text(column))))
 }
 
 fn columns() -> impl Iterator<Item = &'static str> {
@@ -41,12 +49,20 @@ mod tests {
                 "attempt" => "2",
                 "error" => "say \"no\",\nthen",
                 "name" => "=1+1",
+                "status" => "error",
                 _ => "",
             };
             value.to_owned()
         });
         assert!(text.ends_with(",\"say \"\"no\"\",\nthen\"\r\n"), "{text}");
         assert!(text.starts_with("a,\"'=1+1\",") && text.contains(",2,"), "{text}");
+        assert!(text.contains(",failed,"), "{text}");
+        let stopped = line(|field| match field {
+            "status" => "error".to_owned(),
+            "error" => "stopped".to_owned(),
+            _ => String::new(),
+        });
+        assert!(stopped.contains(",cancelled,"), "{stopped}");
         assert!(header().starts_with("id,name,"), "{}", header());
     }
 }

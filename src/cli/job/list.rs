@@ -37,7 +37,8 @@ pub(in crate::cli) struct JobList {
     #[arg(long, default_value_t = 50, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) limit: u16,
-    /// Print all jobs that match as CSV, with the columns of the page
+    /// Print all jobs that match as CSV, with the columns of the page's export. Jobs that start or end meanwhile may be
+    /// missing: --ended-until has those that ended before. Text that a spreadsheet would take for a formula begins with '
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     pub(super) csv: bool,
     /// The end of the previous page, as printed with it

@@ -260,18 +260,24 @@ pub(crate) struct ForgottenMachine {
     pub(crate) forgotten: String,
     /// Its host name.
     pub(crate) host: String,
+    /// The actors that were forgotten: those that are not live.
+    pub(crate) actors: Vec<String>,
+    /// True if others of it are live, so that it stays.
+    pub(crate) live: bool,
 }
 
 async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine, RpcError> {
     context.needs_all_callers("forget machines")?;
     let machine = given.found(&context).await?;
-    if machine.live {
+    let actors = context.client.forget_machine(&machine).await?;
+    if actors.is_empty() {
         let message = format!(
-            "cannot forget machine {}: actors of it are live; hero machine drain lets them take no jobs",
+            "cannot forget machine {}: all its actors are live; hero machine drain lets them take no jobs",
             given.machine
         );
         return Err(RpcError::new(code::CONFLICT, message));
     }
-    context.client.forget_machine(&machine).await?;
-    Ok(ForgottenMachine { forgotten: machine.machine, host: machine.host })
+    let actors = actors.iter().map(ToString::to_string).collect();
+    let MachineDocument { machine, host, live, .. } = machine;
+    Ok(ForgottenMachine { forgotten: machine, host, actors, live })
 }

@@ -129,8 +129,8 @@ impl QueueService {
         if queue.target.selector().is_some() {
             let selector = self.mismatch.as_ref().map(|(selector, _)| selector.to_string());
             return format!(
-                "start an actor that matches {}, or give one these labels, [actor.labels] of hero.toml; labels: hero \
-                 actor list --json",
+                "start an actor that matches {}: on its machine if it names one (hero machine list), else with these labels \
+                 in [actor.labels] of hero.toml",
                 selector.as_deref().unwrap_or("it")
             );
         }

@@ -483,6 +483,10 @@ class ForgottenMachine(TypedDict):
     """Its name."""
     host: str
     """Its host name."""
+    actors: List[str]
+    """The actors that were forgotten: those that are not live."""
+    live: bool
+    """True if others of it are live, so that it stays."""
 
 
 class FunctionDocument(TypedDict):
@@ -1491,7 +1495,7 @@ class MachineDocument(TypedDict):
     memory_available: Optional[int]
     """Its available memory in bytes, by the same."""
     labels: Dict[str, Any]
-    """The labels that all its actors have."""
+    """The labels of its actors; of one in which they differ the value of a live one."""
     actors: List[MachineActorDocument]
     """Its actors, by name."""
 

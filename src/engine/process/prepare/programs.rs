@@ -48,7 +48,10 @@ pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     }
     let name = Path::new(program).file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or(program);
-    find_program(name).ok_or_else(|| format!("no {name} in PATH"))
+    find_program(name).ok_or_else(|| match name == program {
+        true => format!("no {name} in PATH"),
+        false => format!("no file {program}, and no {name} in PATH"),
+    })
 }
 
 /// Finds the program of a `command` type: its compiler if it has one.
