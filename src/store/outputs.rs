@@ -176,9 +176,10 @@ impl Store {
         for (id, _) in ids.iter().zip(&sizes).filter(|(_, size)| is_read(size)) {
             outputs.cmd("HGET").arg(self.keys.job(id)).arg("output");
         }
-        let mut read: std::vec::IntoIter<Option<Vec<u8>>> = match sizes.iter().any(is_read) {
-            true => self.link.pipeline::<Vec<_>>(DOING, &outputs).await?.into_iter(),
-            false => Vec::new().into_iter(),
+        let mut read: std::vec::IntoIter<Option<Vec<u8>>> = if sizes.iter().any(is_read) {
+            self.link.pipeline::<Vec<_>>(DOING, &outputs).await?.into_iter()
+        } else {
+            Vec::new().into_iter()
         };
         let text = |size: &&[u64]| match size {
             size if is_read(size) => Some(read.next().flatten().unwrap_or_default()),

@@ -20,7 +20,7 @@ use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};
 use crate::client::{MachineActorDocument, MachineDocument};
-use crate::proto::labels::label;
+use crate::proto::labels::{LabelValue, label};
 use crate::proto::message::ActorState;
 use crate::proto::units::readable_size;
 use crate::rpc::results::{ForgottenMachine, MachineChange};
@@ -44,8 +44,8 @@ fn may_change(visit: &Visit, now: &SiteSnapshot, of: &MachineDocument) -> bool {
 
 /// Returns why a machine claims no jobs, by one of its actors.
 fn holding<'a>(now: &'a SiteSnapshot, of: &MachineDocument) -> Option<&'a str> {
-    let actors = now.snapshot.actors.iter().filter(|actor| is_on(actor, &of.machine));
-    actors.filter_map(|actor| actor.presence.holding.as_deref()).next()
+    let mut actors = now.snapshot.actors.iter().filter(|actor| is_on(actor, &of.machine));
+    actors.find_map(|actor| actor.presence.holding.as_deref())
 }
 
 fn is_on(actor: &PresenceOf, machine: &str) -> bool {
@@ -84,7 +84,7 @@ fn verbs(of: &MachineDocument) -> Vec<(&'static str, &'static str)> {
 /// Returns the load of a machine; with more than its cores do it is a warning.
 fn load(of: &MachineDocument) -> Markup {
     let Some(load) = of.load else { return html! { "–" } };
-    let cores = label(&of.labels, "cores").and_then(|cores| cores.number());
+    let cores = label(&of.labels, "cores").and_then(LabelValue::number);
     let title = cores.map(|cores| format!("of {cores} cores"));
     let is_high = cores.is_some_and(|cores| load > cores);
     html! { span.warn-t[is_high] title=[title] { (format!("{load:.2}")) } }

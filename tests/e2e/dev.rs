@@ -144,7 +144,7 @@ fn dev_reports_what_each_unit_did_at_a_reload_and_starts_new_types() {
         &[
             "hero: supervisor: read the configuration again\n",
             "hero: osis-default-1: read the configuration again\n",
-            "hero: shell-default-1 is started for the new type shell\n",
+            "hero: shell-default-1 is started for type shell\n",
         ],
     );
     let args = ["--config", file.as_str(), "exec", "-t", "shell", "-e", "echo new"];

@@ -111,6 +111,7 @@ fn one_failed_job_is_found_behind_thousands_of_finished_ones_on_every_face() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "Python reads the table")]
 fn csv_of_the_command_line_has_all_jobs_that_match_as_another_program_reads_it() {
     let redis = Redis::start();
     let hero = Hero::on(&redis);

@@ -37,9 +37,9 @@ pub(super) async fn queues_of(world: &World, life: &Life) -> Vec<Queue> {
     let used = world.store.selectors(&life.actor.script_type, 0).await.expect("redis answers");
     let labels = labels_of(&life.actor.unit());
     let matches = |text: &String| text.parse::<Selector>().expect("legal").matches(&labels);
-    let matched: Vec<SelectorDigest> =
+    let digests: Vec<SelectorDigest> =
         used.texts.into_iter().filter(|(_, text)| matches(text)).map(|(of, _)| of).collect();
-    life.actor.queues_with(&matched)
+    life.actor.queues_with(&digests)
 }
 
 /// The type and the digest in the name of a queue of an expression.
@@ -49,7 +49,7 @@ pub(super) fn of_queue(queue: &str) -> Option<(String, String)> {
 }
 
 /// The target of a queue of an expression: its name without a priority.
-pub(super) fn target_of(queue: &String) -> Option<String> {
+pub(super) fn target_of(queue: &str) -> Option<String> {
     of_queue(queue).map(|(of, digest)| format!("type:{of}:where:{digest}"))
 }
 

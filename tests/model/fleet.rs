@@ -176,7 +176,7 @@ impl Graph {
         match window.stop_after {
             None => {}
             Some(of) if of.bound == FailureBound::Failures(0) => {
-                (self.stop_after, self.failures) = (None, None)
+                (self.stop_after, self.failures) = (None, None);
             }
             bound => {
                 let failed = self.number(|job| job.state == State::Failed);

@@ -227,7 +227,8 @@ impl Walk {
         let Some(life) = self.any_life() else { return "claim for nobody".to_owned() };
         let queues = expressions::queues_of(&self.world, &life).await;
         let names: Vec<String> = queues.iter().map(ToString::to_string).collect();
-        let matched: BTreeSet<String> = names.iter().filter_map(expressions::target_of).collect();
+        let matched: BTreeSet<String> =
+            names.iter().filter_map(|name| expressions::target_of(name)).collect();
         assert_eq!(matched, self.model.matched_queues(&life), "what {} matches", life.actor);
         let wanted = self.rng.usize(..4);
         let expected =

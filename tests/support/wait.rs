@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Redis, keys};
 
 /// Far longer than anything takes on a machine that works.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The pause between two looks: short at first, and longer while the condition stays away, so that tests that wait
 /// leave the processors to those that work.
 const POLL: Duration = Duration::from_millis(2);

@@ -118,8 +118,8 @@ impl Bench {
                 || async { self.client.list_jobs(&query).await.map(drop).map_err(Into::into) };
             print(&format!("page of 50 among {among}"), median(TIMES, page).await?, "ms");
             let claim = || async {
-                let claimed = claimer.claim(self, &[], 1).await?;
-                if claimed.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
+                let jobs = claimer.claim(self, &[], 1).await?;
+                if jobs.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
             };
             print(&format!("claim among {among}"), median(TIMES, claim).await?, "ms");
         }

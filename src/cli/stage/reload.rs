@@ -34,9 +34,7 @@ impl Stage {
                 }
                 None if self.units.iter().all(|known| known.name() != unit) => {
                     self.start_unit(&unit, &[])?;
-                    output::note(&format!(
-                        "hero: {unit} is started for the new type {script_type}"
-                    ));
+                    output::note(&format!("hero: {unit} is started for type {script_type}"));
                 }
                 _ => {}
             }

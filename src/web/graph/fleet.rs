@@ -129,7 +129,7 @@ impl FleetGrid {
                     (first.state().shown())
                     @if !code.is_empty() && cell.output.is_some() { span.faint { "exit " (code) } }
                 }
-                p.cut.mono { (self.answer(cell, first, links, now)) }
+                p.cut.mono { (answer(cell, first, links, now)) }
                 @if number > NAMES_MAX {
                     details {
                         summary { (links_of(&cell.jobs[..NAMES_MAX])) " and " (number - NAMES_MAX) " more" }
@@ -139,32 +139,26 @@ impl FleetGrid {
             }
         }
     }
+}
 
-    /// Returns the last line of the output, or the error.
-    fn answer(
-        &self,
-        cell: &FleetCell,
-        first: &JobDoc,
-        links: &SiteLinks,
-        now: Timestamp,
-    ) -> Markup {
-        match (cell.output, first.state()) {
-            (None, ShownState::Finished) => html! { span.faint { "longer or further outputs" } },
-            (None, _) => html! { span.faint { "further errors" } },
-            (Some(output), ShownState::Finished) => {
-                let text = String::from_utf8_lossy(output);
-                let last = text.lines().rev().find(|line| !line.trim().is_empty());
-                html! {
-                    @if let Some(last) = last { span title=(last) { (last) } }
-                    @else { span.faint { "no output" } }
-                }
+/// Returns the last line of the output, or the error.
+fn answer(cell: &FleetCell<'_>, first: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
+    match (cell.output, first.state()) {
+        (None, ShownState::Finished) => html! { span.faint { "longer or further outputs" } },
+        (None, _) => html! { span.faint { "further errors" } },
+        (Some(output), ShownState::Finished) => {
+            let text = String::from_utf8_lossy(output);
+            let last = text.lines().rev().find(|line| !line.trim().is_empty());
+            html! {
+                @if let Some(last) = last { span title=(last) { (last) } }
+                @else { span.faint { "no output" } }
             }
-            (Some(_), ShownState::Error | ShownState::Cancelled) => {
-                let error = first_line(first.text("error"));
-                html! { span.err title=(error) { (error) } }
-            }
-            (Some(_), _) => html! { span.why { (what_it_is_at(first, links, now)) } },
         }
+        (Some(_), ShownState::Error | ShownState::Cancelled) => {
+            let error = first_line(first.text("error"));
+            html! { span.err title=(error) { (error) } }
+        }
+        (Some(_), _) => html! { span.why { (what_it_is_at(first, links, now)) } },
     }
 }
 

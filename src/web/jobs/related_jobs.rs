@@ -81,10 +81,9 @@ async fn of(
     let mut shown = Vec::new();
     let look = RowStyle { picks: false, died: false };
     for (title, nothing, states) in sections {
-        let filter = match states.contains(&JobStatus::Finished) {
-            true => filter.clone().with("ended_since", HISTORY),
-            false => filter.clone(),
-        };
+        let is_of_ended = states.contains(&JobStatus::Finished);
+        let filter = filter.clone();
+        let filter = if is_of_ended { filter.with("ended_since", HISTORY) } else { filter };
         let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, now.snapshot.at)
             .map_err(|error| PageError::wrong(error.to_string()))?;
         let query = ListQuery {

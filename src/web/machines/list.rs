@@ -75,9 +75,10 @@ impl<'a> ShownMachines<'a> {
                 && selector.as_ref().is_none_or(|of| of.matches(labels))
         };
         let is_narrow = !filter.script_type.is_empty() || selector.is_some();
-        let matching = match is_narrow {
-            true => machines_of(&now.seen, &now.snapshot.actors, is_chosen),
-            false => Vec::new(),
+        let matching = if is_narrow {
+            machines_of(&now.seen, &now.snapshot.actors, is_chosen)
+        } else {
+            Vec::new()
         };
         let matching: BTreeSet<&str> = matching.iter().map(|of| of.machine.as_str()).collect();
         let takes = |of: &&MachineDocument| {

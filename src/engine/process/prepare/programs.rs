@@ -48,9 +48,9 @@ pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     }
     let name = Path::new(program).file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or(program);
-    find_program(name).ok_or_else(|| match name == program {
-        true => format!("no {name} in PATH"),
-        false => format!("no file {program}, and no {name} in PATH"),
+    find_program(name).ok_or_else(|| {
+        let path = if name == program { String::new() } else { format!("no file {program}, and ") };
+        format!("{path}no {name} in PATH")
     })
 }
 

@@ -9,7 +9,7 @@ use super::super::super::links::SiteLinks;
 use super::super::super::parts::{count, given, things};
 use super::query::MachinesQuery;
 use crate::client::MachineDocument;
-use crate::proto::labels::{GIVEN_LABELS, label};
+use crate::proto::labels::{GIVEN_LABELS, LabelName, LabelValue, label};
 
 /// Groups by nothing; no label has this name.
 pub(super) const NOTHING: &str = "-";
@@ -30,7 +30,7 @@ pub(super) struct MachineGroup {
 
 /// Returns the labels that machines have, first the configured ones. Names of machines make no groups.
 pub(super) fn labels_to_group_by(all: &[MachineDocument]) -> Vec<&str> {
-    let names = all.iter().flat_map(|of| of.labels.keys().map(|name| name.as_str()));
+    let names = all.iter().flat_map(|of| of.labels.keys().map(LabelName::as_str));
     let names: BTreeSet<&str> = names.filter(|name| !["host", "machine"].contains(name)).collect();
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_key(|name| GIVEN_LABELS.contains(name));
@@ -65,7 +65,7 @@ pub(super) fn grouped(
     let value = |of: &MachineDocument| label(&of.labels, by?).cloned();
     machines.sort_by_cached_key(|of| {
         let value = value(of);
-        let number = value.as_ref().and_then(|value| value.number());
+        let number = value.as_ref().and_then(LabelValue::number);
         // Numbers in their order; they are of at most 15 digits.
         #[expect(clippy::cast_possible_truncation, reason = "below 2^53")]
         let number = number.map(|number| (number * 1000.0) as i64);
