@@ -8,7 +8,7 @@ pub(crate) fn header() -> String {
     line_of(columns().map(str::to_owned))
 }
 
-/// Returns the line of a job, whose values are texts by their fields. Its state is that of lists: a stopped job has not failed.
+/// Returns the line of a job, whose values are texts by their fields. Its state is as in lists: a stopped job has not failed.
 pub(crate) fn line(value: impl Fn(&str) -> String) -> String {
     let state = || match value("status") {
         status if status == JobStatus::Error.as_str() => {
