@@ -28,8 +28,18 @@ fn blocked(redis: &Redis) -> bool {
 /// Pushes a job while nothing comes through the lane to the waiting actor.
 fn push_to_nobody(redis: &Redis, lane: &Lane, id: &str) {
     write(redis, id);
-    wait_until("the actor waits", || blocked(redis));
-    lane.set(Mode::Swallow);
+    wait_until("the actor waits, and learns of nothing", || {
+        if !blocked(redis) {
+            return false;
+        }
+        lane.set(Mode::Swallow);
+        // Its wait may have ended just before.
+        let waits = blocked(redis);
+        if !waits {
+            lane.set(Mode::Pass);
+        }
+        waits
+    });
     redis.run(&format!("RPUSH {QUEUE} {id}"));
 }
 
