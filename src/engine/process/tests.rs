@@ -329,7 +329,7 @@ fn script_file_replaces_its_placeholder_in_the_command() {
 #[test]
 fn missing_interpreter_is_named() {
     for (command, expected) in [
-        ("/usr/bin/no-such-v", "no no-such-v in PATH"),
+        ("/usr/bin/no-such-v", "no file /usr/bin/no-such-v, and no no-such-v in PATH"),
         ("no-such-v", "no no-such-v in PATH"),
         ("/etc/passwd", "/etc/passwd is not executable"),
         ("", "no command is configured"),
