@@ -91,11 +91,9 @@ impl MachineCommand {
             }
             Self::Forget(MachineName { machine }) => {
                 let params = json!({ "machine": machine });
-                let (document, ForgottenMachine { host, actors, live, .. }) =
+                let (document, done): (_, ForgottenMachine) =
                     methods.typed("machine.forget", params).await?;
-                let absent = counted(actors.len() as u64, "absent actor", "absent actors");
-                let what = if live { format!(": {absent}") } else { String::new() };
-                global.print(|| document, || format!("{}{what} forgotten\n", escape(&host)))?;
+                global.print(|| document, || format!("{}\n", escape(&done.forgotten())))?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -219,7 +219,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`].
-    pub async fn forget_machine(
+    pub async fn forget_absent(
         &self,
         machine: &MachineDocument,
     ) -> Result<Vec<ActorId>, ClientError> {

@@ -200,20 +200,13 @@ pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Field
 /// Drains, resumes or stops the actors that were selected, or the one whose button was pressed.
 pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     let back = fields.back(visit.links(), "/actors");
-    if let Some((verb, name)) = fields.pressed(&["drain", "resume"]) {
-        let said = tell(&visit, verb, name).await?;
-        return Ok(visit.done(back, &said));
-    }
-    let names: Vec<&str> = fields.all("actor").collect();
-    if names.is_empty() {
-        return Err(PageError::wrong("No actor is selected."));
-    }
+    let (verb, names) = fields.chosen(&["drain", "resume"], "actor")?;
     let mut said = String::new();
     for name in &names {
-        said = tell(&visit, fields.get("do"), name).await?;
+        said = tell(&visit, verb, name).await?;
     }
     if names.len() > 1 {
-        said = format!("Ordered {} actors to {}.", names.len(), fields.get("do"));
+        said = format!("Ordered {} actors to {verb}.", names.len());
     }
     Ok(visit.done(back, &said))
 }

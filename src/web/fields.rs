@@ -29,6 +29,25 @@ impl Fields {
         named.into_iter().find(|(_, thing)| !thing.is_empty())
     }
 
+    /// Returns the verb and the things of a list that it is for: the one whose button was pressed, else those that were selected.
+    ///
+    /// # Errors
+    /// [`PageError`] if none is selected.
+    pub(super) fn chosen<'a>(
+        &'a self,
+        verbs: &[&'a str],
+        noun: &'a str,
+    ) -> PageResult<(&'a str, Vec<&'a str>)> {
+        if let Some((verb, thing)) = self.pressed(verbs) {
+            return Ok((verb, vec![thing]));
+        }
+        let things: Vec<&str> = self.all(noun).collect();
+        if things.is_empty() {
+            return Err(PageError::wrong(format!("No {noun} is selected.")));
+        }
+        Ok((self.get("do"), things))
+    }
+
     /// Returns the address of this site that the form returns to, without the prefix; else the page of it.
     pub(super) fn back<'a>(&'a self, links: &SiteLinks, page: &'a str) -> &'a str {
         let back = self.get("back");

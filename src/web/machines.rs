@@ -286,21 +286,13 @@ pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Field
 /// Drains or resumes the machines that were selected, or the one whose button was pressed.
 pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     let back = fields.back(visit.links(), "/machines");
-    if let Some((verb, name)) = fields.pressed(&["drain", "resume"]) {
-        let message = perform(&visit, verb, name).await?;
+    let (verb, names) = fields.chosen(&["drain", "resume"], "machine")?;
+    if let [one] = names.as_slice() {
+        let message = perform(&visit, verb, one).await?;
         return Ok(visit.done(back, &message));
     }
-    let verb = fields.get("do");
-    let names: Vec<String> = fields.all("machine").map(str::to_owned).collect();
-    match names.as_slice() {
-        [] => return Err(PageError::wrong("No machine is selected.")),
-        [one] => {
-            let message = perform(&visit, verb, one).await?;
-            return Ok(visit.done(back, &message));
-        }
-        _ => {}
-    }
     let visit_of = &visit;
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let changes = names.into_iter().map(|name| async move { perform(visit_of, verb, &name).await });
     let changes = stream::iter(changes).buffered(AT_ONCE);
     let (done, failed): (Vec<_>, Vec<_>) =
@@ -329,8 +321,8 @@ async fn perform(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
             after(format!("{} claims jobs again.", change.host), &change)
         }
         "forget" => {
-            let ForgottenMachine { host, .. } = visit.call_for("machine.forget", params).await?;
-            format!("{host} is forgotten.")
+            let done: ForgottenMachine = visit.call_for("machine.forget", params).await?;
+            done.forgotten() + "."
         }
         _ => return Err(PageError::wrong("The form names no change of a machine.")),
     })

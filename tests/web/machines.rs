@@ -162,7 +162,7 @@ fn absent_machine_is_shown_with_what_waits_for_it_and_forgotten_after_a_question
     browser.click("#machine-actions a");
     browser.waits_for("h1", "Forget two?");
     browser.click("main .danger");
-    browser.waits_for(".toast", "two is forgotten.");
+    browser.waits_for(".toast", "two forgotten.");
     assert_eq!(rows(&browser), ["one"]);
     browser.open(&site.at("/machines/m-two"));
     browser.waits_for("main", "No machine m-two");

@@ -266,10 +266,22 @@ pub(crate) struct ForgottenMachine {
     pub(crate) live: bool,
 }
 
+impl ForgottenMachine {
+    /// Returns what was forgotten, in a line.
+    pub(crate) fn forgotten(&self) -> String {
+        let absent = counted(self.actors.len() as u64, "absent actor", "absent actors");
+        if self.live {
+            format!("{}: {absent} forgotten", self.host)
+        } else {
+            format!("{} forgotten", self.host)
+        }
+    }
+}
+
 async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine, RpcError> {
     context.needs_all_callers("forget machines")?;
     let machine = given.found(&context).await?;
-    let actors = context.client.forget_machine(&machine).await?;
+    let actors = context.client.forget_absent(&machine).await?;
     if actors.is_empty() {
         let message = format!(
             "cannot forget machine {}: all its actors are live; hero machine drain lets them take no jobs",
