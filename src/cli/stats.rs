@@ -10,10 +10,12 @@ use serde_json::json;
 use super::input::parsed;
 use super::job::PastZone;
 use super::no_results::NoResults;
-use super::table::TextTable;
+use super::table::{TableOf, TextTable};
 use super::time::{brief, local_second, local_zone};
 use super::{Global, output};
-use crate::client::{Counters, PlaceStatsDocument, StatsBy, StatsDocument, TypeStatsDocument};
+use crate::client::{
+    Counters, PlaceStatsDocument, StatsBy, StatsDocument, TimesDocument, TypeStatsDocument,
+};
 use crate::config::parse_duration;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
@@ -139,19 +141,28 @@ fn shown_percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{share:.1}"))
 }
 
+/// The share of failed jobs, and the times that jobs waited and ran.
+type EndsAndTimes<'a> = (Option<f64>, &'a TimesDocument, &'a TimesDocument);
+
+/// Adds the columns that all tables of statistics end with.
+fn with_times<T>(table: TableOf<'_, T>, of: fn(&T) -> EndsAndTimes<'_>) -> TextTable {
+    table
+        .column("?>FAILED%", &|item| shown_percent(of(item).0))
+        .column(">WAIT", &|item| shown_time(of(item).1.mean_s))
+        .column("?>WAIT P95", &|item| shown_bound(of(item).1.p95_s))
+        .column(">RUN", &|item| shown_time(of(item).2.mean_s))
+        .column("?>RUN P95", &|item| shown_bound(of(item).2.p95_s))
+        .table()
+}
+
 fn by_place(by: StatsBy, stats: &[PlaceStatsDocument]) -> TextTable {
     let head = if by == StatsBy::Host { "!HOST" } else { "!ACTOR" };
-    TextTable::of(stats)
+    let table = TextTable::of(stats)
         .column(head, &|of| of.name.clone())
         .column(">FINISHED", &|of| of.finished.to_string())
         .column(">FAILED", &|of| of.failed.to_string())
-        .column("?>CANCELLED", &|of| of.cancelled.to_string())
-        .column("?>FAILED%", &|of| shown_percent(of.failed_percent))
-        .column(">WAIT", &|of| shown_time(of.wait.mean_s))
-        .column("?>WAIT P95", &|of| shown_bound(of.wait.p95_s))
-        .column(">RUN", &|of| shown_time(of.run.mean_s))
-        .column("?>RUN P95", &|of| shown_bound(of.run.p95_s))
-        .table()
+        .column("?>CANCELLED", &|of| of.cancelled.to_string());
+    with_times(table, |of| (of.failed_percent, &of.wait, &of.run))
 }
 
 fn by_type(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
@@ -164,18 +175,13 @@ fn by_type(stats: &[TypeStatsDocument], took: Option<Duration>) -> TextTable {
         Some(took) => format!("{:.1}", float(number) / took.as_secs_f64()),
         None => number.to_string(),
     };
-    TextTable::of(stats)
+    let table = TextTable::of(stats)
         .column("TYPE", &|of| of.script_type.clone())
         .column(submitted, &|of| number(of.submitted))
         .column(finished, &|of| number(of.finished))
         .column(failed, &|of| number(of.failed))
-        .column(cancelled, &|of| number(of.cancelled + of.replaced))
-        .column("?>FAILED%", &|of| shown_percent(of.failed_percent))
-        .column(">WAIT", &|of| shown_time(of.wait.mean_s))
-        .column("?>WAIT P95", &|of| shown_bound(of.wait.p95_s))
-        .column(">RUN", &|of| shown_time(of.run.mean_s))
-        .column("?>RUN P95", &|of| shown_bound(of.run.p95_s))
-        .table()
+        .column(cancelled, &|of| number(of.cancelled + of.replaced));
+    with_times(table, |of| (of.failed_percent, &of.wait, &of.run))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
