@@ -1,7 +1,21 @@
 //! Jobs as a table of CSV, as the page and the command line write it.
 
+use serde_json::Value;
+
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{JOB_FIELDS, JobStatus};
+
+/// Returns a value of a job as text; values of a list have spaces between them.
+pub(crate) fn plain(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(values)) => {
+            values.iter().map(|value| plain(Some(value))).collect::<Vec<_>>().join(" ")
+        }
+        Some(value) => value.to_string(),
+    }
+}
 
 /// Returns the line of the names of the columns.
 pub(crate) fn header() -> String {

@@ -14,6 +14,7 @@ use crate::proto::error_kind::FailureCause;
 use crate::proto::job::JobStatus;
 use crate::rpc::results::JobDocument;
 use crate::store::JobSummary;
+use crate::view::job_csv;
 
 /// The fields that the page adds to a job: the jobs that it waits for, their number, and the job whose failure ended it.
 pub(super) const AWAITED: &str = "awaited_jobs";
@@ -62,12 +63,7 @@ impl JobDoc {
 
     /// Returns the value of a field as text; values of a list have spaces between them.
     pub(super) fn plain(&self, field: &str) -> String {
-        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        match self.get(field) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::Array(values)) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
-            Some(value) => plain(value),
-        }
+        job_csv::plain(self.get(field))
     }
 
     /// Returns the number of a field.

@@ -84,7 +84,7 @@ impl JobList {
         output::text(&job_csv::header())?;
         loop {
             let (page, found) = find(api, params.clone(), ListQuery::LIMIT_MAX).await?;
-            let line = |job: &Value| job_csv::line(|field| plain(&job[field]));
+            let line = |job: &Value| job_csv::line(|field| job_csv::plain(job.get(field)));
             let jobs = page["jobs"].as_array().into_iter().flatten();
             output::text(&jobs.map(line).collect::<String>())?;
             let Some(next) = found.next else { return Ok(()) };
@@ -146,16 +146,6 @@ async fn find(
         (page["jobs"], page["searched"]) = (jobs.into(), searched.into());
         let found = found_of(&page)?;
         return Ok((page, found));
-    }
-}
-
-/// Returns a value as text; values of a list have spaces between them.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(" "),
-        value => value.to_string(),
     }
 }
 
