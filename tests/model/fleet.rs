@@ -9,7 +9,7 @@ use hero::client::JobBuilder;
 use hero::proto::graph::GraphKind;
 use hero::proto::job::{Job, JobId, JobStatus};
 use hero::proto::window::{FailureBound, GraphWindow, PauseAfter, StopAfter};
-use hero::store::{BatchOutcome, Claim, ClaimLimits, NewGraph, RetryOutcome, StopOutcome, Verdict};
+use hero::store::{BatchOutcome, NewGraph, RetryOutcome, StopOutcome, Verdict};
 
 use super::expressions::{EXPRESSIONS, queues_of};
 use super::{Trace, legal};
@@ -305,18 +305,8 @@ impl Walk {
         let life = &self.lives[actor];
         self.world.hold_lease(life);
         let queues = queues_of(&self.world, life).await;
-        let lists: Vec<String> =
-            queues.iter().flat_map(|queue| keys().work_as_read(queue)).collect();
-        let claim = Claim {
-            boot: &life.boot,
-            actor: &life.actor,
-            lists: &lists,
-            wanted,
-            ahead: 0,
-            size_max_bytes: 1 << 20,
-            limits: &ClaimLimits::default(),
-        };
-        let claimed = self.world.store.claim(&claim).await.expect("redis answers");
+        let claimed =
+            self.world.claim_from(life, &queues, (wanted, 0)).await.expect("redis answers");
         for attempt in &claimed.attempts {
             let id = attempt.id.as_str();
             let graph = self.graphs.get_mut(graph_of(id)).expect("it is on its way");

@@ -13,8 +13,8 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobEnd, JobId, JobStatus};
 use hero::proto::queue::Queue;
 use hero::store::{
-    Appearance, AttemptEnd, Claim, ClaimLimits, DeleteOutcome, EditOutcome, JobEdit, PresenceOf,
-    Recorded, RetryOutcome, StopOutcome, Submitted, Verdict,
+    Appearance, AttemptEnd, DeleteOutcome, EditOutcome, JobEdit, PresenceOf, Recorded,
+    RetryOutcome, StopOutcome, Submitted, Verdict,
 };
 use jiff::Timestamp;
 
@@ -233,18 +233,8 @@ impl Walk {
         let wanted = self.rng.usize(..4);
         let expected =
             self.model.claim(life.boot.as_str(), life.actor.script_type.as_str(), &names, wanted);
-        let lists: Vec<String> =
-            queues.iter().flat_map(|queue| self.world.store.keys().work_as_read(queue)).collect();
-        let claim = Claim {
-            boot: &life.boot,
-            actor: &life.actor,
-            lists: &lists,
-            wanted,
-            ahead: 0,
-            size_max_bytes: 1 << 20,
-            limits: &ClaimLimits::default(),
-        };
-        let claimed = self.world.store.claim(&claim).await.expect("redis answers");
+        let claimed =
+            self.world.claim_from(&life, &queues, (wanted, 0)).await.expect("redis answers");
         let ids: Vec<&str> = claimed.attempts.iter().map(|attempt| attempt.id.as_str()).collect();
         let fenced = !self.model.leases.contains_key(life.boot.as_str());
         let said = format!("claim {wanted} for {}, fenced {fenced}: {ids:?}", life.actor);

@@ -221,7 +221,16 @@ impl World {
         life: &Life,
         (wanted, ahead): (usize, usize),
     ) -> Result<Claimed, StoreError> {
-        let queues = life.actor.queues();
+        self.claim_from(life, &life.actor.queues(), (wanted, ahead)).await
+    }
+
+    /// Claims from these queues, without a look at what comes of it.
+    pub(crate) async fn claim_from(
+        &self,
+        life: &Life,
+        queues: &[Queue],
+        (wanted, ahead): (usize, usize),
+    ) -> Result<Claimed, StoreError> {
         let lists: Vec<String> =
             queues.iter().flat_map(|queue| self.store.keys().work_as_read(queue)).collect();
         let claim = Claim {
