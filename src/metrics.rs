@@ -62,9 +62,6 @@ impl Metrics {
     /// Reads the state of the namespace. `address` is the address of Redis, without a password. A type of the
     /// configuration has series before its first job: Prometheus sees a counter grow only if it
     /// has seen it before.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn read(
         client: &Client,
         address: String,

@@ -69,9 +69,6 @@ impl Boot {
     }
 
     /// Writes entries of the logs of jobs that it runs, each once. Returns those that Redis refused.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn append_logs(
         &self,
         logs: &[AttemptLog<'_>],

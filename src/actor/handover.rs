@@ -32,7 +32,6 @@ pub(super) struct Handover {
 
 /// The next thing that a thread does.
 pub(super) enum Turn {
-    /// It runs this job.
     Run(Arc<RunningJob>),
     /// It waits here for one.
     Wait(Receiver<Arc<RunningJob>>),

@@ -36,9 +36,6 @@ impl LogPlace {
 impl LogPlaces {
     /// Returns the entries of each log without those that a call without an answer has written: no other program writes to the
     /// log of an attempt.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn unwritten<'a>(
         &self,
         store: &Store,

@@ -107,7 +107,6 @@ impl UnfinishedLine {
     }
 }
 
-/// Returns the end of a text.
 fn end_of(text: &str) -> String {
     match text.char_indices().rev().nth(CHARS_MAX) {
         Some((at, first)) => format!("…{}", &text[at + first.len_utf8()..]),

@@ -51,7 +51,6 @@ pub(super) struct ActorProcess {
     /// The actors that are drained, in the order of the settings. It holds for all shards, with those whose
     /// boot begins later.
     drained: watch::Sender<Vec<bool>>,
-    /// The state of each shard.
     shards: Mutex<Vec<ShardState>>,
 }
 

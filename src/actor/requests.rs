@@ -90,7 +90,6 @@ pub(super) enum AskedKind {
 /// Work to be done, with the requests that are answered then: those without a reason are done by it.
 #[derive(Debug)]
 pub(super) struct AskedWork {
-    /// The work.
     pub(super) kind: AskedKind,
     waiting: Vec<(Arc<dyn Answers>, Option<String>)>,
 }

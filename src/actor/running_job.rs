@@ -13,7 +13,6 @@ use crate::proto::queue::Queue;
 
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
 pub(super) struct RunningJob {
-    /// The job.
     pub(super) job: Job,
     /// The time of its claim, as in [`crate::store::Attempt::claimed_at`].
     pub(super) claimed_at: u64,

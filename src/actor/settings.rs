@@ -18,13 +18,11 @@ pub struct ActorSettings {
     pub actors: Vec<ActorUnit>,
     /// The labels of each, those that are not configured too: [`all_labels`](super::all_labels).
     pub labels: Vec<Labels>,
-    /// `[job]`.
     pub job: JobConfig,
     /// `[actor]`. Heartbeat and lease are fixed at the start.
     pub actor: ActorConfig,
     /// The names of the variables of jobs whose values no log shows, as patterns.
     pub redact: Vec<String>,
-    /// `[secrets]`.
     pub secrets: SecretsConfig,
     /// `[limit.NAME]`.
     pub limits: ClaimLimits,
@@ -34,7 +32,6 @@ pub struct ActorSettings {
     pub may_submit: BTreeMap<ScriptType, Vec<SubmitRule>>,
     /// The keys of which one must sign each job of a script type; a type without them needs no signature.
     pub required_keys: BTreeMap<ScriptType, RequiredKeys>,
-    /// The engine of each script type.
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
 }
 

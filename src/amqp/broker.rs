@@ -91,9 +91,6 @@ fn report_now(shared: &Shared, part: &'static str, name: &'static str, text: imp
 }
 
 /// Tells the brokers of a node, or of all nodes, to end.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn end_brokers(
     store: &Store,
     link: &Link,

@@ -49,9 +49,6 @@ impl BuiltIns {
     }
 
     /// Deletes all log records of before now.
-    ///
-    /// # Errors
-    /// [`MessageFailure`].
     pub async fn purge_logs(&self) -> Result<PurgedLogs, MessageFailure> {
         let Some(logs) = &self.logs else {
             return Ok(PurgedLogs { deleted: 0, is_complete: true });
@@ -60,7 +57,6 @@ impl BuiltIns {
         logs.purge(&LogPurge { before, root: None }).await
     }
 
-    /// Serves a message.
     pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
         let served = match (name, &self.logs) {
             (BuiltInName::Ping, _) => Ok(ping::serve(message)),

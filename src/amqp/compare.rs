@@ -10,7 +10,6 @@ use crate::proto::text::shown;
 /// A queue as RabbitMQ has it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FoundQueue {
-    /// Its arguments.
     pub arguments: BTreeMap<String, Value>,
     /// The exchanges and keys that bring it messages, without the default exchange.
     pub bindings: BTreeSet<(String, String)>,

@@ -59,9 +59,6 @@ impl Link {
     }
 
     /// Connects, if there is no connection yet.
-    ///
-    /// # Errors
-    /// [`LinkError`].
     pub async fn connect(&self) -> Result<(), LinkError> {
         self.consuming.channel().await.map(drop)
     }
@@ -96,9 +93,6 @@ impl Link {
     }
 
     /// Publishes a message and waits for the answer to it; `None` if none came in time.
-    ///
-    /// # Errors
-    /// [`LinkError`].
     pub async fn request(
         &self,
         out: Outgoing<'_>,
@@ -124,18 +118,12 @@ impl Link {
     }
 
     /// Consumes a queue; each delivery waits for its acknowledgement.
-    ///
-    /// # Errors
-    /// [`LinkError`].
     pub async fn consume(&self, queue: &str, prefetch: u16) -> Result<Deliveries, LinkError> {
         let channel = self.consuming.channel().await?;
         Deliveries::start(channel, &self.consuming, queue, prefetch, Unacknowledged::Each).await
     }
 
     /// Opens a queue to take messages out one by one.
-    ///
-    /// # Errors
-    /// [`LinkError`].
     pub async fn open_queue(&self, queue: &str) -> Result<Taking, LinkError> {
         let channel = self.consuming.channel().await?;
         Ok(Taking { wire: Arc::clone(&self.consuming), channel, queue: queue.to_owned() })

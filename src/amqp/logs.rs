@@ -32,7 +32,6 @@ const STEPS_MAX: usize = 100;
 /// The least time between two purges by age of one process.
 const PURGE_EVERY_SECONDS: i64 = 3600;
 
-/// The collection.
 #[derive(Clone)]
 pub struct LogCollection {
     client: Client,
@@ -49,7 +48,6 @@ pub struct LogCollection {
 /// A page of records in the order of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogPage {
-    /// The records.
     pub records: Vec<LogRecord>,
     /// Where the next page begins; `None` after the last one.
     pub next: Option<String>,
@@ -59,7 +57,6 @@ pub struct LogPage {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogPurge {
-    /// The root.
     pub root: Option<String>,
     /// The time before which they are, in RFC 3339.
     pub before: Option<String>,
@@ -101,9 +98,6 @@ impl LogCollection {
     }
 
     /// Serves a message of the template `Logger`, or of the key `log`: `write`, `fetch` or `delete`.
-    ///
-    /// # Errors
-    /// [`MessageFailure`].
     pub async fn serve(
         &self,
         operation: &str,
@@ -143,9 +137,6 @@ impl LogCollection {
 
     /// Stores a record. Returns false if one with its id is stored already. If the collection is full,
     /// deletes the oldest records.
-    ///
-    /// # Errors
-    /// [`MessageFailure`].
     pub async fn store(&self, record: &LogRecord) -> Result<bool, MessageFailure> {
         match self.store_once(record).await {
             Err(ObjectError::Full { max }) => {
@@ -175,9 +166,6 @@ impl LogCollection {
     }
 
     /// Returns a page of the records that meet a query, in the order of time.
-    ///
-    /// # Errors
-    /// [`MessageFailure`].
     pub async fn fetch(&self, query: &RecordQuery) -> Result<LogPage, MessageFailure> {
         let limit = query.limit()?;
         // One more shows if there is a next page.

@@ -40,9 +40,7 @@ pub struct Delivered<'a> {
     pub key: &'a str,
     /// True if it came from a retry lane to its queue, without an exchange that has a key.
     pub is_direct: bool,
-    /// Its body.
     pub body: &'a [u8],
-    /// Its properties.
     pub properties: &'a Properties,
 }
 
@@ -68,7 +66,6 @@ impl Properties {
     }
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AmqpMessage {
     /// The queue that it came from.
@@ -290,12 +287,10 @@ pub(crate) fn short_hash(text: &str) -> String {
     hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..16])
 }
 
-/// The answer to a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageAnswer {
     /// It was served, with this result.
     Done(Value),
-    /// It failed.
     Failed(MessageFailure),
 }
 

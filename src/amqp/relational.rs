@@ -43,7 +43,6 @@ pub struct Relational {
     shapes: Shapes,
 }
 
-/// The data of a `bulk`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BulkData {

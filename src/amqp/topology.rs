@@ -21,7 +21,6 @@ pub const EXCHANGES: [(&str, ExchangeType); 3] = [
     (CONTROL, ExchangeType::Fanout),
 ];
 
-/// The type of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeType {
     /// By patterns.
@@ -46,18 +45,14 @@ impl ExchangeType {
 /// The value of an argument of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Argument {
-    /// A text.
     Text(String),
-    /// A number.
     Number(i64),
 }
 
 /// A durable queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AmqpQueue {
-    /// Its name.
     pub name: String,
-    /// Its arguments.
     pub arguments: BTreeMap<&'static str, Argument>,
     /// The exchange and the key that bring it messages; `None` for the default exchange alone.
     pub binding: Option<(&'static str, String)>,
@@ -66,7 +61,6 @@ pub struct AmqpQueue {
 /// A queue with consumers, and its lanes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// The queue of the work.
     pub queue: AmqpQueue,
     /// The retry lanes, from the shortest delay on.
     pub lanes: Vec<AmqpQueue>,

@@ -22,7 +22,6 @@ const ENTRIES_MAX: usize = 100_000;
 /// The old contents of one part of the folder.
 #[derive(Debug, Default)]
 pub struct AgedContents {
-    /// The contents.
     pub contents: Vec<ContentHash>,
     /// The contents that a dead supervisor has set aside.
     pub aside: Vec<SetAside>,
@@ -31,7 +30,6 @@ pub struct AgedContents {
 /// A content that was taken out of the folder.
 #[derive(Debug)]
 pub struct SetAside {
-    /// The content.
     pub hash: ContentHash,
     path: PathBuf,
     home: PathBuf,

@@ -59,7 +59,6 @@ pub enum ArtifactError {
     Missing {
         /// `artifacts.dir`.
         dir: PathBuf,
-        /// The content.
         hash: ContentHash,
     },
     /// The file has another content.
@@ -67,7 +66,6 @@ pub enum ArtifactError {
     Damaged {
         /// `artifacts.dir`.
         dir: PathBuf,
-        /// The content.
         hash: ContentHash,
     },
     /// No folder is configured here.

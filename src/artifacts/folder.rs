@@ -158,7 +158,6 @@ impl ContentFolder {
         self.place.own.join(name)
     }
 
-    /// Returns the path of a content.
     pub(super) fn path_of(&self, hash: &ContentHash) -> PathBuf {
         let (shard, _) = hash.as_str().split_at(2);
         self.path(shard).join(hash.as_str())

@@ -22,7 +22,6 @@ use crate::error::{Error, Exit};
 use crate::proto::job::JobReference;
 use crate::rpc::{Bounds, CallContext, Caller, MethodTable, RpcError, Scopes, code};
 
-/// The methods of the API.
 pub(super) enum ApiMethods {
     /// In this process, with all rights: who reaches Redis has them.
     Local { table: MethodTable, context: Box<CallContext> },

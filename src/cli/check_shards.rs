@@ -14,7 +14,6 @@ use crate::store::{ClusterPlace, RedisState};
 /// The shards of a system that has several.
 pub(super) struct ShardsCheck<'a> {
     config: &'a Config,
-    /// The state of the Redis of each shard, with `--redis`.
     states: Vec<RedisState>,
 }
 

@@ -155,15 +155,12 @@ impl Exec {
 
 /// The end of a wait.
 pub(super) enum Waited {
-    /// The job has ended.
     Ended(EndedJob),
     /// A signal ended the wait.
     Interrupted(ExitCode),
 }
 
-/// A job that has ended.
 pub(super) struct EndedJob {
-    /// Its document.
     pub(super) document: Value,
     pub(super) job: Box<Job>,
     /// The part of its output that was not printed yet.

@@ -169,14 +169,16 @@ async fn serve(server: &Arc<AgentServer>, mut lines: Receiver<Vec<u8>>) -> Resul
     }
 }
 
-/// A message.
 enum Message {
     /// A notification, an answer or an empty line.
     Nothing,
     /// A request is no longer of interest.
     Cancel(String),
-    /// A request.
-    Request { id: Value, method: String, params: Value },
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
     /// A message that cannot be read, with its answer.
     Wrong(Value),
 }

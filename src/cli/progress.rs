@@ -81,7 +81,6 @@ impl Printed {
 }
 
 impl<'a> View<'a> {
-    /// A view of all lines.
     pub(super) fn of_lines(api: &'a ApiMethods, id: &JobId) -> Self {
         Self::new(api.log(id, None), true, Bar::new())
     }

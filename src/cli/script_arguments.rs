@@ -46,7 +46,6 @@ impl ScriptArguments {
     /// The ids of the options.
     pub(super) const IDS: [&str; 4] = ["args", "param", "params", "env_file"];
 
-    /// The arguments.
     pub(super) fn args(&self) -> &[String] {
         &self.args
     }

@@ -25,7 +25,6 @@ pub(super) struct InputOptions {
 }
 
 impl InputOptions {
-    /// The ids of the options.
     pub(super) const IDS: [&'static str; 2] = ["input", "stdin"];
 
     /// Returns the options with a line in place of each `place`. A file that is named by it has its own name.

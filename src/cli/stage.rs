@@ -36,7 +36,6 @@ const END_MAX: Duration = Duration::from_secs(5);
 /// The interval between checks of children and conditions.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// The folder of a stage.
 pub(super) enum StageFolder {
     /// Removed at the end.
     Temporary(TempDir),

@@ -172,13 +172,11 @@ impl<T> TableOf<'_, T> {
         self
     }
 
-    /// Returns the table.
     pub(super) fn table(self) -> TextTable {
         self.table
     }
 }
 
-/// Returns a cell as it is shown.
 fn shown(cell: &str) -> String {
     if cell.is_empty() { NOTHING.to_owned() } else { escape(cell) }
 }
@@ -330,7 +328,6 @@ mod tests {
         assert!(shown.contains("\u{1b}[31merror\u{1b}[0m"), "{shown}");
     }
 
-    /// The text without its colours.
     fn without_colours(text: &str) -> String {
         let mut parts = text.split('\u{1b}');
         let first = parts.next().unwrap_or_default().to_owned();

@@ -19,7 +19,6 @@ use crate::store::{PresenceOf, Store, StoreError};
 /// A shard where an actor could not be told something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntoldShard {
-    /// The shard.
     pub shard: Shard,
     /// The reason.
     pub error: StoreError,
@@ -40,9 +39,6 @@ struct Reached<'a> {
 impl Client {
     /// Lists the live actors by name, of one script type if one is given. A process that serves several shards is one
     /// actor, with the jobs of all of them.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_actors(
         &self,
         script_type: Option<&ScriptType>,
@@ -52,9 +48,6 @@ impl Client {
 
     /// Returns the actors that have had no heartbeat for a while, though they have not shut down: each with its last one,
     /// within a day.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn silent_actors(
         &self,
         live: &[PresenceOf],
@@ -149,9 +142,6 @@ impl Client {
 
     /// Lists the live actors by name, of one script type if one is given, and with labels that match an expression if
     /// one is given.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn actor_documents(
         &self,
         script_type: Option<&ScriptType>,

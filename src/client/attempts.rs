@@ -8,9 +8,6 @@ const DEPENDENTS_NAMED_MAX: usize = 1000;
 
 impl Client {
     /// Returns the latest attempts of a job, the running one included, the oldest first.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn attempts(&self, job: &Job) -> Result<Vec<JobAttempt>, ClientError> {
         let mut all = job.attempts.clone();
         if let Some(mut last) = job.last_attempt() {
@@ -24,9 +21,6 @@ impl Client {
     }
 
     /// Adds the place of a waiting job in its queue, on its shard.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn add_queue_place(&self, job: &mut Job) -> Result<(), ClientError> {
         if let Some(place) = self.of(&job.id)?.queue_place(job).await? {
             job.extra.insert(QUEUE_PLACE.to_owned(), place.to_string());

@@ -127,9 +127,6 @@ impl Client {
     }
 
     /// Lists records of changes, the newest first.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, ClientError> {
         let ms = |time: Timestamp| u64::try_from(time.as_millisecond()).unwrap_or_default();
         let kept_since = ms(self.now().await?).saturating_sub(AUDIT_DAYS * 24 * 3_600_000);

@@ -13,7 +13,6 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Returns the links of jobs.
     pub(super) fn of(jobs: &[Job]) -> Self {
         let places: HashMap<&JobId, usize> =
             jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();

@@ -14,7 +14,6 @@ use crate::proto::job::{JobEnd, JobId, JobStatus};
 use crate::proto::text::counted;
 use crate::store::{FoundJobs, JobEdit, JobSearch, JobSummary, ListQuery};
 
-/// A change of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobChange {
     /// Runs an ended job again.
@@ -78,7 +77,6 @@ pub struct UnchangedJob {
 }
 
 impl JobChange {
-    /// Its word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Retry { .. } => "retry",
@@ -278,9 +276,6 @@ impl Client {
 
     /// Searches for the jobs that a query and a search find, that are `wanted` and that a change can change: at most
     /// `query.limit`, the latest.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn to_change(
         &self,
         query: &ListQuery,
@@ -295,9 +290,6 @@ impl Client {
 
     /// Counts the jobs that [`Client::to_change`] finds, for at most [`ListQuery::BUDGET`]. Returns the number, and whether
     /// these are all.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn count_to_change(
         &self,
         query: &ListQuery,

@@ -36,9 +36,6 @@ impl Client {
     }
 
     /// Returns the jobs that the script of a job has submitted; none if it is gone.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>, ClientError> {
         Ok(self.of(id)?.children(id).await?)
     }

@@ -215,9 +215,6 @@ impl Client {
     }
 
     /// Returns keys of Hero that have the wrong type, each as a sentence.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn wrong_types(&self) -> Result<Vec<String>, ClientError> {
         Ok(self.shards.each(Store::wrong_types).await?.concat())
     }
@@ -346,17 +343,11 @@ impl Client {
     }
 
     /// Lists one page of jobs; the page has the cursor of the next one.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, ClientError> {
         Ok(self.shards.list_jobs(query).await?)
     }
 
     /// Returns the counters of a script type, by name.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn counters(
         &self,
         script_type: &ScriptType,

@@ -104,7 +104,6 @@ pub enum ClientError {
         "actor {actor} has not answered within {waited:.1?}; hero actor list shows its last heartbeat"
     )]
     NoPong {
-        /// The actor.
         actor: ActorId,
         /// The time waited.
         waited: Duration,
@@ -126,7 +125,6 @@ pub enum ClientError {
         "prerequisites {first} and {second} are on different shards; give the jobs the same shard_key"
     )]
     PrerequisitesApart {
-        /// The first prerequisite.
         first: JobId,
         /// A prerequisite on another shard.
         second: JobId,
@@ -137,9 +135,7 @@ pub enum ClientError {
          shard_key, and no ids of other shards"
     )]
     OtherShard {
-        /// The id.
         id: JobId,
-        /// Its shard.
         of: Shard,
         /// The shard of the job.
         shard: Shard,
@@ -191,12 +187,7 @@ pub enum ClientError {
     #[error(
         "several graphs have the name or the id {name}: {}; write `id:` and the id of one", listed(.first)
     )]
-    AmbiguousGraphName {
-        /// The name.
-        name: String,
-        /// The first of the graphs.
-        first: Vec<JobId>,
-    },
+    AmbiguousGraphName { name: String, first: Vec<JobId> },
     /// The graph or batch does not exist.
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
@@ -206,7 +197,6 @@ pub enum ClientError {
     /// The name belongs to no job of the graph, or to a job that would not run.
     #[error("cannot retry graph {graph}: `{step}` {why}")]
     Step {
-        /// The graph.
         graph: JobId,
         /// The name that was given.
         step: String,
@@ -221,25 +211,17 @@ pub enum ClientError {
     GraphRuns {
         /// The graph or batch.
         id: JobId,
-        /// The job.
         job: JobId,
     },
     /// A rule pauses a queue that is to be resumed.
     #[error("queue {queue} stays paused, as {} are: {}", .rule.words(), .rule.resume())]
-    PausedByRule {
-        /// The queue.
-        queue: Queue,
-        /// The rule.
-        rule: PauseRule,
-    },
+    PausedByRule { queue: Queue, rule: PauseRule },
     /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
     WrongState {
         /// The operation.
         doing: &'static str,
-        /// The job.
         id: JobId,
-        /// Its state.
         status: String,
     },
     /// The job cannot run again before a failed prerequisite.
@@ -248,7 +230,6 @@ pub enum ClientError {
              retry both: hero job retry --with-dependents {cause}"
     )]
     FailedPrerequisite {
-        /// The job.
         id: JobId,
         /// Its prerequisite, or the job that made this one fail.
         cause: JobId,
@@ -258,28 +239,17 @@ pub enum ClientError {
         "cannot retry job {id}: its prerequisite {lost} does not exist any more, so its output \
              is lost; submit both again"
     )]
-    LostPrerequisite {
-        /// The job.
-        id: JobId,
-        /// Its prerequisite.
-        lost: JobId,
-    },
+    LostPrerequisite { id: JobId, lost: JobId },
     /// The job is not a dead letter.
     #[error("job {id} is not a dead letter: it is {status}; `hero job` is for all jobs")]
     NoDeadLetter {
-        /// The job.
         id: JobId,
         /// Its state.
         status: JobStatus,
     },
     /// The job ended in `error`.
     #[error("{error}")]
-    JobFailed {
-        /// The job.
-        id: JobId,
-        /// Its error.
-        error: String,
-    },
+    JobFailed { id: JobId, error: String },
     /// The wait timed out. The job or graph goes on, as far as that is known.
     #[error("gave up waiting for {of} {id} after {waited:.1?}; {}", shown_course(.unknown.as_deref()))]
     GaveUp {

@@ -9,9 +9,7 @@ use crate::store::JobDependents;
 /// One job of a tree, with its branches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
-    /// The job.
     pub id: JobId,
-    /// Its name.
     pub name: Option<String>,
     /// Its state; `None` if it does not exist any more.
     pub status: Option<JobStatus>,
@@ -24,9 +22,7 @@ pub struct Branch {
 /// The jobs before and after a job, each as a tree with the job as its root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobTrees {
-    /// Its prerequisites.
     pub prerequisites: Branch,
-    /// Its dependents.
     pub dependents: Branch,
 }
 
@@ -44,7 +40,6 @@ impl Branch {
     }
 }
 
-/// The direction of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TreeDirection {
     Prerequisites,
@@ -66,9 +61,6 @@ struct Leaf {
 
 impl Client {
     /// Reads the trees of a job. They are bounded in depth, width and size, and take one round trip per level.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn trees(&self, job: &Job) -> Result<JobTrees, ClientError> {
         let prerequisites = self.tree(job, TreeDirection::Prerequisites).await?;
         let dependents = self.tree(job, TreeDirection::Dependents).await?;
@@ -103,18 +95,12 @@ impl Client {
     }
 
     /// Returns the jobs that each of these jobs still waits for; none for a job that does not wait.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn awaited_by(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, ClientError> {
         Ok(self.shards.pending(ids).await?)
     }
 
     /// Lists some jobs that wait for a job, or did: those behind the first `skip` of them, at most `most`. Returns the number
     /// of them to skip for the next page, if there is one.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn dependents(
         &self,
         job: &Job,

@@ -24,9 +24,6 @@ pub struct EventFollower {
 
 impl Client {
     /// Reads up to `limit` events after a given one, or from the oldest.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn events(
         &self,
         after: Option<&str>,

@@ -52,9 +52,6 @@ impl Client {
 
     /// Reads the state of a job, and the text after the last line of its log that has no line end yet; `None` if it is
     /// gone.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn state_and_unfinished(
         &self,
         id: &JobId,

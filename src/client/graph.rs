@@ -58,7 +58,6 @@ impl GraphNode {
         self
     }
 
-    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -118,7 +117,6 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Returns its id.
     pub fn id(&self) -> &JobId {
         &self.head.id
     }
@@ -165,7 +163,6 @@ impl Graph {
         self.head.window = self.head.window.changed_by(window);
     }
 
-    /// Returns its window.
     pub fn window(&self) -> GraphWindow {
         self.head.window
     }

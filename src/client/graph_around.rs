@@ -71,9 +71,6 @@ impl Client {
     }
 
     /// Reads jobs of a graph with what they wait for, in two round trips. A job that does not exist is left out.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn bonds_in_graph(
         &self,
         graph: &JobId,
@@ -88,9 +85,6 @@ impl Client {
     }
 
     /// Reads jobs as lists show them, in one round trip per shard. A job that does not exist is left out.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn job_summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>, ClientError> {
         Ok(self.shards.summaries(ids).await?.into_iter().flatten().collect())
     }

@@ -135,7 +135,6 @@ pub struct JobOfGraph {
 }
 
 impl GraphDocument {
-    /// Returns its window, if it has one.
     pub fn window(&self) -> Option<GraphWindow> {
         let Self { at_a_time, stop_after, pause_after, .. } = *self;
         let window = GraphWindow { at_a_time, stop_after, pause_after };

@@ -128,7 +128,6 @@ impl Client {
     }
 }
 
-/// Returns the step of this name or id.
 fn named<'a>(graph: &JobId, steps: &'a [Step], name: &str) -> Result<&'a Step, ClientError> {
     let fits =
         |(member, job): &&Step| job.name.as_deref() == Some(name) || member.id.as_str() == name;

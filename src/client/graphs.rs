@@ -31,9 +31,6 @@ impl Client {
     }
 
     /// Lists graphs and batches, the newest first; `after` is the cursor of the page before.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, ClientError> {
         Ok(self.shards.graphs(limit, after).await?)
     }
@@ -41,9 +38,6 @@ impl Client {
     /// Lists jobs of a graph or batch: those that failed, then the cancelled, then those that have not
     /// ended, then the finished; of one outcome those first that others wait for. `after` is the score of
     /// the last job of the page before.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn jobs_of_graph(
         &self,
         id: &JobId,
@@ -62,9 +56,6 @@ impl Client {
     }
 
     /// Reads the outputs of jobs of a graph or batch; `None` for one that is longer than `bytes_max`, or has a key of its own.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn short_outputs(
         &self,
         graph: &JobId,
@@ -101,9 +92,6 @@ impl Client {
     }
 
     /// Returns a graph or batch as JSON has it, with the states of its callbacks.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn graph_document(&self, graph: &GraphInfo) -> Result<GraphDocument, ClientError> {
         let mut document = GraphDocument::from(graph);
         for (name, id) in &document.callbacks {
@@ -210,9 +198,6 @@ impl Client {
     }
 
     /// Forgets a batch without an accepted job. Returns whether it was one.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn drop_empty_batch(&self, id: &JobId) -> Result<bool, ClientError> {
         let batch = self.of(id)?.graph(id).await?;
         let is_empty = batch.is_some_and(|batch| batch.counts.jobs == 0);

@@ -12,9 +12,6 @@ impl Client {
     /// actors, each with the jobs that run under it and that it holds. Of limits that count separately only
     /// the values that have running or held jobs are listed, of at most 10 000 running jobs. Each shard counts for
     /// itself; of those beside the home shard only limits in use are listed.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn limit_documents(
         &self,
         limits: &BTreeMap<LimitName, LimitConfig>,

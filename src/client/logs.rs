@@ -28,9 +28,6 @@ impl Client {
     }
 
     /// Reads the last `limit` lines of a job's log, the oldest first; none if there is no log.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn get_last_job_logs(
         &self,
         id: &JobId,
@@ -41,9 +38,6 @@ impl Client {
 
     /// Reads the last `limit` lines of a job's log before a given line, or before its end, the oldest first. With a
     /// text only those that have it, in any case of its letters; progress is none of them.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn get_job_logs_before(
         &self,
         id: &JobId,
@@ -84,9 +78,6 @@ impl Client {
     }
 
     /// Returns the time of Redis's clock, which logs and schedules use.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn now(&self) -> Result<Timestamp, ClientError> {
         Ok(self.store.now().await?)
     }

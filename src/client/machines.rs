@@ -65,7 +65,6 @@ pub struct MachineActorDocument {
 /// One of those that get a copy of a job.
 #[derive(Debug, Clone)]
 pub struct FleetMember {
-    /// The machine.
     pub machine: MachineDocument,
     /// The actor, of a job for every actor.
     pub actor: Option<ActorId>,
@@ -137,17 +136,11 @@ impl MachineDocument {
 
 impl Client {
     /// Lists the actors that were seen on machines in the time that supervisors keep, also those that are not live.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn seen_actors(&self) -> Result<Vec<SeenActor>, ClientError> {
         Ok(self.store.seen_actors().await?)
     }
 
     /// Lists the machines that actors live on, or were seen on in the time that supervisors keep, as [`machines_of`] does.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn machines(
         &self,
         is_chosen: impl Fn(&ActorId, &Labels) -> bool,
@@ -216,9 +209,6 @@ impl Client {
     }
 
     /// Forgets the actors of a machine that are not live, until they are seen on it again. Returns them.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn forget_absent(
         &self,
         machine: &MachineDocument,

@@ -124,9 +124,6 @@ impl Client {
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn close_batch(&self, batch: &NewBatch) -> Result<(), ClientError> {
         if batch.needs_close() {
             self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?;

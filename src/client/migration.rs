@@ -29,9 +29,6 @@ impl Client {
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn legacy_queues(
         &self,
         queues: &[LegacyQueue],
@@ -41,9 +38,6 @@ impl Client {
     }
 
     /// Reads the state of circles of rhailib.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn rhailib_circles(
         &self,
         circles: &[RhailibCircle],
@@ -55,9 +49,6 @@ impl Client {
     /// Lists the lists of the home shard that programs pushed to, that hold entries and that no queue and no legacy queue
     /// of the configuration is: their names are illegal, or of a worker that is not configured. Each with its length, if
     /// the user of Redis may read it.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn unserved_lists(&self) -> Result<Vec<(String, Option<u64>)>, ClientError> {
         let queues = self.store.found_queues(self.store.legacy_queues()).await?;
         let mut lists = self.store.other_older_lists(&queues, &[]).await?;
@@ -67,9 +58,6 @@ impl Client {
     }
 
     /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, ClientError> {
         let of_shards = self.shards.each(Store::ids_without_hash).await?;
         Ok(of_shards.into_iter().flatten().collect())
@@ -77,9 +65,6 @@ impl Client {
 
     /// Reads which lists of older programs have entries and are none of these, each with its length if
     /// the user of Redis may read it.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn other_older_lists(
         &self,
         queues: &[LegacyState],

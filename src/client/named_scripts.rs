@@ -65,7 +65,6 @@ pub struct PublishedDocument {
 }
 
 impl ScriptDocument {
-    /// The document of a version.
     pub fn of(name: &ScriptName, of: &VersionOfScript) -> Self {
         let VersionOfScript { version, story, definition } = of;
         let settings = definition.settings.iter();
@@ -96,9 +95,6 @@ impl ScriptTextDocument {
 
 impl Client {
     /// Lists the latest version of each published script, by name.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn published_scripts(
         &self,
     ) -> Result<Vec<(ScriptName, VersionOfScript)>, ClientError> {

@@ -15,7 +15,6 @@ use crate::store::NewGraph;
 /// A batch as an object, which is known by its id and name.
 #[derive(Debug, Clone)]
 pub struct NewBatch {
-    /// Its id.
     pub id: JobId,
     /// True if its id stays: its submitter chose it, or it tells its shard already.
     pub has_fixed_id: bool,

@@ -33,18 +33,12 @@ pub struct HeldMessage {
 
 impl Client {
     /// Lists the latest deliveries of notifications.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn deliveries(&self, limit: usize) -> Result<LatestDeliveries, ClientError> {
         let (recent, failing) = self.store.deliveries(limit).await?;
         Ok(LatestDeliveries { recent, failing })
     }
 
     /// Lists the messages that are held until the `every` of their notification has passed.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn held_messages(&self) -> Result<Vec<HeldMessage>, ClientError> {
         let look = self.store.notify_look().await?;
         let held = look.states.values().filter(|state| look.now_ms < state.gathers_until_ms);
@@ -59,17 +53,11 @@ impl Client {
     }
 
     /// Counts the ends of attempts to deliver, by `NAME STATE`.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn notification_counts(&self) -> Result<BTreeMap<String, u64>, ClientError> {
         Ok(self.store.notify_look().await?.counts)
     }
 
     /// Asks the supervisors to send a test by a notification. Returns the id of its message.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn test_notification(&self, name: &NotifyName) -> Result<String, ClientError> {
         let id = self.store.notify_test(name).await?;
         self.note("notify.test", name).await;
@@ -77,9 +65,6 @@ impl Client {
     }
 
     /// Waits until a message has been delivered, or an attempt has failed; `None` if neither happens in time.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn await_delivery(
         &self,
         id: &str,

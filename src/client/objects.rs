@@ -74,9 +74,6 @@ impl Client {
     }
 
     /// Counts the objects of each type in a context.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn object_counts(
         &self,
         context: &Context,
@@ -85,9 +82,6 @@ impl Client {
     }
 
     /// Lists up to `limit` contexts that have objects, after a given one.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn object_contexts(
         &self,
         after: Option<&Context>,

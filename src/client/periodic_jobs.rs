@@ -24,9 +24,6 @@ const LATEST: usize = 20;
 
 impl Client {
     /// Lists the periodic jobs of [`Client::whole_crontab`], with their state.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn periodic_job_documents(
         &self,
         crontab: &Crontab,
@@ -47,9 +44,6 @@ impl Client {
     }
 
     /// Returns the periodic jobs of files with those in Redis.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn whole_crontab(&self, files: &Crontab) -> Result<Crontab, ClientError> {
         Ok(files.with_added(&self.store.cron_added().await?))
     }
@@ -107,9 +101,6 @@ impl Client {
 
     /// Lists the periodic jobs that supervisors fire, for monitoring: the files that a live supervisor has in
     /// force, and the periodic jobs in Redis.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn fired_crons(
         &self,
         supervisors: &[SupervisorPresence],

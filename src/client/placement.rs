@@ -86,7 +86,6 @@ impl Client {
     }
 }
 
-/// Returns the shard of a job.
 fn shard_of(job: &Job, count: ShardCount) -> Result<Shard, ClientError> {
     if count == ShardCount::ONE {
         return Ok(Shard::HOME);
@@ -159,7 +158,6 @@ pub(super) fn shard_of_all(jobs: &[Job], count: ShardCount) -> Option<Shard> {
     Some(count.place(&key_of(&first.spec)))
 }
 
-/// Returns the shard of a random id.
 pub(super) fn at_random(id: &JobId, count: ShardCount) -> Shard {
     count.place(id.as_str())
 }

@@ -18,17 +18,11 @@ const TYPE: &str = "type:";
 
 impl Client {
     /// Lists every queue that may hold jobs or is paused, by name.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
         self.list_queues_with([]).await
     }
 
     /// Lists every queue that may hold jobs or is paused, by name, for programs.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn queue_documents(&self) -> Result<Vec<QueueDocument>, ClientError> {
         Ok(self.list_queues().await?.iter().map(QueueDocument::from).collect())
     }
@@ -58,9 +52,6 @@ impl Client {
     }
 
     /// Returns everything that is paused.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn pauses(&self) -> Result<Pauses, ClientError> {
         let mut pauses = Pauses::default();
         for of in self.shards.each(Store::pauses).await? {
@@ -71,9 +62,6 @@ impl Client {
     }
 
     /// Returns who paused queues last, by the names of queues and rules, as far as the latest records of changes tell.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn paused_by(&self) -> Result<BTreeMap<String, String>, ClientError> {
         let mut records = self.store.latest_audit(|record| record.what == "queue.pause").await?;
         // The newest counts.
@@ -83,9 +71,6 @@ impl Client {
 
     /// Pauses all queues of a rule, also those that come later, as [`Client::pause_queues`] pauses some. Returns
     /// whether the rule is new.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, ClientError> {
         let is_new = self.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true);
         if is_new {
@@ -96,9 +81,6 @@ impl Client {
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, ClientError> {
         let mut ended = Pauses::default();
         for of in self.shards.each(|store| store.resume_by_rule(rule)).await? {
@@ -112,9 +94,6 @@ impl Client {
     }
 
     /// Counts the running jobs of these queues, or of all: with a rule for all, also jobs of no known queue.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn count_running(&self, of: &Pauses) -> Result<u64, ClientError> {
         let of_all = of.rules.contains(&PauseRule::default());
         let mut query = ListQuery {
@@ -152,17 +131,11 @@ impl Client {
 
     /// Lists the targets that have live actors, waiting jobs or a paused queue, and every script
     /// type that ever had a job or an actor.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn known_targets(&self) -> Result<BTreeSet<Target>, ClientError> {
         Ok(self.shards.each(Store::known_targets).await?.into_iter().flatten().collect())
     }
 
     /// Returns the reason why a dispatched job does not start, if it has one.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, ClientError> {
         Ok(self.of(id)?.blocker(id).await?)
     }
@@ -170,9 +143,6 @@ impl Client {
     /// Pauses queues, on each shard all at once: no actor claims their jobs until they are resumed. Running jobs go on,
     /// and jobs may be submitted to them. Returns those that were not paused before. A foreign actor that pops
     /// ids itself is not affected.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn pause_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>, ClientError> {
         let news = self.shards.each(|store| store.pause(queues)).await?;
         Ok(self.changed("queue.pause", queues, &news).await)

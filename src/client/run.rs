@@ -9,7 +9,6 @@ use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 /// A job whose end its submitter or another waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwaitedJob {
-    /// Its id.
     pub id: JobId,
     /// True if it is known to push a reply.
     replies: bool,

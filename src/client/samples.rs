@@ -55,7 +55,6 @@ impl PeriodStats {
     pub const NONE: &str =
         "no supervisor has kept a sample of this period: samples are kept for 30 days";
 
-    /// Returns its document.
     pub fn document(&self) -> StatsDocument {
         let took = Duration::try_from(self.to.duration_since(self.from)).unwrap_or_default();
         let [from, to] = [self.from, self.to].map(|time| Some(format!("{time:.3}")));
@@ -123,9 +122,6 @@ fn of_period(samples: &[CounterSample], from_us: i64, to_us: i64) -> &[CounterSa
 impl Client {
     /// Returns the counts of a period, from samples: of each minute of the last hour, of each hour of the last
     /// 30 days. Without an end, until now. `None` if there is no sample of it.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn stats_between(
         &self,
         from: Timestamp,
@@ -165,9 +161,6 @@ impl Client {
     }
 
     /// Returns the last hour, minute by minute.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn samples(&self) -> Result<SamplesDocument, ClientError> {
         const MINUTE_US: i64 = 60_000_000;
         let mut minutes: BTreeMap<i64, SummedMinute> = BTreeMap::new();

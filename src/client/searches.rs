@@ -48,9 +48,6 @@ pub struct ErrorGroupDocument {
 impl Client {
     /// Searches for jobs until the page is full, the end is reached, or the budget of the query is spent. Only those
     /// are found that the caller `sees`.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn find_jobs(
         &self,
         query: &ListQuery,
@@ -61,9 +58,6 @@ impl Client {
     }
 
     /// Searches for jobs as [`Client::find_jobs`] does, for more than a page: at most `query.limit`.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn find_many(
         &self,
         query: &ListQuery,
@@ -92,9 +86,6 @@ impl Client {
     /// Groups the failed jobs that a search finds and the caller `sees` by the kind of their error, at most `most`
     /// groups. Those that were stopped or replaced have not failed: they are left out, unless the query or the search asks
     /// for them. A job that the caller does not see counts as not searched.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn error_groups(
         &self,
         query: &ListQuery,

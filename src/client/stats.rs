@@ -52,9 +52,6 @@ impl StatsDocument {
 
 impl Client {
     /// Returns the counters of every script type that ever had a job or an actor.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn all_counters(&self) -> Result<Vec<(ScriptType, Counters)>, ClientError> {
         let types: Vec<ScriptType> =
             self.list_types().await?.into_iter().map(|of| of.script_type).collect();
@@ -63,9 +60,6 @@ impl Client {
     }
 
     /// Returns the counts since the first job of each type.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn stats(&self) -> Result<StatsDocument, ClientError> {
         Ok(StatsDocument::of(&self.all_counters().await?, None))
     }

@@ -15,23 +15,17 @@ use crate::store::{
     BrokerPresence, EmptiedRedis, JobCounts, QueueState, RedisState, Store, StoreError, TypeState,
 };
 
-/// A shard, and the server that has it.
 #[derive(Debug, Clone)]
 pub struct ShardServer {
-    /// The shard.
     pub shard: Shard,
     /// The address of Redis, without a password.
     pub address: String,
-    /// The state of Redis.
     pub redis: RedisState,
 }
 
 impl Client {
     /// Returns the state of Redis, as far as its user may read it. `asks_config` reads `appendfsync`
     /// and `save` as a user of an access control list too; if that is forbidden, Redis logs it.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState, ClientError> {
         Ok(self.store.redis_state(asks_config).await?)
     }
@@ -46,26 +40,17 @@ impl Client {
     }
 
     /// Returns true unless a server is known to refuse every write.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn accepts_writes(&self) -> Result<bool, ClientError> {
         let states = self.shards.each(|store| store.redis_state(false)).await?;
         Ok(!states.iter().any(RedisState::refuses_writes))
     }
 
     /// Returns why Redis does not tell this login of jobs that programs push; `None` if it does.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn receives_push_notifications(&self) -> Result<Option<String>, ClientError> {
         Ok(self.store.receives_push_notifications().await?)
     }
 
     /// Returns the shards with the state of their servers; none if there is only one shard.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn shard_servers(&self) -> Result<Vec<ShardServer>, ClientError> {
         if self.shards.count() == ShardCount::ONE {
             return Ok(Vec::new());
@@ -87,9 +72,6 @@ impl Client {
     }
 
     /// Lists the live supervisors by unit and host. A process that serves several shards is one supervisor.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_supervisors(&self) -> Result<Vec<SupervisorPresence>, ClientError> {
         let of_shards = self.shards.each(Store::supervisors).await?;
         let mut live: Vec<SupervisorPresence> = Vec::new();
@@ -110,9 +92,6 @@ impl Client {
 
     /// Lists the brokers of RabbitMQ by unit and host, including brokers of the last day whose heartbeat is late.
     /// None without a configuration of RabbitMQ.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_brokers(&self) -> Result<Vec<BrokerPresence>, ClientError> {
         match &self.broker_scope {
             Some(scope) => Ok(self.store.brokers(scope).await?),
@@ -121,9 +100,6 @@ impl Client {
     }
 
     /// Counts the jobs of every script type that ever had a job or an actor.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_types(&self) -> Result<Vec<TypeState>, ClientError> {
         let mut types: BTreeMap<ScriptType, TypeState> = BTreeMap::new();
         for of in self.shards.each(Store::type_states).await?.into_iter().flatten() {
@@ -136,27 +112,18 @@ impl Client {
     }
 
     /// Returns the last loss of all keys on a shard, if it was in the last day before `now`.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>, ClientError> {
         let of_shards = self.shards.each(|store| store.emptied(now)).await?;
         Ok(of_shards.into_iter().flatten().max_by_key(|of| of.at))
     }
 
     /// Counts the jobs of each state and end.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn count_jobs(&self) -> Result<JobCounts, ClientError> {
         let of_shards = self.shards.each(Store::count_jobs).await?;
         Ok(of_shards.iter().fold(JobCounts::default(), JobCounts::and))
     }
 
     /// Lists every queue that may hold jobs or is paused, and these others, by name.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_queues_with(
         &self,
         others: impl IntoIterator<Item = Queue>,
@@ -174,9 +141,6 @@ impl Client {
     }
 
     /// Returns the counters of several script types, in their order.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn counters_of(
         &self,
         types: &[ScriptType],
@@ -192,9 +156,6 @@ impl Client {
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, ClientError> {
         let mut all = BTreeMap::new();
         for (service, number) in self.shards.each(Store::dropped_spans).await?.into_iter().flatten()

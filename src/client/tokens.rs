@@ -20,7 +20,6 @@ const RANDOM_BYTES: usize = 32;
 /// The settings of a new token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Its name.
     pub name: TokenName,
     /// Its rights.
     pub scopes: Scopes,
@@ -103,9 +102,6 @@ impl Client {
     }
 
     /// Lists the tokens, by name.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>, ClientError> {
         Ok(self.store.tokens().await?)
     }
@@ -124,9 +120,6 @@ impl Client {
     }
 
     /// Returns the record of a token, unless it is unknown, revoked or expired.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn check_token(&self, token: &str) -> Result<Option<TokenRecord>, ClientError> {
         let is_token = token.len() == PREFIX.len() + 2 * RANDOM_BYTES && token.starts_with(PREFIX);
         if !is_token {

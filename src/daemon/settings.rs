@@ -18,7 +18,6 @@ use crate::store::{ClaimLimits, ExternalRedis, Store};
 use crate::supervisor::SupervisorSettings;
 use crate::view::HealthRules;
 
-/// Returns the settings of a supervisor.
 pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
     let crontab = config.crontab();
     for problem in &crontab.problems {

@@ -13,7 +13,6 @@ use crate::proto::script_reply::RedisReply;
 /// one fail.
 #[derive(Debug, Clone, Default)]
 pub struct Backends {
-    /// `[osis]`.
     pub osis: OsisConfig,
     /// The stored objects of `osis` scripts.
     pub objects: Option<Arc<dyn ObjectStore>>,

@@ -152,7 +152,6 @@ pub struct Script<'a> {
     pub files: Option<&'a InputFiles>,
     /// The fate of an output over its bound; `None` leaves it to the configuration.
     pub output_overflow: Option<OutputOverflow>,
-    /// The deadline of the script.
     pub deadline: Instant,
 }
 
@@ -206,7 +205,6 @@ pub enum Failure {
     },
     /// The script waits: its job runs again once what it waits for has come.
     Waits {
-        /// The wait.
         wait: Box<AskedWait>,
         /// The exit code, if a process exited.
         exit_code: Option<i32>,
@@ -373,6 +371,5 @@ pub trait Engine: Send + Sync {
     /// Returns the names of the engine and its modules for the presence of an actor.
     fn capabilities(&self) -> Vec<String>;
 
-    /// Returns the script type of the engine.
     fn script_type(&self) -> &ScriptType;
 }

@@ -74,7 +74,6 @@ impl HeroScriptEngine {
         Self { rhai, folders: folders.to_vec(), modules, unavailable, takes_rhai: true }
     }
 
-    /// Returns whether a script is one of Rhai.
     fn is_of_rhai(&self, source: &str) -> bool {
         self.takes_rhai && !is_of_actions(source)
     }

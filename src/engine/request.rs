@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::proto::job::{AskedCall, AskedOutput, Checkpoint, NewChildren};
 
-/// A request of a script.
 #[derive(Debug)]
 pub struct ScriptRequest {
     /// The request, or the reason why nobody can do it.

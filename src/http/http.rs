@@ -242,7 +242,6 @@ impl HttpPoster {
 
 /// An answer whose body is still to read.
 pub struct HttpAnswer {
-    /// Its status.
     pub status: StatusCode,
     body: Incoming,
     _connection: OpenConnection,

@@ -45,7 +45,6 @@ impl Scopes {
         self.0 & (1 << scope as u8) != 0
     }
 
-    /// All scopes.
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }

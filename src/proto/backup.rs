@@ -24,7 +24,6 @@ pub use notify_copy::NotifyCopy;
 /// The version of the format that this program writes and reads.
 pub const FORMAT: u32 = 1;
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackupLine {
@@ -42,7 +41,6 @@ pub enum BackupLine {
     Script(ScriptCopy),
     /// The starts of jobs under a limit within the period of its rate.
     Limit(LimitCopy),
-    /// A job.
     Job(JobCopy),
     /// A part of the log of the job before.
     Log(LogCopy),
@@ -56,7 +54,6 @@ pub enum BackupLine {
     Notify(NotifyCopy),
     /// The fields with an index, of the objects of one type.
     Indexes(IndexesCopy),
-    /// An object.
     Object(ObjectCopy),
     /// The last line.
     End(End),
@@ -150,11 +147,9 @@ pub struct End {
     pub sha256: String,
 }
 
-/// A job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobCopy {
-    /// Its id.
     pub id: JobId,
     /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
@@ -182,7 +177,6 @@ impl JobCopy {
         text.parse().unwrap_or(JobStatus::Created)
     }
 
-    /// Returns a field that is text.
     pub fn text(&self, field: &str) -> Option<&str> {
         match self.fields.get(field) {
             Some(Bytes::Text(text)) => Some(text),
@@ -201,7 +195,6 @@ impl JobCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogCopy {
-    /// The job.
     pub id: JobId,
     /// The entries of the stream: the id of each, its fields and their values.
     pub entries: Vec<(String, Vec<Bytes>)>,
@@ -211,7 +204,6 @@ pub struct LogCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CronCopy {
-    /// Its name.
     pub name: CronName,
     /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
@@ -226,7 +218,6 @@ pub struct CronCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CronAddedCopy {
-    /// Its name.
     pub name: CronName,
     /// Its definition, JSON.
     pub definition: String,
@@ -236,13 +227,9 @@ pub struct CronAddedCopy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptCopy {
-    /// Its name.
     pub name: ScriptName,
-    /// Its version.
     pub version: u32,
-    /// Its provenance.
     pub story: Provenance,
-    /// Its definition.
     pub definition: ScriptDefinition,
     /// Its text.
     pub script: String,
@@ -265,7 +252,6 @@ impl ScriptCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitCopy {
-    /// The limit.
     pub name: String,
     /// Each start, and its time in us.
     pub starts: Vec<(String, i64)>,
@@ -280,7 +266,6 @@ pub struct DeadCopy {
     /// Their script type.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
-    /// The jobs.
     pub ids: Vec<JobId>,
 }
 
@@ -288,7 +273,6 @@ pub struct DeadCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphCopy {
-    /// Its id.
     pub id: JobId,
     /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
@@ -300,7 +284,6 @@ pub struct GraphCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphJobsCopy {
-    /// The graph.
     pub id: JobId,
     /// Each job, and its outcome and place as one number.
     pub jobs: Vec<(JobId, u64)>,
@@ -310,27 +293,20 @@ pub struct GraphJobsCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexesCopy {
-    /// The context.
     pub context: String,
-    /// The type.
     #[serde(rename = "type")]
     pub object_type: ObjectType,
     /// The fields with a complete index.
     pub fields: Vec<Field>,
 }
 
-/// An object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectCopy {
-    /// Its context.
     pub context: String,
-    /// Its type.
     #[serde(rename = "type")]
     pub object_type: ObjectType,
-    /// Its id.
     pub id: String,
-    /// Its version.
     pub version: u64,
     /// The time of its creation.
     pub created_ms: i64,

@@ -83,7 +83,6 @@ impl FailureCause {
         }
     }
 
-    /// Returns the end of a job that has this cause.
     pub fn end(self) -> JobEnd {
         match self {
             Self::Stopped => JobEnd::Cancelled,
@@ -127,7 +126,6 @@ impl JobEnd {
         }
     }
 
-    /// Returns true if the error of a job with this end may be of a kind.
     pub fn may_be_of_kind(self, wanted: &ErrorKindFilter) -> bool {
         let begin = wanted.given.strip_suffix('…').unwrap_or(&wanted.given);
         match self {
@@ -194,7 +192,6 @@ impl ErrorKindFilter {
         Self { given: text.to_owned(), kind: error_kind(text) }
     }
 
-    /// Returns true if an error is of the kind.
     pub fn matches(&self, error: &str) -> bool {
         let kind = error_kind(error);
         let begins = |begin: &str| !begin.is_empty() && kind.starts_with(begin);

@@ -42,7 +42,6 @@ impl From<EveryOrNone> for Option<Every> {
 pub struct CronFleet {
     /// The receivers of its jobs.
     pub every: Every,
-    /// Its window.
     pub window: GraphWindow,
     /// The longest delay of one of its jobs.
     pub spread: Duration,

@@ -76,7 +76,6 @@ words! {
 /// The number of the jobs of a graph, and of those that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphCounts {
-    /// All jobs.
     pub jobs: u64,
     /// Jobs that finished, or failed and may fail.
     pub finished: u64,
@@ -92,7 +91,6 @@ impl GraphCounts {
         self.jobs.saturating_sub(self.finished + self.failed + self.cancelled)
     }
 
-    /// Returns the state of the graph.
     pub fn state(&self) -> GraphState {
         match self {
             _ if self.waiting() > 0 => GraphState::Running,
@@ -131,9 +129,7 @@ words! {
 /// A graph or batch. Times are RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphInfo {
-    /// Its id.
     pub id: JobId,
-    /// Its name.
     pub name: Option<String>,
     /// The kind of its submission.
     pub kind: GraphKind,
@@ -147,7 +143,6 @@ pub struct GraphInfo {
     pub counts: GraphCounts,
     /// The callbacks that were started last, each with its job.
     pub callbacks: BTreeMap<&'static str, String>,
-    /// Its window.
     pub window: GraphWindow,
     /// The error of its jobs that did not start, once it was stopped after failures.
     pub stopped: Option<String>,

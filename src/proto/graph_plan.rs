@@ -106,7 +106,6 @@ impl<J> GraphPlan<J> {
         Self { jobs: vec![PlannedJob::new(String::new(), job)], ..Self::default() }
     }
 
-    /// Its window.
     pub fn window(&self) -> GraphWindow {
         let Self { at_a_time, stop_after, pause_after, .. } = *self;
         GraphWindow { at_a_time, stop_after, pause_after }

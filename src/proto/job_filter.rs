@@ -24,7 +24,6 @@ pub use table::{FilterRow, FilterTest, JOB_FILTERS};
 pub struct JobFilter(BTreeMap<usize, Vec<String>>);
 
 impl JobFilter {
-    /// Returns the row of a name.
     pub fn row(name: &str) -> Option<&'static FilterRow> {
         JOB_FILTERS.get(place(name)?)
     }
@@ -45,7 +44,6 @@ impl JobFilter {
         self
     }
 
-    /// Returns it without a filter.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         place(name).map(|place| self.0.remove(&place));
@@ -191,7 +189,6 @@ fn values_of<E: Error>(row: &FilterRow, value: Value) -> Result<Vec<String>, E> 
 /// A filter of jobs with further parameters, members of one object. An unknown one is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filtered<T> {
-    /// The filter.
     pub filter: JobFilter,
     /// The further parameters.
     pub rest: T,

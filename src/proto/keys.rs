@@ -230,7 +230,6 @@ impl Keys {
         Self { reply_format, ..self }
     }
 
-    /// Returns the namespace.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }

@@ -25,7 +25,6 @@ name!(
 /// The labels of an actor.
 pub type Labels = BTreeMap<LabelName, LabelValue>;
 
-/// Returns the value of a label.
 pub fn label<'a>(labels: &'a Labels, name: &str) -> Option<&'a LabelValue> {
     labels.iter().find(|(of, _)| of.as_str() == name).map(|(_, value)| value)
 }

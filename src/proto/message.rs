@@ -19,7 +19,6 @@ const PRESENCE_SIZE_MAX: usize = 16_384;
 /// The end of a job, as its reply says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyOutcome {
-    /// Finished, with the output.
     Finished(JobOutput),
     /// Ended in `error`, with the reason.
     Error(String),
@@ -28,7 +27,6 @@ pub enum ReplyOutcome {
 /// The one reply to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The job.
     pub job_id: JobId,
     /// Its end.
     pub ending: ReplyOutcome,
@@ -72,7 +70,6 @@ impl Reply {
 /// A control message for an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
-    /// Stop this job.
     Stop(JobId),
     /// Claim no more jobs; finish the running ones; stay up.
     Drain,
@@ -301,7 +298,6 @@ pub const RECOVERING: &str = "recovering jobs of dead actors";
 /// The presence of a supervisor, refreshed with every heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorPresence {
-    /// Its unit.
     pub unit: String,
     /// Its process id.
     pub pid: u32,

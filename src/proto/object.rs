@@ -102,7 +102,6 @@ impl Field {
         terms
     }
 
-    /// Returns the term of the value of this field.
     pub fn term(&self, body: &Map<String, Value>) -> Term {
         Term::of(self.of(body).unwrap_or(&Value::Null))
     }
@@ -119,7 +118,6 @@ impl Context {
     /// The part of keys for the empty context, different from any other.
     const EMPTY: &'static str = "%";
 
-    /// Returns the part of keys.
     pub fn as_key_part(&self) -> &str {
         &self.0
     }
@@ -187,13 +185,10 @@ pub const OWN_FIELDS: [&str; 4] = ["id", "version", "created_at", "modified_at"]
 /// One change of one object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    /// The type of the object.
     pub object_type: ObjectType,
-    /// The object.
     pub id: ObjectId,
     /// The version that it must have, 0 if it must not exist; `None` for any.
     pub expected: Option<u64>,
-    /// The change.
     pub change: Change,
 }
 
@@ -207,7 +202,6 @@ pub enum Change {
         /// The time of creation of a new object; now without one.
         created_ms: Option<i64>,
     },
-    /// Deletes it.
     Delete,
 }
 
@@ -236,7 +230,6 @@ pub enum Ask {
     Applied(WriteMark),
     /// Lists ids in order, after a given one.
     Ids {
-        /// The type.
         object_type: ObjectType,
         /// The last id of the previous page.
         after: Option<ObjectId>,
@@ -245,9 +238,7 @@ pub enum Ask {
     },
     /// Finds the ids of objects by their words.
     Search {
-        /// The type.
         object_type: ObjectType,
-        /// The words.
         query: WordQuery,
         /// The last id of the previous page.
         after: Option<ObjectId>,
@@ -256,9 +247,7 @@ pub enum Ask {
     },
     /// Finds the objects that match a query.
     Find {
-        /// The type.
         object_type: ObjectType,
-        /// The query.
         query: Query,
         /// The last object of the previous page: its id and its fields.
         after: Option<(ObjectId, Map<String, Value>)>,
@@ -308,9 +297,7 @@ pub enum ObjectError {
          get it again before you change it"
     )]
     Stale {
-        /// The type of the object.
         object_type: ObjectType,
-        /// The object.
         id: ObjectId,
         /// The version that the write expected.
         expected: u64,
@@ -346,9 +333,7 @@ pub enum ObjectError {
         missing.iter().map(Field::as_str).collect::<Vec<_>>().join(&format!(", {object_type}."))
     )]
     NotIndexed {
-        /// The type.
         object_type: ObjectType,
-        /// The fields.
         missing: Vec<Field>,
         /// The names of these fields and those that have an index.
         all: Vec<String>,
@@ -359,9 +344,7 @@ pub enum ObjectError {
          it; try again a little later"
     )]
     Building {
-        /// The type.
         object_type: ObjectType,
-        /// The field.
         field: Field,
         /// The number of objects in the index.
         done: u64,

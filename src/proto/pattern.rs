@@ -1,6 +1,5 @@
 //! Patterns of names; each `*` stands for any text.
 
-/// Returns whether a text matches a pattern.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else {
         return pattern == text;

@@ -23,14 +23,12 @@ pub struct PauseRule {
 pub struct Pauses {
     /// Queues by their names.
     pub queues: BTreeSet<Queue>,
-    /// Rules.
     pub rules: BTreeSet<PauseRule>,
 }
 
 impl PauseRule {
     const FORM: &'static str = "*, type:T:*, type:*:group:G:* or type:T:group:G:*";
 
-    /// Returns whether it pauses a queue.
     pub fn covers(&self, queue: &Queue) -> bool {
         let is_of = |only: &ScriptType| queue.target.script_type() == only;
         let has_group = |only: &Group| queue.target.group_name() == Some(only);
@@ -76,7 +74,6 @@ impl Pauses {
         }
     }
 
-    /// Returns the names of all.
     pub fn names(&self) -> Vec<String> {
         let rules = self.rules.iter().map(ToString::to_string);
         rules.chain(self.queues.iter().map(ToString::to_string)).collect()

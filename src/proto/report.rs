@@ -49,7 +49,6 @@ enum ReportPart {
     Absent,
     /// It has said nothing since the process last did.
     Silent,
-    /// It is alive.
     Alive,
 }
 

@@ -1,11 +1,9 @@
 //! The reply of a Redis that is not Hero's own to a command of a script.
 
-/// One reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisReply {
     /// No value.
     Nil,
-    /// A number.
     Number(i64),
     /// A string, which may be invalid UTF-8.
     Text(Vec<u8>),

@@ -19,7 +19,6 @@ name!(
 /// A published script that a job names: its latest version, or one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptUse {
-    /// Its name.
     pub name: ScriptName,
     /// Its version; the latest one at the submission without it.
     pub version: Option<u32>,

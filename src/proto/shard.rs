@@ -32,12 +32,10 @@ impl Shard {
     /// The shard that has the configured namespace.
     pub const HOME: Self = Self(0);
 
-    /// Returns its number.
     pub fn number(self) -> u16 {
         self.0
     }
 
-    /// Returns its namespace.
     pub fn namespace(self, configured: &Namespace) -> Namespace {
         if self == Self::HOME {
             return configured.clone();
@@ -85,7 +83,6 @@ impl ShardCount {
         (0..self.get()).map(Shard)
     }
 
-    /// Returns the shard with this number.
     pub fn shard(self, number: u16) -> Option<Shard> {
         (number < self.get()).then_some(Shard(number))
     }
@@ -133,7 +130,6 @@ impl Default for ShardCount {
 }
 
 impl NoSuchShard {
-    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.id
     }

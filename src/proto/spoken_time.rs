@@ -31,7 +31,6 @@ pub enum TimeError {
     /// It is over.
     #[error("`{text}` has passed: it is {now}; name a later day")]
     Past {
-        /// The text.
         text: String,
         /// The local time now, with its zone.
         now: String,

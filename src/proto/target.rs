@@ -223,7 +223,6 @@ impl FromStr for Fallback {
 pub struct ActorId {
     /// The script type of its jobs.
     pub script_type: ScriptType,
-    /// Its group.
     pub group: Group,
     /// Its number within the group.
     pub instance: Instance,
@@ -317,7 +316,6 @@ impl Target {
         Self { script_type, narrowed: Narrowed::Group(group, None) }
     }
 
-    /// One instance.
     pub fn instance(script_type: ScriptType, group: Group, instance: Instance) -> Self {
         Self { script_type, narrowed: Narrowed::Group(group, Some(instance)) }
     }
@@ -350,7 +348,6 @@ impl Target {
         &self.script_type
     }
 
-    /// The group of the target, if it has one.
     pub fn group_name(&self) -> Option<&Group> {
         match &self.narrowed {
             Narrowed::Group(group, _) => Some(group),

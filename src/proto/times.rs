@@ -69,7 +69,6 @@ pub struct Times {
     /// The upper bound of each bucket, as text in seconds and as a duration, with the number of times
     /// up to it.
     pub buckets: [(&'static str, Duration, u64); BUCKETS.len()],
-    /// The number of times.
     pub number: u64,
     /// Their sum.
     pub sum: Duration,

@@ -82,7 +82,6 @@ impl fmt::Display for GraphWindow {
 /// run too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopAfter {
-    /// The failures.
     pub bound: FailureBound,
     /// True if jobs that run are stopped as well.
     pub stops_running: bool,

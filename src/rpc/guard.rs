@@ -261,7 +261,6 @@ pub(super) fn refusal(status: StatusCode, error: &RpcError, is_rpc: bool) -> Res
     json_text(status, text)
 }
 
-/// Returns a text of JSON as a response.
 pub(super) fn json_text(status: StatusCode, text: String) -> Response {
     let json = HeaderValue::from_static("application/json");
     asking_for_token((status, [(header::CONTENT_TYPE, json)], text).into_response())

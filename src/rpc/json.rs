@@ -197,7 +197,6 @@ fn not_called() -> RpcError {
     RpcError::new(code::INTERNAL, message).with("retryable", true)
 }
 
-/// Returns the text of a response.
 pub(super) async fn text_of(response: Value) -> String {
     on_own_thread(is_large(&response, &mut 0), move || response.to_string()).await
 }

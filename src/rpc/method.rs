@@ -26,7 +26,6 @@ pub struct CallContext {
     pub address: Arc<str>,
     /// The configuration in force: script types, limits, periodic jobs, bounds of objects.
     pub config: Arc<Config>,
-    /// The caller.
     pub caller: Arc<Caller>,
     /// Learns the job that `job.run` waits for.
     pub(super) begun: Option<Arc<watch::Sender<Option<JobId>>>>,
@@ -84,7 +83,6 @@ pub struct Method {
     pub names: fn() -> Vec<String>,
     /// The schema of its parameters, an object.
     pub params: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema of its result.
     pub result: fn(&mut SchemaGenerator) -> Schema,
     pub(super) call: Call,
     pub(super) subscription: Option<Subscription>,

@@ -81,7 +81,6 @@ pub(crate) mod results {
     pub(crate) use super::unserved::UnservedJobs;
 }
 
-/// All methods.
 pub(super) fn all() -> Vec<Method> {
     [
         job::methods(),

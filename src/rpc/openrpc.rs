@@ -14,7 +14,6 @@ const OPENRPC: &str = "1.3.2";
 /// The place of shared schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
 
-/// Returns the document of these methods.
 pub(super) fn document<'m>(methods: impl Iterator<Item = &'m Method>) -> Value {
     let settings = SchemaSettings::draft07().with(|set| set.definitions_path = SCHEMAS.into());
     let mut given = settings.clone().into_generator();

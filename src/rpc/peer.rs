@@ -24,7 +24,6 @@ impl Default for Users {
     }
 }
 
-/// A user with all its groups.
 struct UserGroups {
     name: String,
     groups: Vec<Gid>,

@@ -44,7 +44,6 @@ pub mod code {
 )]
 #[error("{message}")]
 pub struct RpcError {
-    /// One of [`code`].
     pub code: i32,
     /// A sentence: what was being done, to what, why it failed, what to do.
     pub message: String,

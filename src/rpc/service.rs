@@ -78,7 +78,6 @@ impl ApiService {
         Self(Arc::new(parts))
     }
 
-    /// The methods.
     pub fn table(&self) -> &Arc<MethodTable> {
         &self.0.table
     }
@@ -93,7 +92,6 @@ impl ApiService {
         &self.0.address
     }
 
-    /// The login by a token.
     pub fn login(&self) -> &TokenLogin {
         &self.0.login
     }

@@ -104,7 +104,6 @@ impl SocketSubscriptions {
         *place = Some(task.abort_handle());
     }
 
-    /// Ends all.
     pub(super) fn end_all(&self) {
         for (_, task) in self.open.lock().drain() {
             task.iter().for_each(AbortHandle::abort);

@@ -61,7 +61,6 @@ pub struct Refusal {
     pub uses: Vec<FileUse>,
     /// True if there is a file of that name.
     pub exists: bool,
-    /// True if it is a folder.
     pub is_folder: bool,
     /// False if a use that was asked about is refused by the mode of the file.
     pub is_certain: bool,

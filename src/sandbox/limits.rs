@@ -34,7 +34,6 @@ pub enum Limit {
     Processes,
     /// The open files of a process.
     OpenFiles,
-    /// The size of a file.
     FileSize,
     /// The size of the job's own folder.
     Disk,
@@ -48,7 +47,6 @@ pub enum Limit {
     UnitMemory,
     /// The memory of a slice that the unit is in.
     SliceMemory,
-    /// The memory of the machine.
     MachineMemory,
 }
 

@@ -11,7 +11,6 @@ use seccompiler::{BpfProgram, sock_filter};
 /// The newest call that the lists consider. From 424 on all processors share the numbers.
 pub(super) const NEWEST: u32 = 469;
 
-/// The answer to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallAnswer {
     /// This error for any arguments.

@@ -41,9 +41,6 @@ impl Store {
     }
 
     /// Returns whether the end of a job is, as its hash or the configuration says.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn confirms_end(&self, id: &JobId) -> Result<bool, StoreError> {
         if self.confirms_all() {
             return Ok(true);
@@ -101,9 +98,6 @@ impl Store {
     }
 
     /// Pushes the replies that wait for the confirmation of their jobs' ends.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64, StoreError> {
         let mut pushed = 0;
         for ids in ids.chunks(JOBS_PER_CALL) {

@@ -68,9 +68,6 @@ pub struct Adopted {
 
 impl Store {
     /// Adopts entries of a list: a work list, or one of older programs. One step, which is logged.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn adopt(&self, list: &str, rules: AdoptionRules) -> Result<Adopted, StoreError> {
         let mut script = self.scripts.adopt.prepare_invoke();
         script.key(list).arg(WINDOW).arg(kept(rules.retention));
@@ -96,18 +93,12 @@ impl Store {
     }
 
     /// Returns lists with entries to adopt: of known queues, of live actors and of older programs.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn unadopted(&self) -> Result<Vec<String>, StoreError> {
         self.run_script("looking for jobs that programs pushed", &self.scripts.unadopted, PER_LOOK)
             .await
     }
 
     /// Notes which of these actors belong to foreign programs. Returns how many do.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_actors(&self, actors: &[ActorId]) -> Result<u64, StoreError> {
         let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
         let doing = "noting actors of foreign programs";

@@ -14,10 +14,8 @@ const REPEATS_TTL: Duration = Duration::from_hours(7 * 24);
 /// The time that the number of log events in a spool is kept after it was last noted.
 const SPOOL_TTL: Duration = Duration::from_hours(7 * 24);
 
-/// The job of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageJob {
-    /// Its status.
     pub status: String,
     /// Its message, JSON; empty if it has none.
     pub message: String,
@@ -39,7 +37,6 @@ pub enum Attached {
 pub struct TakenEnds {
     /// The time in microseconds until which they are taken.
     till: String,
-    /// The jobs.
     pub ids: Vec<JobId>,
 }
 
@@ -58,9 +55,6 @@ pub struct MessageEnd {
 
 impl Store {
     /// Takes up to `limit` ended jobs to answer. A job that is not answered within `lease` is taken again.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn take_amqp_ends(
         &self,
         scope: &str,
@@ -103,9 +97,6 @@ impl Store {
 
     /// Reads the end of a job that was a message; `None` if the job is gone, was no message, or has not
     /// ended.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>, StoreError> {
         let (end, fields) = self.outcome_with(id, &["message", "exit_code"]).await?;
         let mut fields = fields.into_iter().map(|field| field.map(|bytes| text_of(&bytes)));
@@ -130,9 +121,6 @@ impl Store {
     }
 
     /// Tells the brokers of a node, or of all nodes, to end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<(), StoreError> {
         let mut script = self.scripts.amqp_shutdown.prepare_invoke();
         script.arg(scope).arg(node.unwrap_or("*"));
@@ -142,9 +130,6 @@ impl Store {
 
     /// Returns when the brokers of a node, or of all, were last asked to end, in microseconds of Redis's
     /// clock; 0 if they were not.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn brokers_ended_us(
         &self,
         scope: &str,
@@ -159,9 +144,6 @@ impl Store {
     }
 
     /// Notes how many log events wait in the spool of a unit on a machine.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_spooled(
         &self,
         scope: &str,
@@ -178,9 +160,6 @@ impl Store {
     }
 
     /// Returns how many log events wait in the spool of each unit, by `{unit}@{machine}`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.amqp_spool(scope));
@@ -188,9 +167,6 @@ impl Store {
     }
 
     /// Reads the job of a message; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>, StoreError> {
         let arguments = (self.keys.job(id), "status", "message");
         let (status, message): (Option<String>, Option<Vec<u8>>) =
@@ -201,9 +177,6 @@ impl Store {
 
     /// Notes that a repeat of a message is to be answered with it, if its newest job has this status and
     /// the next attempt does not exist. `chain` names all attempts, `asked` is the repeat.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn attach_repeat(
         &self,
         scope: &str,
@@ -224,9 +197,6 @@ impl Store {
     }
 
     /// Returns the repeats of a message that wait for its answer.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>, StoreError> {
         let mut command = redis::cmd("LRANGE");
         command.arg(self.keys.amqp_repeats(scope, chain)).arg(0).arg(-1);
@@ -234,9 +204,6 @@ impl Store {
     }
 
     /// Forgets the repeats of a message, which were answered.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<(), StoreError> {
         let mut command = redis::cmd("DEL");
         command.arg(self.keys.amqp_repeats(scope, chain));

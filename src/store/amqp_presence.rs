@@ -16,7 +16,6 @@ const KEPT: Duration = Duration::from_hours(24);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BrokerPresence {
-    /// Its unit.
     pub unit: String,
     /// Its machine.
     pub host: String,
@@ -72,9 +71,6 @@ impl BrokerPresence {
 
 impl Store {
     /// Notes the state of a broker, at the time of Redis.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_broker(
         &self,
         scope: &str,
@@ -87,18 +83,12 @@ impl Store {
     }
 
     /// Forgets the state of a broker that ends in order.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
         let arguments = (self.keys.amqp_brokers(scope), name);
         self.link.command("forgetting the state of a broker", "HDEL", arguments).await
     }
 
     /// Returns the state of each broker of a scope, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.amqp_brokers(scope));

@@ -13,9 +13,6 @@ const DOING: &str = "reading the output of a job for a script";
 
 impl Store {
     /// Reads the output of a job for the script of another one that runs, and that may have it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn asked_output(
         &self,
         boot: &BootId,

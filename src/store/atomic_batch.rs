@@ -130,18 +130,12 @@ impl Store {
 
     /// Makes one step of a commit that was begun, which its client may have left. Returns true if
     /// there was something to do.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn commit_left(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
         Ok(self.commit_step("", None, &kept(retention)).await? > 0)
     }
 
     /// Makes all steps of the commits that were begun, so that every job of a batch whose submission is decided exists.
     /// Returns true if there was one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn finish_commits(
         &self,
         retention: impl Into<Retention>,

@@ -18,14 +18,12 @@ use crate::proto::target::ScriptType;
 pub enum Verdict {
     /// The job finished, with this output.
     Finished {
-        /// The output.
         output: JobOutput,
         /// The exit code, where a process ran.
         exit_code: Option<i32>,
     },
     /// The job ends in `error`.
     Error {
-        /// The error.
         error: String,
         /// The exit code, where a process ran.
         exit_code: Option<i32>,
@@ -64,7 +62,6 @@ pub enum Verdict {
 /// The end of one attempt, to be recorded.
 #[derive(Debug, Clone)]
 pub struct AttemptEnd {
-    /// The job.
     pub id: JobId,
     /// By [`Attempt::claimed_at`]: the attempt that ended, and no later one of the same boot.
     pub claimed_at: u64,
@@ -259,7 +256,6 @@ const STAGINGS_MAX: u32 = 3;
 
 const DOING: &str = "recording how jobs ended";
 
-/// The answer to one end.
 enum AnswerToEnd {
     Known(Recorded),
     /// The output is to be staged first, and the reply in this format if one is wanted.

@@ -68,7 +68,6 @@ pub struct Attempt {
 /// An attempt that goes back to its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReturnedAttempt {
-    /// The job.
     pub id: JobId,
     /// By [`Attempt::claimed_at`]: this attempt, and no later one of the same boot.
     pub claimed_at: u64,
@@ -183,9 +182,6 @@ impl Store {
 
     /// The jobs a boot owns, up to `limit`, each with the time of its claim. Jobs unknown to the owner
     /// come from a claim whose answer was lost.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn running(
         &self,
         boot: &BootId,

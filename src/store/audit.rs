@@ -14,9 +14,6 @@ const RECORDS_PER_READ: usize = 1000;
 
 impl Store {
     /// Adds a record of a change.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn add_audit(&self, by: &Author, what: &str, to: &str) -> Result<(), StoreError> {
         let mut script = self.scripts.audit.prepare_invoke();
         let kept = Duration::from_secs(AUDIT_DAYS * 24 * 3600);
@@ -27,9 +24,6 @@ impl Store {
     }
 
     /// Reads the wanted ones of the latest records, the newest first. It is one call of a bounded length.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn latest_audit(
         &self,
         wanted: impl Fn(&AuditRecord) -> bool,
@@ -42,9 +36,6 @@ impl Store {
 
     /// Reads records, the newest first, of those after a time and until another in milliseconds since 1970, until
     /// `limit` of them are `wanted`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn audit(
         &self,
         since_ms: u64,

@@ -47,7 +47,6 @@ impl BackupIndex {
 /// A copy of a job, with the first part of its log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CopiedJob {
-    /// The job.
     pub job: JobCopy,
     /// The first entries of its log.
     pub log: LogCopy,
@@ -57,9 +56,6 @@ pub struct CopiedJob {
 
 impl Store {
     /// Returns all indexes that name jobs, in the order of a job's life.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>, StoreError> {
         let mut indexes = Vec::new();
         for status in JobStatus::ALL {
@@ -91,9 +87,6 @@ impl Store {
     }
 
     /// Reads the next page of an index; an entry may come twice. An empty page is the end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_page(
         &self,
         index: &mut BackupIndex,
@@ -171,9 +164,6 @@ impl Store {
     }
 
     /// Copies further entries of a log, after one entry and up to another.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_log(
         &self,
         id: &JobId,
@@ -187,17 +177,11 @@ impl Store {
     }
 
     /// Returns the names of the paused queues, and the rules that pause queues.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_paused(&self) -> Result<Vec<String>, StoreError> {
         Ok(self.pauses().await?.names())
     }
 
     /// Copies the state of a periodic job; `None` if it has none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>, StoreError> {
         type Hash = Vec<(String, Vec<u8>)>;
         let key = self.keys.cron(name);
@@ -214,9 +198,6 @@ impl Store {
     }
 
     /// Copies the starts under each limit that holds jobs.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>, StoreError> {
         const DOING: &str = "backing up limits";
         let names: Vec<String> =
@@ -237,9 +218,6 @@ impl Store {
     }
 
     /// Copies the dead letters of each script type that has some.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>, StoreError> {
         let types = self.types().await?;
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
@@ -253,9 +231,6 @@ impl Store {
     }
 
     /// Copies the names of the complete indexes on objects of a type.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_object_indexes(
         &self,
         context: &Context,

@@ -33,7 +33,6 @@ pub enum Blocker {
     Drained(ActorId),
     /// The actors that claim jobs of its queue run as many jobs as they have tasks.
     Busy {
-        /// The queue.
         queue: Queue,
         /// The number of their tasks.
         tasks: usize,
@@ -57,9 +56,6 @@ pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
 impl Store {
     /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if an actor will claim
     /// it, or it is in another state.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
         let mut command = redis::cmd("HMGET");
         command.arg(self.keys.job(id)).arg("status").arg("held_by");

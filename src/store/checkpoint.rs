@@ -6,9 +6,6 @@ use crate::proto::job::{BootId, JobId};
 impl Store {
     /// Keeps a state, as JSON, for the next attempt of a job; an empty one keeps none. Returns `false` if the boot
     /// does not own the job any more, or has claimed it again after `claimed_at`: nothing was written.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn keep_state(
         &self,
         boot: &BootId,

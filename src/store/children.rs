@@ -28,9 +28,6 @@ pub enum ChildSubmitted {
 impl Store {
     /// Returns the jobs that the script of a job has submitted and that are still there; none if it is gone. A job that its
     /// hash names, and that names another parent or none, is none of them: a program wrote it there.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
         let Some(Ok(job)) = self.job(id).await? else { return Ok(Vec::new()) };
         let named = self.summaries_with(job.children, &["parent"]).await?.into_iter().flatten();

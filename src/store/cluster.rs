@@ -42,7 +42,6 @@ struct Known {
     others: Vec<Place>,
 }
 
-/// The answer of one node.
 enum NodeAnswer {
     /// It has the slot.
     Owner(MultiplexedConnection),
@@ -56,7 +55,6 @@ impl Cluster {
         Self { url, login, probe, known: Mutex::default() }
     }
 
-    /// The login.
     pub(super) fn login(&self) -> &ConnectionInfo {
         &self.login
     }

@@ -41,7 +41,6 @@ pub(super) enum How {
     WaitAof,
     /// By the answer to any write: it synchronises each with the disk first.
     Answer,
-    /// By `WAIT`.
     Wait(u8),
 }
 

@@ -51,9 +51,6 @@ pub enum StopOutcome {
 impl Store {
     /// Stops a job: at once if it has not started, by its actor if it runs. `asking` is the boot of
     /// an actor that asks.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn stop(
         &self,
         id: &JobId,
@@ -64,9 +61,6 @@ impl Store {
     }
 
     /// Stops a job for a person or program, whose name its hash then has.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn stop_by(
         &self,
         id: &JobId,
@@ -104,17 +98,11 @@ impl Store {
     }
 
     /// Sends a control message to one actor.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), StoreError> {
         self.push_control(self.keys.control(actor), message).await
     }
 
     /// Returns whether a live process takes the control messages of an actor.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn is_listening(&self, actor: &ActorId) -> Result<bool, StoreError> {
         // The open connection of a process that was killed just now may take one message.
         for _ in 0..2 {
@@ -144,9 +132,6 @@ impl Store {
     }
 
     /// Takes the messages that wait for an actor, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>, StoreError> {
         let arguments = (self.keys.control(actor), MESSAGES_TAKEN_MAX);
         let taken: Option<Vec<Vec<u8>>> =
@@ -166,9 +151,6 @@ impl Store {
 
     /// Hands control messages for types and groups to each of their live actors. Stops that no actor
     /// hears of are done at once.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn fan_out(
         &self,
         lease: Duration,
@@ -182,9 +164,6 @@ impl Store {
     }
 
     /// Does the same for these types, unless a supervisor is live.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn fan_out_unsupervised(
         &self,
         lease: Duration,
@@ -200,9 +179,6 @@ impl Store {
 
     /// Answers a ping into the list it names, which must be a reply list of this namespace.
     /// Returns true if it was.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pong(&self, reply_to: &str, text: &str) -> Result<bool, StoreError> {
         if !self.keys.is_reply(reply_to) {
             return Ok(false);
@@ -215,19 +191,12 @@ impl Store {
         Ok(true)
     }
 
-    /// Returns whether one of these keys exists.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn some_exist(&self, keys: &[String]) -> Result<bool, StoreError> {
         let found: u64 = self.link.command("looking for work", "EXISTS", keys).await?;
         Ok(found > 0)
     }
 
     /// Returns which of these keys are no lists.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn not_lists(&self, keys: &[String]) -> Result<Vec<String>, StoreError> {
         let mut pipeline = redis::pipe();
         for key in keys {
@@ -255,9 +224,6 @@ impl Store {
 
     /// Wakes a command that blocks on another connection. What it popped in the same instant
     /// still reaches it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn wake(&self, waker: &Waker) -> Result<(), StoreError> {
         let Some(client_id) = waker.client_id() else {
             return Ok(());

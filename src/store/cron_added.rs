@@ -41,18 +41,12 @@ pub enum CronEdited {
 
 impl Store {
     /// The revision of the periodic jobs in Redis, which each change renews; none before the first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn cron_revision(&self) -> Result<Option<String>, StoreError> {
         let arguments = (self.keys.cron_added(), REVISION);
         self.link.command("looking at periodic jobs", "HGET", arguments).await
     }
 
     /// The definitions of the periodic jobs in Redis, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.cron_added());
@@ -68,9 +62,6 @@ impl Store {
     }
 
     /// Changes the periodic jobs in Redis.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn edit_cron(
         &self,
         name: &CronName,

@@ -15,7 +15,6 @@ const DOING: &str = "firing a periodic job as a batch";
 /// The batch or graph of a firing.
 #[derive(Debug)]
 pub struct FiredBatch {
-    /// The batch or graph.
     pub graph: NewGraph,
     /// Its jobs, which name it.
     pub jobs: Vec<Job>,
@@ -47,9 +46,6 @@ impl Store {
 
     /// Submits the graph of a periodic job for a time of the past, as [`Store::backfill`] does. The error is as of
     /// [`Store::fire_batch`].
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backfill_graph(
         &self,
         name: &CronName,

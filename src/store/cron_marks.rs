@@ -21,7 +21,6 @@ const NAMES_MAX: isize = 2000;
 pub struct CronMark {
     /// The time up to which it was fired or left out.
     pub due: Timestamp,
-    /// True if it is disabled.
     pub is_disabled: bool,
     /// The time from which its lateness is counted: its last success, else when it was first seen, enabled or changed.
     pub from: Timestamp,
@@ -78,7 +77,6 @@ impl CronEnds {
 /// A periodic job that a supervisor fires, as monitoring sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FiredCron {
-    /// Its name.
     pub name: CronName,
     /// The ends of its jobs.
     pub ends: CronEnds,
@@ -101,9 +99,6 @@ type FieldTexts = Vec<Option<Vec<u8>>>;
 
 impl Store {
     /// The time now, and the state of each name. A new name counts from now on.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn cron_state<'a>(
         &self,
         names: impl IntoIterator<Item = &'a CronName>,
@@ -133,9 +128,6 @@ impl Store {
 
     /// Notes from when on a periodic job is overdue, computed from the state that it had. Returns false if that has
     /// changed meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_cron_overdue(
         &self,
         name: &CronName,
@@ -150,9 +142,6 @@ impl Store {
     }
 
     /// Notes firings that were missed and are left out. Returns false if another supervisor has noted them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_cron_missed(
         &self,
         name: &CronName,
@@ -169,9 +158,6 @@ impl Store {
 
     /// Submits the job of a periodic job for a time of the past, beside its schedule. `fired` is the id of the job
     /// of its firing, and whether a time for which it fired is left out.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backfill(
         &self,
         name: &CronName,
@@ -200,9 +186,6 @@ impl Store {
     }
 
     /// The ends of the jobs of a periodic job.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
@@ -213,9 +196,6 @@ impl Store {
     }
 
     /// The periodic jobs that supervisors fire, or have fired, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
         const DOING: &str = "looking at the periodic jobs that are fired";
         let names: Vec<String> =

@@ -41,7 +41,6 @@ pub struct LastFiring {
     pub due: Timestamp,
     /// Its job, or its batch.
     pub id: JobId,
-    /// True if it is a batch.
     pub is_batch: bool,
     /// The state of the job or batch, if it is still kept.
     pub status: Option<&'static str>,
@@ -58,11 +57,9 @@ pub struct Firing {
     pub due: String,
     /// The time when a supervisor fired it, in RFC 3339.
     pub at: String,
-    /// Its outcome.
     pub did: FiringOutcome,
     /// Its job or batch; the one that was the reason to leave it out.
     pub id: Option<JobId>,
-    /// True if that is a batch.
     #[serde(default)]
     pub batch: bool,
     /// The reason why it was left out or failed, or the job that it replaced.
@@ -83,14 +80,12 @@ words! {
     Missed = "missed",
 }
 
-/// The state of a periodic job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PeriodicJobState {
     /// Its last firing; none if it has never fired.
     pub last: Option<LastFiring>,
     /// Its disabling, if it is disabled.
     pub disabled: Option<Disabled>,
-    /// The ends of its jobs.
     pub ends: CronEnds,
 }
 
@@ -123,9 +118,6 @@ impl Store {
 
     /// Fires a periodic job as [`Store::fire`] does, or notes the reason why it has no job: it does not fire for this
     /// time again.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn fire_or_fail(
         &self,
         name: &CronName,
@@ -162,9 +154,6 @@ impl Store {
     }
 
     /// Enables or disables a periodic job; `by` is who asks. Returns false if it was so already.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn enable_periodic_job(
         &self,
         name: &CronName,
@@ -178,10 +167,6 @@ impl Store {
         Ok(changed == 1)
     }
 
-    /// The state of a periodic job.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
         const FIELDS: [&str; 9] = [
             "fired_us",
@@ -209,9 +194,6 @@ impl Store {
     }
 
     /// Notes a run of a periodic job beside its schedule, as a job or as a batch.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_cron_run(
         &self,
         name: &CronName,
@@ -225,9 +207,6 @@ impl Store {
 
     /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job or batch, if
     /// that is still kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn firings(
         &self,
         name: &CronName,

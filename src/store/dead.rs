@@ -53,9 +53,6 @@ impl Store {
     }
 
     /// Returns true if a job is a dead letter of a type.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool, StoreError> {
         let mut command = redis::cmd("LPOS");
         command.arg(self.keys.dead(script_type)).arg(id.as_str());

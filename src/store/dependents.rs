@@ -11,7 +11,6 @@ use crate::proto::job::{JobId, JobStatus};
 pub struct JobDependents {
     /// Its state; none if the job does not exist.
     pub status: Option<JobStatus>,
-    /// Its name.
     pub name: Option<String>,
     /// The jobs it waits or waited for: those that must finish, then those that may end in any way.
     pub prerequisites: Vec<JobId>,
@@ -32,9 +31,6 @@ const FIELDS: [&str; 7] =
 
 impl Store {
     /// Reads the prerequisites and dependents of jobs, in one round trip.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -51,9 +47,6 @@ impl Store {
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
         let pending = |id| ("SMEMBERS", self.keys.pending(id));
         let answers: Vec<Option<Vec<String>>> =
@@ -62,9 +55,6 @@ impl Store {
     }
 
     /// Some dependents of a job beyond those in its hash: so many behind a number of them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn more_dependents(
         &self,
         id: &JobId,

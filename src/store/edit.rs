@@ -10,7 +10,6 @@ use crate::proto::target::{Group, Priority};
 /// The changes of a job that waits. Absent fields stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobEdit {
-    /// Its priority.
     pub priority: Option<Priority>,
     /// The group that may run it; `Some(None)` for any group. Takes its instance away.
     pub group: Option<Option<Group>>,
@@ -39,9 +38,6 @@ pub enum EditOutcome {
 
 impl Store {
     /// Changes a job that has not started, and moves it to the queue or index where it then belongs.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn edit(&self, id: &JobId, edit: &JobEdit) -> Result<EditOutcome, StoreError> {
         const DOING: &str = "changing a job";
         let group = edit.group.as_ref().map_or("", |group| {

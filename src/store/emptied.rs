@@ -36,9 +36,6 @@ fn of_text<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
 
 impl Store {
     /// Notes that Redis lost all keys.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_emptied(&self, emptied: &EmptiedRedis) -> Result<(), StoreError> {
         let text = serde_json::to_string(emptied).unwrap_or_default();
         let arguments = (self.keys.marks(), FIELD, text);
@@ -46,9 +43,6 @@ impl Store {
     }
 
     /// Returns the last loss of all keys, if it was in the last day before `now`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>, StoreError> {
         let arguments = (self.keys.marks(), FIELD);
         let text: Option<String> =

@@ -15,7 +15,6 @@ use crate::proto::shard::{Shard, ShardCount};
 pub struct JobEvent {
     /// Its position in the stream, to continue after it: `MILLISECONDS-NUMBER` by Redis's clock.
     pub place: String,
-    /// The job.
     pub id: String,
     /// Its script type; empty if none was known yet.
     #[serde(rename = "type")]
@@ -77,9 +76,6 @@ impl fmt::Display for MergedPlace {
 impl Shards {
     /// Reads up to `limit` events of all shards after the place named, or from the first that is kept. With several
     /// shards, an event comes once the clock of each of them has passed it: none comes later that stands before it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_events(
         &self,
         after: Option<&str>,
@@ -125,9 +121,6 @@ impl Store {
     }
 
     /// Reads up to `limit` events after the place named, or from the first that is kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_events(
         &self,
         after: Option<&str>,
@@ -141,9 +134,6 @@ impl Store {
     }
 
     /// Waits up to `timeout` for events after the place named, on a connection of its own.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn follow_events(
         &self,
         connection: &mut Blocking,

@@ -26,9 +26,6 @@ impl ExternalRedis {
     }
 
     /// Runs one command.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(&self, words: &[Vec<u8>]) -> Result<RedisReply, StoreError> {
         const DOING: &str = "a command of a script";
         let mut command = redis::Cmd::new();

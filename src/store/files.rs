@@ -54,9 +54,6 @@ pub enum FilesResult {
 impl Store {
     /// Stores the files of a job that is about to be submitted; they go by themselves if it is not.
     /// Returns `false` if its id is taken.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn stage_files(&self, id: &JobId, files: &JobFiles) -> Result<bool, StoreError> {
         let mut script = self.scripts.stage_files.prepare_invoke();
         script.arg(id.as_str()).arg(STAGED_S).arg(self.keys.contents());
@@ -71,9 +68,6 @@ impl Store {
     }
 
     /// Removes the files of a job that was not accepted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_files(&self, id: &JobId) -> Result<(), StoreError> {
         self.link.command("removing the files of a job", "DEL", self.keys.files(id)).await
     }
@@ -100,9 +94,6 @@ impl Store {
     }
 
     /// Reads files of a job; `None` for a missing file.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_files(
         &self,
         id: &JobId,
@@ -113,9 +104,6 @@ impl Store {
     }
 
     /// Reads the standard input that a submitter gave a job.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_stdin(&self, id: &JobId) -> Result<Option<FileBody>, StoreError> {
         Ok(self.read_fields(id, vec![STDIN.to_owned()]).await?.pop().flatten())
     }
@@ -146,9 +134,6 @@ impl Store {
     }
 
     /// Returns the names of the files that a job left.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn output_files(&self, id: &JobId) -> Result<Vec<FileName>, StoreError> {
         let arguments = (self.keys.job(id), OUTPUT_FILES);
         let text: Option<Vec<u8>> =
@@ -157,9 +142,6 @@ impl Store {
     }
 
     /// Returns the sizes of files of a job, 0 for a missing file.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn file_sizes(
         &self,
         id: &JobId,
@@ -183,9 +165,6 @@ impl Store {
 
     /// Says which contents of the folder no job names any more. `retention_s` is the time that files stay
     /// after the end of their job; 0 for as long as the job.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn unused_contents<'a>(
         &self,
         hashes: impl Iterator<Item = &'a ContentHash>,

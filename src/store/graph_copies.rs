@@ -10,9 +10,6 @@ const RESTORING: &str = "restoring graphs";
 
 impl Store {
     /// Copies a graph or batch without its jobs. `None` if it is gone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>, StoreError> {
         let key = self.keys.graph(id);
         let mut pipeline = redis::pipe();
@@ -25,9 +22,6 @@ impl Store {
     }
 
     /// Copies some jobs of a graph, those after a score; empty at the end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_graph_jobs(
         &self,
         id: &JobId,
@@ -47,9 +41,6 @@ impl Store {
 
     /// Restores a graph or batch. It does not end before [`Store::close_batch`]. Returns false if its id is
     /// taken.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool, StoreError> {
         let mut script = self.scripts.restore_graph.prepare_invoke();
         script.arg(graph.id.as_str()).arg(graph.ttl_ms.max(1));

@@ -17,11 +17,9 @@ const READING: &str = "reading graphs";
 /// A graph or batch to store.
 #[derive(Debug, Clone)]
 pub struct NewGraph {
-    /// Its id.
     pub id: JobId,
     /// The kind of its submission.
     pub kind: GraphKind,
-    /// Its name.
     pub name: Option<JobName>,
     /// The name of its submitter.
     pub caller: String,
@@ -29,7 +27,6 @@ pub struct NewGraph {
     pub callbacks: Vec<(GraphCallback, Job)>,
     /// The notifications for its end.
     pub notify: Vec<NotifyName>,
-    /// Its window.
     pub window: GraphWindow,
     /// The periodic job whose firing it is.
     pub cron: Option<CronName>,
@@ -84,7 +81,6 @@ impl NewGraph {
 /// A page of graphs and batches, the newest first.
 #[derive(Debug, Clone, Default)]
 pub struct GraphPage {
-    /// The graphs.
     pub items: Vec<GraphInfo>,
     /// The cursor to the next page, if there may be one.
     pub next: Option<u64>,
@@ -93,7 +89,6 @@ pub struct GraphPage {
 /// A job of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphMember {
-    /// The job.
     pub id: JobId,
     /// Its outcome and place; also the cursor after it.
     pub score: u64,
@@ -118,9 +113,6 @@ impl Store {
     pub const BATCH_JOBS_MAX: u64 = 100_000;
 
     /// Stores a batch; jobs are added to it as they are submitted. Returns false if its id is taken.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool, StoreError> {
         let mut script = self.scripts.open_graph.prepare_invoke();
         batch.write(&mut script, 0);
@@ -135,9 +127,6 @@ impl Store {
 
     /// Returns the number of jobs of a batch that was opened by a store of this [`Store::adding_to`]; `None` if no such batch has
     /// the id, or it has all its jobs.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>, StoreError> {
         let mut script = self.scripts.join_batch.prepare_invoke();
         script.arg(id.as_str()).arg(self.rights.opening.as_deref().unwrap_or_default());
@@ -191,17 +180,11 @@ impl Store {
     }
 
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_graph(&self, id: &JobId) -> Result<bool, StoreError> {
         self.drop_parts(id, "").await
     }
 
     /// Takes the callbacks and notifications of a graph or batch away.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_callbacks(&self, id: &JobId) -> Result<(), StoreError> {
         self.drop_parts(id, "callbacks").await.map(drop)
     }
@@ -213,17 +196,11 @@ impl Store {
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn graph(&self, id: &JobId) -> Result<Option<GraphInfo>, StoreError> {
         Ok(self.read_graphs(std::slice::from_ref(id)).await?.pop().flatten())
     }
 
     /// Lists graphs and batches, the newest first, with their counts.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
         Shards::from(self.clone()).graphs(limit, after).await
     }
@@ -297,9 +274,6 @@ impl Store {
     }
 
     /// Lists jobs of a graph by their outcomes, jobs of one outcome in the order of the graph.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn graph_members(
         &self,
         id: &JobId,

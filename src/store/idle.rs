@@ -45,7 +45,6 @@ words! {
 /// The work that a look has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// The kinds of work.
     pub work: BTreeSet<WorkKind>,
     /// The time until the first scheduled job is due, if one is scheduled.
     pub next_due: Option<Duration>,
@@ -62,9 +61,6 @@ impl Outlook {
 
 impl Store {
     /// Looks for work of supervisors.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn look(&self) -> Result<Outlook, StoreError> {
         let script = self.scripts.look.prepare_invoke();
         let (revision, next_us, words): (Vec<u8>, i64, Vec<String>) =
@@ -78,9 +74,6 @@ impl Store {
 
     /// Returns the time until the first lease of a boot ends, if it is not renewed, `None` without boots; and the time
     /// by Redis's clock, `None` if the leases cannot be read.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn next_lease_end(&self) -> Result<(Option<Duration>, Option<Duration>), StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.boots()).arg(0).arg(0).arg("WITHSCORES");

@@ -80,9 +80,6 @@ impl Store {
     /// Reads the outputs of the prerequisites of jobs, in as many calls as their number and bytes
     /// need. A job whose inputs exceed `bytes_max` or cannot be read gets an error of its own. Returns with
     /// them the prerequisites that left files, and those that are gone, each with the place of its job, and all names.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn inputs(
         &self,
         prerequisites: &[AskedInputs],

@@ -128,9 +128,6 @@ impl Store {
     }
 
     /// Starts a job that was only stored.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn start(
         &self,
         id: &JobId,
@@ -145,18 +142,12 @@ impl Store {
 
     /// Runs an ended job again, or lets it wait again for its prerequisites; its attempts and
     /// crashes are reset.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
         self.retry_corrected(id, &Corrections::new()).await
     }
 
     /// Runs an ended job again with other settings. The script that its last attempt ran stays in the record of
     /// that attempt.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn retry_corrected(
         &self,
         id: &JobId,
@@ -218,9 +209,6 @@ impl Store {
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(
         &self,
         id: &JobId,
@@ -238,9 +226,6 @@ impl Store {
     }
 
     /// Reads a job. `None` if it does not exist; [`InvalidJob`] if its hash cannot be parsed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.job(id));

@@ -45,7 +45,6 @@ pub struct TasksTaken {
 /// The state of a legacy queue. Times are milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyState {
-    /// The queue.
     pub queue: LegacyQueue,
     /// Ids in it.
     pub depth: u64,
@@ -72,10 +71,8 @@ impl LegacyState {
     }
 }
 
-/// The state of a circle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CircleState {
-    /// The circle.
     pub circle: RhailibCircle,
     /// Ids in its list.
     pub depth: u64,
@@ -133,9 +130,6 @@ impl Store {
     }
 
     /// Notes starts and ends of jobs by old workers.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_legacy(
         &self,
         retention: impl Into<Retention>,
@@ -151,9 +145,6 @@ impl Store {
 
     /// Serves the stop queues of older clients: stops jobs that wait or that an actor of Hero runs,
     /// and leaves others to their old workers. Returns the number of requests served.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64, StoreError> {
         const PER_QUEUE: usize = 100;
         let mut done = 0;
@@ -193,9 +184,6 @@ impl Store {
 
     /// Notes a push to a legacy queue, unless it is a copy of Hero's. Returns the job if an older
     /// client has pushed it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_legacy_push(
         &self,
         list: &str,
@@ -213,9 +201,6 @@ impl Store {
     }
 
     /// Notes that an old worker has taken a job, if it has.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<(), StoreError> {
         let doing = "noting a pop of an old worker";
         let (status, boot): (Option<String>, Option<String>) =
@@ -242,9 +227,6 @@ impl Store {
     }
 
     /// Makes jobs of the tasks that wait in a circle.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
         /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
@@ -270,9 +252,6 @@ impl Store {
     pub const TASKS_MAX: u64 = 200;
 
     /// The state of legacy queues, served or not.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn legacy_states(
         &self,
         queues: &[LegacyQueue],
@@ -303,10 +282,6 @@ impl Store {
         Ok(states)
     }
 
-    /// The state of circles.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn circle_states(
         &self,
         circles: &[RhailibCircle],
@@ -333,17 +308,11 @@ impl Store {
 
 impl Blocking {
     /// Waits until a list has an entry, and leaves it for other readers. Returns true if it has one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn peek(&mut self, list: &str, timeout: Duration) -> Result<bool, StoreError> {
         Ok(self.peek_entry(list, timeout).await?.is_some())
     }
 
     /// Waits likewise, and returns the entry.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn peek_entry(
         &mut self,
         list: &str,

@@ -93,9 +93,6 @@ pub struct Tended {
 
 impl Store {
     /// Tends the limits that hold jobs and are due, up to `most` of them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
         let (released, taken_back, next_us): (u64, u64, i64) =
             self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
@@ -130,9 +127,6 @@ const HASHES_PER_CALL: usize = 1000;
 
 impl Store {
     /// The state of these limits, and of all others that have running or held jobs, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn limit_states(
         &self,
         limits: &BTreeMap<LimitName, LimitConfig>,

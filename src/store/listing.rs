@@ -72,7 +72,6 @@ pub struct Page<T> {
 /// A job in a list. Times are RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {
-    /// The job.
     pub id: JobId,
     /// Its state.
     pub status: JobStatus,
@@ -122,9 +121,6 @@ pub(super) fn write_fields<M: SerializeMap>(
 
 impl Store {
     /// One page of jobs, the latest change first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
         Shards::from(self.clone()).list_jobs(query).await
     }
@@ -180,9 +176,6 @@ impl Store {
     }
 
     /// The script types that ever had a job or an actor.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
         let types: Vec<StoredText> =
             self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
@@ -200,9 +193,6 @@ impl Store {
     }
 
     /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
         let jobs = self.whole_summaries(ids).await?;
         Ok(jobs.into_iter().map(|job| job.map(JobSummary::shortened)).collect())

@@ -42,15 +42,9 @@ pub enum LogEntry {
     },
     /// The text after the last line that has no line end yet, which goes to the hash alone; empty if there is
     /// none.
-    Unfinished {
-        /// The text.
-        text: String,
-    },
+    Unfinished { text: String },
     /// The number of lines so far that Redis refused.
-    Missing {
-        /// The lines.
-        lines: u64,
-    },
+    Missing { lines: u64 },
 }
 
 impl LogEntry {
@@ -63,9 +57,7 @@ impl LogEntry {
 /// The lines of one job's log that Redis refused; they are dropped.
 #[derive(Debug)]
 pub struct RefusedLines {
-    /// The job.
     pub id: JobId,
-    /// The lines.
     pub lines: u64,
     /// The key, and the error of Redis.
     pub reason: String,
@@ -80,7 +72,6 @@ pub struct AppendedLogs {
     pub last: HashMap<JobId, String>,
 }
 
-/// One line of a log.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LogLine {
     /// Its position in the stream, to continue after it: `MILLISECONDS-NUMBER`.
@@ -115,9 +106,6 @@ impl LogLine {
 
 impl Store {
     /// The time of Redis's clock, in whole milliseconds.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
         let command = redis::cmd("TIME");
         let (s, us): (i64, i64) = self.link.query("asking redis for the time", &command).await?;
@@ -244,9 +232,6 @@ impl Store {
     }
 
     /// Reads up to `limit` lines of a log after the one named, or from the start.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_log(
         &self,
         id: &JobId,
@@ -262,9 +247,6 @@ impl Store {
 
     /// Reads the state of a job, the text after the last line of its log while it runs, and the time of its creation.
     /// `None` if the job does not exist, or its status is illegal.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn state_and_unfinished(
         &self,
         id: &JobId,
@@ -282,17 +264,11 @@ impl Store {
     }
 
     /// Reads the last `limit` lines of a log, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_log_end(&self, id: &JobId, limit: usize) -> Result<Vec<LogLine>, StoreError> {
         self.read_log_before(id, None, limit).await
     }
 
     /// Reads the last `limit` lines of a log before a given line, or before its end, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read_log_before(
         &self,
         id: &JobId,
@@ -307,9 +283,6 @@ impl Store {
     }
 
     /// Waits up to `timeout` for lines of a log after the one named, on a connection of its own.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn follow_log(
         &self,
         connection: &mut Blocking,

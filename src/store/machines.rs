@@ -17,7 +17,6 @@ const PER_CALL: usize = 1000;
 /// An actor on a machine, as a supervisor last saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenActor {
-    /// The actor.
     pub actor: ActorId,
     /// Its labels; one is the machine.
     pub labels: Labels,
@@ -35,9 +34,6 @@ impl SeenActor {
 impl Store {
     /// Notes on which machines these actors live, and forgets those that were not seen for a time. Actors without the
     /// label `machine` are on none: foreign ones, and older versions.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_machines(
         &self,
         live: &[PresenceOf],
@@ -62,9 +58,6 @@ impl Store {
     }
 
     /// Returns the actors that were seen on machines, the longest absent first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn seen_actors(&self) -> Result<Vec<SeenActor>, StoreError> {
         let mut found = Vec::new();
         for first in (0..).step_by(PER_CALL) {
@@ -90,9 +83,6 @@ impl Store {
     }
 
     /// Forgets actors that were seen on machines.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn forget_seen(&self, actors: &[ActorId]) -> Result<(), StoreError> {
         for part in actors.chunks(PER_CALL) {
             let members: Vec<String> = part.iter().map(ToString::to_string).collect();

@@ -15,9 +15,6 @@ use crate::proto::shard::Shard;
 
 impl Shards {
     /// One page of jobs, the latest change first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let jobs = self.placed_jobs(query, &PlaceRange::default(), &LISTED).await?;
@@ -47,9 +44,6 @@ impl Shards {
     }
 
     /// Reads jobs as lists show them, in one round trip per shard; `None` for a missing one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
         let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
         self.of_each(ids, Store::summaries).await
@@ -61,18 +55,12 @@ impl Shards {
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip per shard.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
         let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
         self.of_each(ids, Store::pending).await
     }
 
     /// Lists graphs and batches, the newest first, with their counts.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
         let limit = limit.clamp(1, Store::GRAPHS_PER_PAGE_MAX);
         let mut page = GraphPage { items: Vec::new(), next: after };

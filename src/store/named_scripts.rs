@@ -15,18 +15,14 @@ use crate::proto::text::{did_you_mean, nearest};
 pub enum ScriptEdit<'a> {
     /// Publishes a version, unless it is the same as the latest.
     Publish {
-        /// The definition.
         definition: &'a str,
-        /// The text.
         text: &'a str,
-        /// The provenance.
         provenance: &'a str,
         /// True if it is from a file of the configuration.
         is_of_file: bool,
     },
     /// Publishes the definition and the text of a version again.
     Rollback {
-        /// That version.
         version: u32,
         /// The provenance of the new version.
         provenance: &'a str,
@@ -35,11 +31,8 @@ pub enum ScriptEdit<'a> {
     Restore {
         /// Its number.
         version: u32,
-        /// The definition.
         definition: &'a str,
-        /// The text.
         text: &'a str,
-        /// The provenance.
         provenance: &'a str,
     },
     /// Deletes a script with all its versions.
@@ -55,7 +48,6 @@ pub enum ScriptEdited {
     Same(u32),
     /// The script, or its version, does not exist.
     Missing,
-    /// The script is from a file.
     OfFile,
     /// The limit of scripts is reached.
     Full,
@@ -63,9 +55,6 @@ pub enum ScriptEdited {
 
 impl Store {
     /// Changes the published scripts.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn edit_script(
         &self,
         name: &ScriptName,
@@ -106,9 +95,6 @@ impl Store {
 
     /// Lists the latest version of each published script, by name. One that this version of Hero cannot read is
     /// left out.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn published_scripts(
         &self,
     ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
@@ -123,9 +109,6 @@ impl Store {
     }
 
     /// Reads the latest version of a script without its text; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn latest_of_script(
         &self,
         name: &ScriptName,
@@ -138,9 +121,6 @@ impl Store {
 
     /// Reads a version of a published script, the latest if the reference has none; `None` if it does not exist, or
     /// is no longer kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn published_script(
         &self,
         used: &ScriptUse,
@@ -167,9 +147,6 @@ impl Store {
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn versions_of_script(
         &self,
         name: &ScriptName,
@@ -239,9 +216,6 @@ impl Store {
     }
 
     /// Returns the error of a job that names a script, or a version of one, that does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn no_such_script(&self, used: &ScriptUse) -> Result<InvalidJob, StoreError> {
         let versions = self.versions_of_script(&used.name).await?;
         let why = if let (Some(newest), Some(oldest)) = (versions.first(), versions.last()) {

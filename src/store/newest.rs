@@ -20,7 +20,6 @@ pub(super) struct BoundedIndex {
 }
 
 impl BoundedIndex {
-    /// The whole index.
     pub(super) fn whole(key: String) -> Self {
         Self { key, from: None }
     }

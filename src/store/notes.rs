@@ -10,9 +10,7 @@ use crate::proto::text::text_of;
 /// A note on one job that a sweep changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobNote {
-    /// The job.
     pub job_id: String,
-    /// Its script type.
     pub script_type: String,
     /// The change: a sentence without its subject.
     pub text: String,

@@ -68,9 +68,6 @@ impl NotifySnapshot {
 
 impl Store {
     /// Reads what is kept of all notifications.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_look(&self) -> Result<NotifySnapshot, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
@@ -100,9 +97,6 @@ impl Store {
     }
 
     /// Reads up to `limit` events of this shard that are not read, and says which kinds are wanted from now on.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_events(
         &self,
         look: &NotifySnapshot,
@@ -154,9 +148,6 @@ impl Store {
     }
 
     /// Returns the messages of these ids, each with when it is due in ms since 1970.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_messages(
         &self,
         ids: &[String],
@@ -186,9 +177,6 @@ impl Store {
     }
 
     /// Writes what one step has decided, and how far it has read. Returns false if another supervisor was first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_plan(
         &self,
         look: &NotifySnapshot,
@@ -212,9 +200,6 @@ impl Store {
     }
 
     /// Takes up to `limit` messages that are due. Others may take them once the lease is over.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_take(
         &self,
         limit: usize,
@@ -227,9 +212,6 @@ impl Store {
     }
 
     /// Records what became of an attempt to deliver a message. Returns false if another supervisor recorded its end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_done(
         &self,
         message: &NotifyMessage,
@@ -250,9 +232,6 @@ impl Store {
     }
 
     /// Asks for a test of a notification. Returns the id of its message.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn notify_test(&self, name: &NotifyName) -> Result<String, StoreError> {
         let mut command = redis::cmd("XADD");
         command.arg(self.keys.notify_events()).arg("MAXLEN").arg("~").arg(EVENTS_LEN_MAX).arg("*");
@@ -264,9 +243,6 @@ impl Store {
     }
 
     /// Lists the latest ends of deliveries, the newest first, and the notifications whose last attempt failed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn deliveries(
         &self,
         limit: usize,

@@ -22,9 +22,6 @@ type DueIds = Vec<(String, f64)>;
 impl Store {
     /// Copies the events of this shard that are in no message yet, oldest first, from the one after `after` on. An empty
     /// copy is the end.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_events(
         &self,
         look: &NotifySnapshot,
@@ -38,9 +35,6 @@ impl Store {
     }
 
     /// Copies the names of jobs of this shard of which the last one failed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>, StoreError> {
         let all: Vec<(Vec<u8>, Vec<u8>)> =
             self.link.command(DOING, "HGETALL", self.keys.notify_failing()).await?;
@@ -54,9 +48,6 @@ impl Store {
     }
 
     /// Copies the undelivered messages, which are on the home shard.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("HGETALL").arg(self.keys.notify_messages());

@@ -111,9 +111,6 @@ impl Store {
     }
 
     /// The number of objects of each type in a context.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn object_counts(&self, context: &Context) -> Stored<BTreeMap<ObjectType, u64>> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.object_counts(context));
@@ -123,9 +120,6 @@ impl Store {
     }
 
     /// Up to `limit` contexts that have objects, those after one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn object_contexts(
         &self,
         after: Option<&Context>,

@@ -6,9 +6,6 @@ use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 
 impl Store {
     /// Replaces patterns by the queues that a supervisor has found for them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn found_queues(
         &self,
         queues: &[LegacyQueue],
@@ -28,9 +25,6 @@ impl Store {
     }
 
     /// Replaces patterns by the circles that a supervisor has found for them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn found_circles(
         &self,
         circles: &[RhailibCircle],
@@ -51,9 +45,6 @@ impl Store {
 
     /// Returns the lists of older programs that have entries and are none of these, each with its
     /// length; without it where the user of Redis may not read it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn other_older_lists(
         &self,
         queues: &[LegacyQueue],

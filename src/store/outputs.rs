@@ -70,9 +70,6 @@ impl Store {
 
     /// Reads the state of a job and, where it is terminal, its output or error. `None` if the
     /// job does not exist, or its status is illegal.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
         match self.outcome_with(id, &[]).await?.0 {
             Some((status, bytes)) => Ok(Some((status, bytes?))),
@@ -82,9 +79,6 @@ impl Store {
 
     /// Reads the state of a job as [`Store::outcome`] does. If it has not ended, it pushes a reply at its
     /// end, also if its submitter wanted none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
         let mut asking = redis::pipe();
         asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
@@ -99,9 +93,6 @@ impl Store {
     }
 
     /// Reads the state of a job. `None` if the job does not exist, or its status is illegal.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn state(&self, id: &JobId) -> Result<Option<JobStatus>, StoreError> {
         let status: Option<String> =
             self.link.command(READING, "HGET", (self.keys.job(id), "status")).await?;
@@ -110,9 +101,6 @@ impl Store {
 
     /// Reads the outcome of a job, and further fields as they were at the same time. The inner error reports why the
     /// output of a finished job cannot be read.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn outcome_with(
         &self,
         id: &JobId,
@@ -152,9 +140,6 @@ impl Store {
 
     /// Reads the outputs in the hashes of jobs of one shard, of each that is not longer than `bytes_max`: `None` for a
     /// longer one, and for one under a key of its own. It is empty where there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn short_outputs(
         &self,
         ids: &[&JobId],

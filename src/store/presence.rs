@@ -50,9 +50,7 @@ impl Renewal {
 /// An actor and its presence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresenceOf {
-    /// The actor.
     pub actor: ActorId,
-    /// Its presence.
     pub presence: Presence,
 }
 
@@ -72,9 +70,6 @@ impl PresenceOf {
 
 impl Store {
     /// The machine of a boot; `None` once the boot is gone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>, StoreError> {
         let arguments = (self.keys.boot_hosts(), boot.as_str());
         self.link.command("reading the machine of an actor", "HGET", arguments).await
@@ -82,9 +77,6 @@ impl Store {
 
     /// Takes an identity for a boot, unless a live one holds it. `replacing` is a presence that
     /// may be overwritten, exactly as it was read: the presence of a process known to be gone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn appear(
         &self,
         actor: &ActorId,
@@ -106,9 +98,6 @@ impl Store {
 
     /// Extends the lease of a boot and refreshes its actors' presence. `beats` are those that it has
     /// written, or may have.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn heartbeat(
         &self,
         boot: &BootId,
@@ -131,9 +120,6 @@ impl Store {
     }
 
     /// Gives up the identities of a boot. Returns how many jobs it still owned.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64, StoreError> {
         let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
         let arguments = (boot.as_str(), names.len(), names);
@@ -142,9 +128,6 @@ impl Store {
 
     /// Counts the running jobs of live actors: their heartbeats tell them only now and then. The number of
     /// an actor whose process has more than [`READ_MAX`] jobs, or that is foreign, stays as it was.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<(), StoreError> {
         const COUNTING: &str = "counting running jobs";
         let boots: BTreeSet<BootId> =
@@ -173,9 +156,6 @@ impl Store {
     }
 
     /// The actors of the last day, each with its last heartbeat, without those that have shut down.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn last_heartbeats(&self) -> Result<Vec<(ActorId, Timestamp)>, StoreError> {
         let arguments = (self.keys.actors(), 0, -1, "WITHSCORES");
         let known: Vec<(StoredText, f64)> =
@@ -188,9 +168,6 @@ impl Store {
     }
 
     /// The live actors, of one type if given, in order of their names.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn actors(
         &self,
         script_type: Option<&ScriptType>,

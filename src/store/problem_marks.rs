@@ -26,9 +26,6 @@ impl ProblemMarks {
 
 impl Store {
     /// Reads the marks of the problems that last.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn problem_marks(&self) -> Result<ProblemMarks, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.notify_problems());
@@ -47,9 +44,6 @@ impl Store {
 
     /// Writes what was decided of a snapshot, and tells its events. Returns false if another supervisor has judged
     /// since `read`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn tell_problems(
         &self,
         read: &ProblemMarks,

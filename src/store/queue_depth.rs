@@ -11,7 +11,6 @@ use crate::proto::queue::Queue;
 /// The entries at each end of a list that are compared with its ready index.
 const COMPARED: i64 = 500;
 
-/// The lengths of a queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueLengths {
     /// Entries in its list.

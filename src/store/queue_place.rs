@@ -10,7 +10,6 @@ use crate::proto::target::Priority;
 /// The place of a waiting job in its queue, as text: `12 of 340 in type:bash, behind 3 more urgent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePlace {
-    /// The queue.
     pub queue: Queue,
     /// The place by the time of its dispatch, from 1.
     pub place: u64,
@@ -31,9 +30,6 @@ impl fmt::Display for QueuePlace {
 impl Store {
     /// Returns the place of a job that waits in its queue; `None` for any other, and for one that a limit holds. Jobs in
     /// other queues of the same actors are not counted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn queue_place(&self, job: &Job) -> Result<Option<QueuePlace>, StoreError> {
         const DOING: &str = "reading the place of a job in its queue";
         let queue = job.spec.queue().filter(|_| job.status == JobStatus::Dispatched);

@@ -24,7 +24,6 @@ const PURGED_PER_STEP: u64 = 25;
 /// The state of one work queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueState {
-    /// The queue.
     pub queue: Queue,
     /// The expression of `where` that its jobs have, if it is known.
     pub selector: Option<String>,
@@ -40,7 +39,6 @@ pub struct QueueState {
     pub held_by: Option<String>,
     /// Jobs of its type that ended per second, when last sampled; none without a supervisor.
     pub type_throughput_per_s: Option<f64>,
-    /// True if it is paused.
     pub paused: bool,
     /// The person or program that paused it by its name, if that is known.
     pub paused_by: Option<String>,
@@ -85,17 +83,11 @@ fn names_of(queues: &[Queue]) -> Vec<String> {
 
 impl Store {
     /// The state of every queue that may hold jobs or is paused, in the order of their names.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn queue_states(&self) -> Result<Vec<QueueState>, StoreError> {
         self.queue_states_with(BTreeSet::new()).await
     }
 
     /// The state of the same queues and of these `others`, in the order of their names.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn queue_states_with(
         &self,
         others: BTreeSet<Queue>,
@@ -191,9 +183,6 @@ impl Store {
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are
     /// paused, and every script type that ever had a job or an actor.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn known_targets(&self) -> Result<BTreeSet<Target>, StoreError> {
         let mut known: BTreeSet<Target> =
             self.types().await?.into_iter().map(Target::any).collect();
@@ -206,9 +195,6 @@ impl Store {
     }
 
     /// Returns everything that is paused.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
         let names: Vec<StoredText> =
             self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
@@ -217,9 +203,6 @@ impl Store {
     }
 
     /// Pauses all queues of a rule, also those that come later. Returns true if the rule is new.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, StoreError> {
         let names = [rule.to_string()];
         let news = self.pause_or_resume("pausing queues", "pause", &names).await?;
@@ -228,9 +211,6 @@ impl Store {
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, StoreError> {
         let Pauses { mut queues, mut rules } = self.pauses().await?;
         queues.retain(|queue| rule.covers(queue));
@@ -246,17 +226,11 @@ impl Store {
 
     /// Pauses queues: no actor of Hero claims jobs from them until they are resumed. Returns true
     /// for each that was not paused before.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
         self.pause_or_resume("pausing queues", "pause", &names_of(queues)).await
     }
 
     /// Resumes queues. Returns true for each that was paused.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
         self.pause_or_resume("resuming queues", "resume", &names_of(queues)).await
     }

@@ -7,9 +7,6 @@ use crate::proto::job::JobId;
 
 impl Store {
     /// Times `count` PINGs, one after the other.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn time_pings(&self, count: usize) -> Result<Vec<Duration>, StoreError> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
@@ -22,9 +19,6 @@ impl Store {
 
     /// Times `count` pushes of a job id to a list of this namespace, a thousand in a round trip. The
     /// list is deleted afterwards.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn time_pushes(&self, count: usize) -> Result<Duration, StoreError> {
         const PUSHES_PER_ROUND_TRIP: usize = 1000;
         let doing = "measuring redis";
@@ -46,9 +40,6 @@ impl Store {
     }
 
     /// The bytes of memory that Redis uses.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn memory_used_bytes(&self) -> Result<u64, StoreError> {
         let doing = "asking redis for its memory";
         let info: String = self.link.command(doing, "INFO", "memory").await?;

@@ -63,9 +63,6 @@ impl BootDeath {
 impl Store {
     /// Recovers the jobs of boots whose lease has run out, or of one boot that the caller knows to
     /// be gone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_boots(
         &self,
         gone: Option<&BootId>,
@@ -77,9 +74,6 @@ impl Store {
     }
 
     /// Recovers the jobs of a boot that the caller knows to be gone, and how it died.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_gone(
         &self,
         gone: &BootId,
@@ -92,9 +86,6 @@ impl Store {
 
     /// Recovers the jobs of boots whose lease has run out, as long as the last look was no longer ago than `pause`. Else
     /// the clock of Redis was set, or nobody looked: then the leases last on for what they had left.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_expired(
         &self,
         pause: Duration,
@@ -130,9 +121,6 @@ impl Store {
     }
 
     /// Puts back jobs that foreign actors popped and never started.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_pops(
         &self,
         retention: impl Into<Retention>,
@@ -148,9 +136,6 @@ impl Store {
     /// Moves jobs that have waited for longer than `after` in group and instance queues without live
     /// actors to the next wider queue, where they, or else their types, allow it. Returns notes on the
     /// first hundred.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn fall_back(
         &self,
         after: Duration,
@@ -171,9 +156,6 @@ impl Store {
 
     /// Tends jobs that foreign actors run. `timeout` is the default timeout of a job, `every` the
     /// interval between looks at it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_foreign(
         &self,
         timeout: Duration,
@@ -195,9 +177,6 @@ impl Store {
 
     /// Returns the keys that scripts found to have the wrong type, each with its type; each again
     /// after `again` while it is not repaired.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn report_wrong_types(
         &self,
         again: Duration,
@@ -209,9 +188,6 @@ impl Store {
 
     /// Returns the fixed keys that have the wrong type, and all keys where scripts found one
     /// lately, each as a sentence.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn wrong_types(&self) -> Result<Vec<String>, StoreError> {
         const DOING: &str = "reading types of keys";
         let mut pipeline = redis::pipe();
@@ -236,9 +212,6 @@ impl Store {
     }
 
     /// Removes entries of jobs that are gone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn recover_orphans(&self) -> Result<Recovered, StoreError> {
         let orphans =
             self.run_script("removing orphans", &self.scripts.recover_orphans, PER_SWEEP).await?;

@@ -249,9 +249,7 @@ fn said(config: &RedisConfig) -> Result<(Option<Guides>, ConnectionInfo), StoreE
 pub enum Reach {
     /// A unix socket.
     Socket,
-    /// TCP.
     Tcp {
-        /// The port.
         port: u16,
         /// True if its host has to be looked up.
         is_name: bool,

@@ -21,7 +21,6 @@ const REMEDY: &str = "run: redis-cli CONFIG SET appendonly yes, redis-cli CONFIG
 /// The place of a server in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClusterPlace {
-    /// It is in none.
     #[default]
     None,
     /// It is a node, and the configuration names the cluster: a failing node is left for another.
@@ -33,15 +32,12 @@ pub enum ClusterPlace {
 /// A reason why accepted jobs can be lost or refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedisRisk {
-    /// Its kind.
     pub kind: RiskKind,
     /// The risk: a sentence without its subject.
     pub text: String,
-    /// The remedy.
     pub remedy: String,
 }
 
-/// The kind of a risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RiskKind {
     /// Redis may lose accepted jobs.
@@ -65,13 +61,11 @@ pub struct RedisState {
     pub run_id: Option<String>,
     /// The name and version of a server that is not Redis, such as `valkey 8.0.1`.
     pub other_server: Option<String>,
-    /// Its place in a cluster.
     pub cluster: ClusterPlace,
     /// Its user. Read only for a person who asks.
     pub user: Option<String>,
     /// `master` or `slave`.
     pub role: Option<String>,
-    /// Its replicas.
     pub replicas: u64,
     /// Bytes of memory in use.
     pub memory_used_bytes: u64,

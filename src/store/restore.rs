@@ -29,9 +29,6 @@ pub enum RestoredPlace {
 
 impl Store {
     /// Returns true if the namespace has neither jobs nor objects.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         for mut index in self.backup_indexes().await? {
             if !self.backup_page(&mut index, 1).await?.is_empty() {
@@ -43,9 +40,6 @@ impl Store {
 
     /// Restores a job: an ended one completely, with its place in the index so much later, any other as
     /// `created`. Returns false if its id is taken.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn restore_job(
         &self,
         job: &JobCopy,
@@ -108,9 +102,6 @@ impl Store {
     }
 
     /// Restores the state of a periodic job. Returns false if it has one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool, StoreError> {
         let values = |fields: &BTreeMap<String, Bytes>| -> Vec<Vec<u8>> {
             let of_field = |(name, value): (&String, &Bytes)| {
@@ -124,9 +115,6 @@ impl Store {
     }
 
     /// Restores the starts under a limit. Returns false if it has some.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool, StoreError> {
         let starts = limit.starts.iter();
         let values = starts
@@ -135,9 +123,6 @@ impl Store {
     }
 
     /// Restores the dead letters of a script type. Returns false if it has some.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool, StoreError> {
         let values = dead.ids.iter().map(|id| id.as_str().as_bytes().to_vec());
         self.restore_key("dead", dead.script_type.as_str(), None, values).await
@@ -167,9 +152,6 @@ impl Store {
 
     /// Restores objects of one type and context, all or none. Returns the id that is taken, if one
     /// is.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn restore_objects(
         &self,
         context: &Context,

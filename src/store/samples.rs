@@ -24,7 +24,6 @@ pub struct CounterSample {
 }
 
 impl CounterSample {
-    /// Returns the names of the counters.
     pub fn names() -> Vec<String> {
         let times = TimeHistogram::ALL.into_iter().flat_map(TimeHistogram::counters);
         let ends = ["submitted", "finished", "failed"].map(str::to_owned);
@@ -65,9 +64,6 @@ impl CounterSample {
 
 impl Store {
     /// Keeps a sample of the counters, unless this minute has one. Returns whether it kept one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn keep_sample(&self) -> Result<bool, StoreError> {
         let (doing, names) = ("keeping a sample of the counters", CounterSample::names());
         let kept: u8 = self.run_script(doing, &self.scripts.keep_sample, names).await?;
@@ -75,17 +71,11 @@ impl Store {
     }
 
     /// The samples of the last hour and the one before it, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn samples(&self) -> Result<Vec<CounterSample>, StoreError> {
         self.samples_in(self.keys.samples()).await
     }
 
     /// The samples of the last 30 days, one an hour, and then of the last hour, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn all_samples(&self) -> Result<Vec<CounterSample>, StoreError> {
         let mut all = self.samples_in(self.keys.hours()).await?;
         all.extend(self.samples().await?);

@@ -20,9 +20,6 @@ pub struct Dispatched {
 impl Store {
     /// Dispatches scheduled jobs that are due, up to `limit`. Ends those that name no queue, as another program
     /// changed their fields.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn dispatch_due(
         &self,
         limit: usize,
@@ -37,17 +34,11 @@ impl Store {
 
     /// Makes one step that was left because one call may not do more: tells dependents of an ended job, or
     /// registers a job at its prerequisites. Returns true if there was one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn settle(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
         self.settle_one(&kept(retention)).await
     }
 
     /// Ends those jobs of a stopped graph or batch that have not started.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn finish_stop(
         &self,
         graph: &JobId,
@@ -73,9 +64,6 @@ impl Store {
     }
 
     /// Takes notes on jobs that ended before any actor had them, up to `limit`, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn take_notes(&self, limit: usize) -> Result<Vec<JobNote>, StoreError> {
         let notes: Option<Vec<Vec<u8>>> =
             self.link.command("taking notes on jobs", "LPOP", (self.keys.notes(), limit)).await?;

@@ -95,7 +95,6 @@ shared! {
 
 /// A script as Redis gets it, for a person.
 pub struct LuaSource {
-    /// Its name.
     pub name: &'static str,
     /// The first sentence of its header.
     pub about: String,

@@ -42,7 +42,6 @@ pub(super) enum Condition {
     Tag(String),
     /// The job is of the queue.
     Queue(Queue),
-    /// The error is of the kind.
     Kind(ErrorKindFilter),
     /// The job failed for this reason.
     Cause(FailureCause),
@@ -79,7 +78,6 @@ const SEEN_BY: [&str; 6] = ["script_type", "group", "instance", "where", "caller
 /// The jobs that a search has found.
 #[derive(Debug, Clone, Default)]
 pub struct FoundJobs {
-    /// The jobs.
     pub items: Vec<JobSummary>,
     /// The place after the last job that was searched, if there may be more.
     pub next: Option<Cursor>,
@@ -281,9 +279,6 @@ impl Condition {
 impl Shards {
     /// Searches for jobs until the page is full, the end is reached, or the budget of the query is spent. Only those
     /// are found that the caller `sees`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_jobs(
         &self,
         query: &ListQuery,

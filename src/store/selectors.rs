@@ -25,9 +25,6 @@ pub struct UsedSelectors {
 
 impl Store {
     /// Returns the expressions of a type that were used at this time or later.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn selectors(
         &self,
         script_type: &ScriptType,

@@ -14,7 +14,6 @@ use super::node;
 use super::store_error::{CONNECTING, StoreError, describe};
 use crate::config::SentinelUrl;
 
-/// The timeout of one sentinel.
 const SENTINEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The sentinels of one master.

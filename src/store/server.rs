@@ -55,7 +55,6 @@ impl Server {
         Self(Arc::new(ServerState { now, refused: watch::Sender::new(None) }))
     }
 
-    /// The address of Redis.
     pub(super) fn way(&self) -> Arc<RedisAddress> {
         Arc::clone(&self.current().way)
     }

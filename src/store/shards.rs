@@ -59,7 +59,6 @@ impl Shards {
 }
 
 impl Shards {
-    /// Changes the store of each shard.
     #[must_use]
     pub fn map(&self, change: impl Fn(Store) -> Store) -> Self {
         Self(self.0.iter().cloned().map(change).collect())

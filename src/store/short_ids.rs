@@ -31,9 +31,6 @@ const INDEXES_PER_PAGE: usize = 20;
 
 impl Store {
     /// Looks for the ids that begin with a text, among the newest of every state and type.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn ids_beginning(&self, text: &str) -> Result<IdsFound, StoreError> {
         let mut open: Vec<String> = Vec::new();
         for status in JobStatus::ALL {

@@ -76,9 +76,6 @@ impl JobCounts {
 
 impl Store {
     /// Counts the jobs of each state and end. It costs the indexes and not the jobs.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn count_jobs(&self) -> Result<JobCounts, StoreError> {
         let mut counts = self.count_ended().await?;
         for status in JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
@@ -109,7 +106,6 @@ impl Store {
         Ok(counts)
     }
 
-    /// Returns the sizes of indexes.
     async fn sizes(&self, indexes: &[String]) -> Result<Vec<u64>, StoreError> {
         let mut sizes = Vec::with_capacity(indexes.len());
         for page in indexes.chunks(INDEXES_PER_PAGE) {

@@ -25,9 +25,6 @@ pub struct Sampled {
 impl Store {
     /// Samples the throughput of every type that was not sampled within `least`, and cleans the
     /// indexes of ended jobs and the list of queues.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn sample(&self, least: Duration) -> Result<Sampled, StoreError> {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
@@ -46,9 +43,6 @@ impl Store {
 
     /// Queues whose first job has begun to wait for `long` or longer, with its wait; and, with
     /// `None`, queues where that has ended. Reports each change once.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn long_waits(
         &self,
         long: Duration,
@@ -64,9 +58,6 @@ impl Store {
     }
 
     /// The counters of several types, in their order.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn counters_of(
         &self,
         types: &[ScriptType],
@@ -77,9 +68,6 @@ impl Store {
     }
 
     /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn counters(
         &self,
         script_type: &ScriptType,
@@ -90,18 +78,12 @@ impl Store {
     }
 
     /// Counts spans of traces that no receiver got.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<(), StoreError> {
         let arguments = (self.keys.spans_dropped(), service, number);
         self.link.command("counting dropped spans", "HINCRBY", arguments).await
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.spans_dropped());

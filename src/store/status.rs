@@ -18,7 +18,6 @@ const TYPES_PER_PAGE: usize = 500;
 /// The jobs of one script type, counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeState {
-    /// The script type.
     pub script_type: ScriptType,
     /// Jobs that wait for prerequisites.
     pub waiting: u64,
@@ -76,9 +75,6 @@ pub struct LastHour {
 impl Store {
     /// Renews the presence of a supervisor. Returns how many are live, and if Redis did not have the
     /// presence any more, the mark of its data: another one once it was emptied.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn supervise(
         &self,
         id: &BootId,
@@ -96,9 +92,6 @@ impl Store {
     }
 
     /// Gives up the presence of a supervisor.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn supervisor_leaves(&self, id: &BootId) -> Result<(), StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("DEL").arg(self.keys.supervisor(id)).ignore();
@@ -107,9 +100,6 @@ impl Store {
     }
 
     /// The live supervisors, by unit and host.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
         const DOING: &str = "listing supervisors";
         let known: Vec<StoredText> =
@@ -134,9 +124,6 @@ impl Store {
 
     /// The jobs of every script type that ever had a job or an actor, counted. Reads counts alone, so
     /// that it costs the types and not the jobs.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn type_states(&self) -> Result<Vec<TypeState>, StoreError> {
         const DOING: &str = "counting jobs";
         let (s, us): (u64, u64) = self.link.query(DOING, &redis::cmd("TIME")).await?;

@@ -298,9 +298,6 @@ impl Store {
     }
 
     /// Pings Redis; in a cluster the node that has the keys, and has all of them.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut command = redis::cmd("PING");
         if self.link.server.way().is_cluster() {

@@ -23,7 +23,6 @@ pub enum StoreError {
     /// Redis cannot serve now: loading, a read-only replica, out of memory. Worth a retry.
     #[error("redis at {address} does not serve: {reason}")]
     NotServing {
-        /// The address.
         address: String,
         /// The message of Redis.
         reason: String,
@@ -31,7 +30,6 @@ pub enum StoreError {
     /// Redis denies access: a wrong password, or a command or key that the ACL forbids.
     #[error("redis at {address} refuses{}: {reason}", if is_about_login(reason) { " the login" } else { "" })]
     NotPermitted {
-        /// The address.
         address: String,
         /// The message of Redis.
         reason: String,
@@ -41,7 +39,6 @@ pub enum StoreError {
         "{doing}: redis at {address} takes no call of {}: {BOUNDS}; raise that, or make it smaller", shown_bytes(*bytes)
     )]
     Oversized {
-        /// The address.
         address: String,
         /// The operation.
         doing: &'static str,
@@ -304,7 +301,6 @@ pub(super) fn has_not_run(error: &RedisError) -> bool {
     )
 }
 
-/// Returns true if the connection is lost.
 fn is_connection_lost(error: &RedisError) -> bool {
     if error.kind() == ErrorKind::Parse && describe(error).starts_with(NO_TEXT) {
         return false;

@@ -28,9 +28,6 @@ pub enum TellOutcome {
 
 impl Store {
     /// Tells a job an event: a JSON object without its time. `names` are of the person or program that tells it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn tell(
         &self,
         id: &JobId,

@@ -20,9 +20,6 @@ pub enum TokenAdded {
 
 impl Store {
     /// Adds a token. `hash` is its SHA-256 in hexadecimal.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn add_token(
         &self,
         hash: &str,
@@ -40,17 +37,11 @@ impl Store {
     }
 
     /// Removes a token. Returns false if there was none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn remove_token(&self, name: &TokenName) -> Result<bool, StoreError> {
         self.run_script("revoking a token", &self.scripts.remove_token, name.as_str()).await
     }
 
     /// Returns the record of the token with this SHA-256.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>, StoreError> {
         let record: Option<StoredText> =
             self.link.command("looking at a token", "HGET", (self.keys.tokens(), hash)).await?;
@@ -58,9 +49,6 @@ impl Store {
     }
 
     /// Returns all tokens in the order of their names, also those that have expired.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
         let records: Vec<StoredText> =
             self.link.command("listing tokens", "HVALS", self.keys.tokens()).await?;

@@ -32,9 +32,6 @@ const SHOWN_MAX: isize = 1000;
 impl Store {
     /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list: at
     /// most a thousand.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, StoreError> {
         let arguments = (self.keys.unindexed(), 0, SHOWN_MAX - 1);
         let noted: Vec<String> =
@@ -78,9 +75,6 @@ impl Store {
     }
 
     /// Notes that a client waits for a job: if it stands in no index, a supervisor looks at it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn note_awaited(&self, id: &JobId) -> Result<(), StoreError> {
         let doing = "noting that a job is awaited";
         self.run_script(doing, &self.scripts.note_awaited, id.as_str()).await

@@ -37,9 +37,7 @@ const UNSEEN_FACTOR: u32 = 30;
 /// The configuration of a supervisor. Each round of a duty uses the latest.
 #[derive(Debug, Clone)]
 pub struct SupervisorSettings {
-    /// `[supervisor]`.
     pub supervisor: SupervisorConfig,
-    /// `[job]`.
     pub job: JobConfig,
     /// `[actor]`, for the lease of actors.
     pub actor: ActorConfig,
@@ -105,7 +103,6 @@ pub(super) enum Next {
     After(Duration),
     /// After a pause, as soon as a look has found work.
     Seen {
-        /// The kind of work.
         work: WorkKind,
         /// The shortest pause.
         pause: Duration,

@@ -37,9 +37,6 @@ impl WholeCrontab {
     }
 
     /// Returns them all.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn with(
         &self,
         files: &Arc<Crontab>,

@@ -43,7 +43,6 @@ pub struct Sending {
     closing: watch::Sender<bool>,
 }
 
-/// A place in a trace.
 #[derive(Clone, Copy)]
 pub struct TracePlace {
     /// The trace, and the span above what is done here.

@@ -11,7 +11,6 @@ use crate::store::{PresenceOf, QueueState, SeenActor};
 /// A queue with waiting jobs, and the machines whose actors claim from it.
 #[derive(Debug, Clone)]
 pub struct ClaimedQueue<'a> {
-    /// The queue.
     pub state: &'a QueueState,
     /// The names of the machines with a live actor that claims from it; without one, of the absent machines that had such an
     /// actor. Actors without a machine are on the machine with the empty name.

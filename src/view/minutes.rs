@@ -8,7 +8,6 @@ use crate::client::{Client, ClientError, SampleDocument};
 /// The jobs of about a minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Minute {
-    /// Its length.
     pub length: Duration,
     /// Jobs that were submitted.
     pub submitted: u64,
@@ -24,9 +23,6 @@ pub struct Minute {
 
 impl Minute {
     /// Reads the last hour, the oldest minute first.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn read(client: &Client) -> Result<Arc<[Self]>, ClientError> {
         Ok(client.samples().await?.samples.iter().map(Self::of).collect())
     }

@@ -92,18 +92,12 @@ pub struct ActorCount {
 
 impl Snapshot {
     /// Reads it. `address` is the address of Redis, without a password.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn read(client: &Client, address: String) -> Result<Self, ClientError> {
         let minutes = Minute::read(client).await?;
         Self::read_beside(client, address, minutes).await
     }
 
     /// Reads it beside the minutes of the last hour, which change only once a minute.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn read_beside(
         client: &Client,
         address: String,
@@ -230,9 +224,6 @@ pub struct LatestJobs {
 
 impl LatestJobs {
     /// Reads at most so many of each.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn read(client: &Client, most: usize) -> Result<Self, ClientError> {
         let list = async |status| {
             let (statuses, ends) = (vec![status], JobEnd::FAILURES.to_vec());
@@ -432,7 +423,6 @@ pub(crate) mod tests {
         assert_eq!(servers([None; 4]), [None]);
     }
 
-    /// Returns the presence of an actor.
     pub(crate) fn presence(unit: &str, state: ActorState) -> PresenceOf {
         PresenceOf {
             actor: ActorId::from_unit(unit).expect("legal"),

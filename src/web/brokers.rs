@@ -23,7 +23,6 @@ pub(super) struct BrokerPage {
     page: String,
 }
 
-/// Lists the brokers.
 pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<BrokerPage>) -> PageResult {
     visit.needs_no_bounds("see brokers")?;
     let now = visit.snapshot().await?;
@@ -37,7 +36,6 @@ pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<BrokerPage>) 
     Ok(visit.page(&now, &WebPage::live("Brokers", Nav::Brokers, main)))
 }
 
-/// Returns the live parts.
 pub(super) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     if visit.is_bound() {
         return Vec::new();

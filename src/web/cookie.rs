@@ -24,7 +24,6 @@ pub(super) struct SetCookie<'a> {
 }
 
 impl SetCookie<'_> {
-    /// Returns the header.
     pub(super) fn header(&self) -> HeaderValue {
         let Self { name, value, path, max_age_s } = self;
         let (value, path) = (encoded(value), if path.is_empty() { "/" } else { path });

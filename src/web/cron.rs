@@ -324,7 +324,6 @@ fn firing_table(firings: &[FiringDocument], links: &SiteLinks, now: Timestamp) -
     }
 }
 
-/// Returns the link to the job or batch of a firing.
 fn firing_link(job: Option<&str>, batch: Option<&str>, links: &SiteLinks) -> Markup {
     html! {
         @match (job, batch) {

@@ -66,7 +66,6 @@ impl JobDoc {
         job_csv::plain(self.get(field))
     }
 
-    /// Returns the number of a field.
     pub(super) fn number(&self, field: &str) -> Option<f64> {
         match self.get(field)? {
             Value::String(text) => text.parse().ok(),
@@ -88,7 +87,6 @@ impl JobDoc {
         }
     }
 
-    /// Returns the time of a field.
     pub(super) fn time(&self, field: &str) -> Option<Timestamp> {
         self.text(field).parse().ok()
     }
@@ -106,7 +104,6 @@ impl JobDoc {
         entries.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default())).collect()
     }
 
-    /// Returns its id.
     pub(super) fn id(&self) -> &str {
         self.text("id")
     }
@@ -119,7 +116,6 @@ impl JobDoc {
         }
     }
 
-    /// Returns the link to it.
     pub(super) fn link(&self, links: &SiteLinks) -> Markup {
         html! { a.id href=(links.job(self.id())) title=(self.id()) { (self.label()) } }
     }
@@ -163,7 +159,6 @@ impl JobDoc {
         }
     }
 
-    /// Returns its queue.
     pub(super) fn queue(&self) -> Option<String> {
         use crate::proto::queue::Queue;
         use crate::proto::target::{Priority, SelectorDigest, Target};

@@ -149,7 +149,6 @@ async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Eve
     }
 }
 
-/// Returns the live parts of a page.
 async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
     let (path, query) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();

@@ -78,7 +78,6 @@ pub(super) fn head(title: &str, line: &Markup, actions: &Markup) -> Markup {
     }
 }
 
-/// Returns a whole page.
 pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
     let PageFrame { links, visitor, .. } = frame;
     document(

@@ -31,7 +31,6 @@ pub(super) async fn list(
     Ok(visit.page(&now, &WebPage::live("Limits", Nav::Limits, main)))
 }
 
-/// Returns the live parts.
 pub(super) async fn live(visit: &Visit) -> PageResult<Vec<LivePart>> {
     let limits = read(visit).await?;
     Ok(vec![LivePart::whole("limits", table(&limits, visit.links()))])

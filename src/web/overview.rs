@@ -58,7 +58,6 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live("Overview", Nav::Overview, main)))
 }
 
-/// Returns the live parts.
 pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
     let wrong = wrong::found(now, &visit.site.config(), visit.links());
     let rows = chosen(queues::rows(visit, now));

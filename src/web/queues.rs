@@ -49,7 +49,6 @@ impl QueueRow<'_> {
         self.health.problem(ProblemKind::QueueWait).is_some()
     }
 
-    /// Returns the id of its row.
     fn id(&self) -> String {
         format!("q-{}", self.state.queue)
     }
@@ -118,7 +117,6 @@ impl QueueRow<'_> {
     }
 }
 
-/// Returns the rows of all queues.
 pub(super) fn rows<'a>(visit: &Visit, now: &'a SiteSnapshot) -> Vec<QueueRow<'a>> {
     let (rules, may_operate) =
         (HealthRules::from(&*visit.site.config()), visit.may(Scope::Operate));
@@ -165,7 +163,6 @@ async fn change_one(visit: &Visit, verb: &str, name: &str, back: &str) -> PageRe
     Ok(visit.done(back, &said))
 }
 
-/// Finds a queue by its name.
 fn find<'a>(visit: &Visit, now: &'a SiteSnapshot, name: &str) -> PageResult<QueueRow<'a>> {
     let mut all = rows(visit, now).into_iter();
     all.find(|row| row.state.queue.to_string() == name).ok_or_else(|| {

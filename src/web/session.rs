@@ -40,7 +40,6 @@ struct WebSession {
     checked: Instant,
 }
 
-/// A session as it is found.
 pub(super) enum FoundSession {
     /// It is in force.
     Live(Arc<Caller>),

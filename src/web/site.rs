@@ -35,7 +35,6 @@ pub struct SiteSettings {
 #[derive(Clone)]
 pub struct Site(Arc<SiteParts>);
 
-/// The parts of a site.
 pub struct SiteParts {
     /// The jobs of the namespace.
     pub(super) client: Client,

@@ -28,7 +28,6 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
-    /// Returns true if the visitor has a scope.
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.caller.scopes.has(scope)
     }

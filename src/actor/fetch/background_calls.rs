@@ -58,7 +58,6 @@ pub(super) enum Done {
     Selectors(SelectorRead, Option<UsedSelectors>),
     /// Entries of lists of an actor were adopted.
     Adopted {
-        /// The actor.
         actor: usize,
         /// Its queues may have jobs now.
         has_work: bool,
@@ -67,7 +66,6 @@ pub(super) enum Done {
     },
 }
 
-/// A background call and its result.
 pub(super) type CallResult = (BackgroundCall, Result<Done, StoreError>);
 
 /// The background calls that wait, and the one under way.

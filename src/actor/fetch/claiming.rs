@@ -58,7 +58,6 @@ pub(super) struct OwnedJobs {
 
 /// The end of a call.
 pub(super) enum ClaimingEnd {
-    /// A round of claims.
     Round(ClaimRound),
     /// The jobs that this boot owns.
     Owned(Result<OwnedJobs, StoreError>),

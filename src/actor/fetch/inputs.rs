@@ -20,7 +20,6 @@ pub(super) struct JobInputs {
     pub(super) outputs: Inputs,
     /// The prerequisites that are gone, and without which it may run.
     pub(super) gone: Vec<JobId>,
-    /// Its files.
     pub(super) files: InputFiles,
 }
 

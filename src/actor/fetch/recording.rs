@@ -31,7 +31,6 @@ const LOG_LATENCY: Duration = Duration::from_millis(50);
 /// The shortest time between two warnings about refused log lines.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The running jobs by id.
 type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
 
 /// An end, and the last lines of its job's log.

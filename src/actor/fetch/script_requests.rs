@@ -16,7 +16,6 @@ use crate::store::{NextCall, StoreError};
 pub(super) struct RunningRequest {
     /// The attempt whose script asks for it.
     pub(super) run: Arc<RunningJob>,
-    /// The work.
     pub(super) work: AskedWork,
 }
 

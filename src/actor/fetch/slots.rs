@@ -21,7 +21,6 @@ const BROKEN_FOR: Duration = Duration::from_secs(30);
 /// The task slots and lists of one actor of this process.
 #[derive(Debug)]
 pub(super) struct Slots {
-    /// The actor.
     pub(super) id: ActorId,
     /// Its control list.
     pub(super) control: String,

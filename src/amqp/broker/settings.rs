@@ -7,9 +7,7 @@ use crate::config::{AmqpConfig, JobConfig, OsisConfig};
 /// The configuration of a broker.
 #[derive(Debug, Clone)]
 pub struct BrokerSettings {
-    /// `[amqp]`.
     pub amqp: AmqpConfig,
-    /// `[job]`.
     pub job: JobConfig,
     /// `[osis]`, for objects.
     pub osis: OsisConfig,

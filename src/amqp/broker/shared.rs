@@ -52,7 +52,6 @@ pub(super) struct Shared {
     /// When a log event was last lost.
     pub(super) last_loss: Mutex<Option<Instant>>,
     pub(super) outage: Outage,
-    /// The outage of Redis.
     pub(super) redis_outage: Outage,
     /// The outage of MariaDB.
     pub(super) database_outage: Outage,

@@ -43,9 +43,7 @@ pub struct Delivery {
     pub exchange: String,
     /// Its routing key.
     pub key: String,
-    /// Its body.
     pub body: Vec<u8>,
-    /// Its properties.
     pub properties: Properties,
     /// True if it was delivered before, and not acknowledged.
     pub is_redelivered: bool,
@@ -61,7 +59,6 @@ pub struct Delivery {
 /// The reason why a queue gave a message up, as RabbitMQ notes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Death {
-    /// The queue.
     pub queue: String,
     /// `rejected`, `expired`, `maxlen` or `delivery_limit`.
     pub reason: String,

@@ -18,12 +18,10 @@ use crate::amqp::topology::{AmqpQueue, Argument, EXCHANGES, ExchangeType, Work};
 pub struct QueueCounts {
     /// Messages that are ready.
     pub messages: u32,
-    /// Consumers.
     pub consumers: u32,
 }
 
 impl Link {
-    /// Declares the exchanges.
     pub async fn declare_exchanges(&self) -> Result<(), LinkError> {
         for (name, kind) in EXCHANGES {
             let kind = match kind {

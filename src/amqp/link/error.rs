@@ -14,7 +14,6 @@ pub enum LinkError {
     Unreachable {
         /// The address without the password.
         address: String,
-        /// The reason.
         reason: String,
     },
     /// The login or the rights do not suffice.
@@ -35,7 +34,6 @@ pub enum LinkError {
     NoVhost {
         /// The address without the password.
         address: String,
-        /// The vhost.
         vhost: String,
         /// RabbitMQ's own words.
         reason: String,
@@ -63,7 +61,6 @@ pub enum LinkError {
     /// No queue is bound to the key.
     #[error("no queue takes the key `{key}` of the exchange `{exchange}`")]
     Unroutable {
-        /// The exchange.
         exchange: String,
         /// The routing key.
         key: String,
@@ -93,7 +90,6 @@ pub enum LinkError {
     Ended {
         /// The operation.
         doing: String,
-        /// The reason.
         reason: String,
     },
 }

@@ -59,9 +59,6 @@ impl Management {
     }
 
     /// Returns the queues of the vhost, by name.
-    ///
-    /// # Errors
-    /// [`LinkError`].
     pub async fn queues(&self) -> Result<BTreeMap<String, FoundQueue>, LinkError> {
         let path = format!("/api/queues/{}?columns=name,arguments", self.vhost);
         let queues: Vec<QueueOfApi> = self.get(&path).await?;

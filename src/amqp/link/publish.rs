@@ -32,7 +32,6 @@ pub struct Outgoing<'a> {
     pub key: &'a str,
     /// The body, JSON.
     pub body: &'a [u8],
-    /// The properties.
     pub properties: &'a Properties,
 }
 

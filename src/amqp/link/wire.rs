@@ -103,9 +103,6 @@ impl Wire {
     }
 
     /// Opens a channel, and the connection if there is none.
-    ///
-    /// # Errors
-    /// [`LinkError`].
     pub(super) async fn channel(&self) -> Result<Channel, LinkError> {
         let mut current = self.current.lock().await;
         let usable = current.take().filter(|connection| connection.status().connected());

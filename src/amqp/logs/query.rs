@@ -17,7 +17,6 @@ pub(super) const RECORDS_MAX: usize = 1000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordQuery {
-    /// The root of the records.
     pub root: Option<String>,
     /// Their chain.
     pub chain: Option<String>,

@@ -14,7 +14,6 @@ const WARN: &str = "warn";
 /// The longest root or chain.
 const CHAIN_BYTES_MAX: usize = 128;
 
-/// One record of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRecord {
     /// Its id: a record that is delivered twice is stored once.
@@ -30,7 +29,6 @@ pub struct RecordProperties<'a> {
     pub id: Option<&'a str>,
     /// The root of its chain.
     pub root: Option<&'a str>,
-    /// Its chain.
     pub chain: Option<&'a str>,
 }
 

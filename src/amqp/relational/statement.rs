@@ -30,11 +30,9 @@ pub(super) struct Statement {
     pub(super) values: Vec<SqlValue>,
 }
 
-/// A `fetch`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowFetch {
     pub(super) statement: Statement,
-    /// The columns of each row.
     pub(super) columns: Vec<(SqlName, ColumnType)>,
     pub(super) limit: usize,
     pub(super) offset: u64,
@@ -70,7 +68,6 @@ pub(super) enum RowKey {
     Unknown,
 }
 
-/// The data of a `fetch`.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]

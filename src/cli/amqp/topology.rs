@@ -185,7 +185,6 @@ async fn brokers(config: &Config) -> Result<Vec<BrokerPresence>, StoreError> {
     Store::open(&config.redis)?.brokers(&config.amqp.scope()).await
 }
 
-/// Returns a line for each broker.
 pub(in crate::cli) fn broker_lines(brokers: &[BrokerPresence]) -> String {
     let line = |one: &BrokerPresence| {
         let state = if one.is_alive {

@@ -125,7 +125,6 @@ fn no_job(error: &IllegalName) -> Error {
     Error::new(Exit::Unavailable, format!("the answer is no job: {error}"))
 }
 
-/// Returns the job of a document.
 pub(in crate::cli) fn job_of(document: &Value) -> Result<Job, Error> {
     let wrong = |error: ClientError| job_options::of_option(error);
     let id: String = read("job.get", &document["id"])?;

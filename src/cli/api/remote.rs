@@ -97,7 +97,6 @@ impl RemoteApi {
         Ok(Self { address, url, path, socket, authorities, headers, idle })
     }
 
-    /// Calls a method.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, MethodError> {
         let wait = params["wait"].as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok());
         let within = wait.unwrap_or_default() + ANSWER_MAX;

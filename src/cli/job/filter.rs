@@ -49,7 +49,6 @@ impl FromArgMatches for JobFilters {
     }
 }
 
-/// Returns the option of a filter.
 fn option(row: &'static FilterRow) -> Arg {
     let option = row.option();
     let others = row.names().map(|name| name.replace('_', "-")).filter(|name| *name != option);

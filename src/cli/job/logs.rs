@@ -128,7 +128,6 @@ impl Logs {
         Ok(has_lines)
     }
 
-    /// Prints a line.
     fn print(&self, line: &LogLine) -> Result<(), Error> {
         if line.progress.is_some() {
             return Ok(());
@@ -145,7 +144,6 @@ impl Logs {
     }
 }
 
-/// Returns the document of a line.
 fn document(line: &LogLine) -> Value {
     let mut document = json!(line);
     if let Some(time) = line.time() {

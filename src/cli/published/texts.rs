@@ -6,7 +6,6 @@ use crate::client::ScriptTextDocument;
 use crate::proto::named_script::{Parameters, PublishedScript};
 use crate::proto::text::{escape, escape_lines};
 
-/// Returns a script in full.
 pub(super) fn in_full(script: &PublishedScript, of: &ScriptTextDocument) -> String {
     let of = &of.of;
     let mut text = String::new();

@@ -41,7 +41,6 @@ pub(super) struct JobsView {
 }
 
 impl JobsWanted {
-    /// Reads the jobs.
     pub(super) async fn read(&self, client: &Client) -> Result<FoundJobs, Error> {
         let mut filter = JobFilter::default();
         if self.state > 0 {

@@ -24,7 +24,6 @@ pub(super) enum Pane {
     Jobs,
 }
 
-/// The order of the queues.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueOrder {
     #[default]
@@ -65,7 +64,6 @@ impl QueueOrder {
     }
 }
 
-/// A row of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListRow {
     /// The name of what it shows: a queue, an actor or a job.

@@ -48,7 +48,6 @@ pub(super) const KEYS: [(&str, &str); 14] = [
     ("q", "quit"),
 ];
 
-/// The view of the screen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScreenView {
     #[default]

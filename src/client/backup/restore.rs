@@ -25,13 +25,11 @@ const LOG_TTL_MS: u64 = 24 * 3_600_000;
 /// The result of a restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Jobs.
     pub jobs: u64,
     /// The jobs that an actor ran at the time of the backup: they run again.
     pub again: u64,
     /// Jobs whose fields name no queue: they stay `created`.
     pub stay: u64,
-    /// Objects.
     pub objects: u64,
 }
 

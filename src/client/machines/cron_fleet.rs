@@ -11,7 +11,6 @@ use crate::proto::job::{Job, NotifyName};
 /// The jobs of a firing, or of a run beside the schedule.
 #[derive(Debug)]
 pub(in super::super) struct CronCopies {
-    /// The copies.
     pub(in super::super) jobs: Vec<Job>,
     /// The notifications, which are for the batch.
     pub(in super::super) notify: Vec<NotifyName>,

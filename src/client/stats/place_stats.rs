@@ -27,7 +27,6 @@ impl From<(String, Counters)> for PlaceStatsDocument {
 /// The question of [`Client::stats_by`].
 #[derive(Debug, Clone)]
 pub struct AskedPlaces {
-    /// The places.
     pub by: StatsBy,
     /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
@@ -86,9 +85,6 @@ fn add(places: &mut BTreeMap<String, Counters>, by: StatsBy, job: &JobSummary) {
 impl Client {
     /// Returns failures and times of ended jobs by machine or actor, the slowest first: of the latest that can be read within
     /// two seconds, and that the caller `sees`.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`].
     pub async fn stats_by(
         &self,
         asked: &AskedPlaces,

@@ -23,7 +23,6 @@ pub struct FedProgram<'a> {
     pub command: &'a [String],
     /// Its standard input.
     pub input: &'a [u8],
-    /// Its sandbox.
     pub sandbox: &'a SandboxConfig,
     /// The time after which it is ended.
     pub timeout: Duration,

@@ -100,7 +100,6 @@ impl Preparer {
         &self.contents
     }
 
-    /// Returns true for Python.
     pub(super) fn is_python(&self) -> bool {
         self.packages.is_some()
     }

@@ -19,7 +19,6 @@ const ENVIRONMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// The fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
-    /// Its parent.
     pub(super) parent: i32,
     /// Its process group.
     pub(super) group: i32,

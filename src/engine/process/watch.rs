@@ -52,13 +52,11 @@ pub(super) struct WatchedChild<'a> {
 /// An event of a running child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WatchEvent {
-    /// It has exited.
     Exited,
     /// It has to be ended for this reason.
     Exceeded(Ended),
 }
 
-/// The output of a child.
 #[derive(Debug)]
 pub(crate) struct ChildOutput {
     /// Standard output, or the end of it.

@@ -11,7 +11,6 @@ use crate::engine::Failure;
 use crate::proto::text::shown;
 use crate::proto::units::parse_duration;
 
-/// Registers these functions.
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "base",

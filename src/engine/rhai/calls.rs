@@ -20,7 +20,6 @@ pub struct RhaiModule {
 }
 
 impl RhaiModule {
-    /// Returns the file.
     pub fn file(&self) -> &Path {
         &self.module.file
     }
@@ -43,7 +42,6 @@ pub struct ModuleCall<'a> {
     pub module: &'a RhaiModule,
     /// The place of the call, for the error.
     pub place: String,
-    /// The function.
     pub function: String,
     /// Its argument.
     pub parameters: Map,

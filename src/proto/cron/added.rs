@@ -78,7 +78,6 @@ pub struct CronChange {
 }
 
 impl AddedCron {
-    /// Returns it with a change.
     #[must_use]
     pub fn with(mut self, change: CronChange) -> Self {
         self.schedule = change.schedule.unwrap_or(self.schedule);

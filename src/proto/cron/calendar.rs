@@ -39,11 +39,9 @@ const LEAP_YEAR: i16 = 2000;
 /// One entry of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreeDays {
-    /// One day.
     Date(Date),
     /// A day of every year.
     Yearly {
-        /// The month.
         month: i8,
         /// The day of the month.
         day: i8,
@@ -122,12 +120,10 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// A calendar with these days.
     pub fn new(name: CalendarName, days: Vec<FreeDays>) -> Self {
         Self { name, days: days.into() }
     }
 
-    /// Its name.
     pub fn name(&self) -> &CalendarName {
         &self.name
     }

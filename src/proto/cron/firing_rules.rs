@@ -7,7 +7,6 @@ use super::calendar::Calendar;
 /// The rules beside a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FiringRules {
-    /// The delay of each firing.
     pub(super) delay: Duration,
     /// The longest delay that the name could give.
     pub(super) spread: Duration,

@@ -7,7 +7,6 @@ use jiff::tz::TimeZone;
 
 use super::{CronName, Schedule};
 
-/// The kind of a crontab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrontabKind {
     /// The file of a machine, whose lines name a user: /etc/crontab, and files of /etc/cron.d.
@@ -19,13 +18,11 @@ pub enum CrontabKind {
 /// A periodic job that was a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedJob {
-    /// Its name.
     pub name: CronName,
     /// The number of the line.
     pub line: usize,
     /// The line as it stands there.
     pub text: String,
-    /// Its schedule.
     pub schedule: String,
     /// The zone of the file, if it names one.
     pub time_zone: Option<String>,

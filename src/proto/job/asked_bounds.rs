@@ -19,7 +19,6 @@ pub enum NetworkAccess {
     Closed,
     /// These TCP ports.
     Ports(BTreeSet<u16>),
-    /// All of it.
     Open,
 }
 
@@ -32,12 +31,10 @@ pub struct AskedBounds {
     pub job_memory: Option<MemorySize>,
     /// The processor time of each process.
     pub cpu: Option<Duration>,
-    /// The network.
     pub network: Option<NetworkAccess>,
 }
 
 impl AskedBounds {
-    /// Returns the field of the first bound that is asked for.
     pub fn first_field(&self) -> Option<&'static str> {
         let fields = [
             ("memory", self.memory.is_some()),
@@ -54,7 +51,6 @@ impl MemorySize {
     pub const FORM: &'static str =
         "a size from 16MiB to 1048576GiB with its unit such as 512MiB or 500MB";
 
-    /// Returns the bytes.
     pub fn bytes(self) -> u64 {
         self.0
     }

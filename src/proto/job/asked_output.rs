@@ -47,7 +47,6 @@ impl AskedOutput {
 /// The answer: a job as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundOutput {
-    /// It finished.
     Finished(JobId, JobOutput),
     /// It ended in an error.
     Failed(JobId, String),

@@ -20,7 +20,6 @@ words! {
 }
 
 impl JobEnd {
-    /// The ends of jobs in `error`.
     pub const IN_ERROR: [Self; 4] = [Self::Failed, Self::Cancelled, Self::Replaced, Self::Expired];
     /// The ends that nobody wanted.
     pub const FAILURES: [Self; 2] = [Self::Failed, Self::Expired];

@@ -21,7 +21,6 @@ pub enum FieldGroup {
     Place,
     /// Its state and its attempts.
     State,
-    /// Its times.
     Times,
     /// The settings of its submitter.
     Settings,
@@ -42,9 +41,7 @@ pub enum FieldUnit {
     None,
     /// A time in RFC 3339.
     Time,
-    /// Seconds.
     Seconds,
-    /// Bytes.
     Bytes,
     /// A share from 0 to 1.
     Share,
@@ -62,7 +59,6 @@ pub struct AddedField {
     pub doc: &'static str,
 }
 
-/// A field of a job.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each says where the field is shown")]
 pub struct JobField {

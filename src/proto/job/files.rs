@@ -107,7 +107,6 @@ impl JobFiles {
         self.inputs.is_empty() && self.stdin.is_none()
     }
 
-    /// Returns the content of all.
     pub fn contents(&self) -> impl Iterator<Item = &FileBody> {
         self.inputs.values().chain(&self.stdin)
     }

@@ -30,12 +30,7 @@ const RESERVED_PREFIXES: [&str; 2] = ["HERO_", "LD_"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretUse {
     /// In an environment variable: `NAME`, or `VARIABLE=NAME`.
-    Variable {
-        /// The variable.
-        variable: String,
-        /// The secret.
-        name: SecretName,
-    },
+    Variable { variable: String, name: SecretName },
     /// In a file of this name in `HERO_SECRET_DIR`: `file:NAME`.
     File(SecretName),
 }
@@ -44,7 +39,6 @@ impl SecretUse {
     /// The legal form, for messages.
     pub const FORM: &'static str = "NAME, VARIABLE=NAME or file:NAME";
 
-    /// Returns the name of the secret.
     pub fn name(&self) -> &SecretName {
         match self {
             Self::Variable { name, .. } | Self::File(name) => name,

@@ -23,7 +23,6 @@ name!(
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
 );
 
-/// The bytes of a signature.
 const SIGNATURE_BYTES: usize = 64;
 /// The bytes of a public key.
 const PUBLIC_BYTES: usize = 32;
@@ -74,7 +73,6 @@ impl fmt::Display for PublicKey {
 /// The signature of a job: the key that made it, the time until which it holds, and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSignature {
-    /// The name of the key.
     pub key: KeyName,
     /// The job is not started after this time.
     pub not_after: Timestamp,

@@ -50,7 +50,6 @@ impl SigningKey {
         Ok(Self { name, pair })
     }
 
-    /// Returns its name.
     pub fn name(&self) -> &KeyName {
         &self.name
     }

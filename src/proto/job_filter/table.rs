@@ -26,7 +26,6 @@ pub enum FilterTest {
     Anywhere,
     /// The job has the tag.
     Tag,
-    /// The error is of the kind.
     ErrorKind,
     /// The job failed for this reason.
     Cause,

@@ -27,9 +27,7 @@ pub fn digest_of(text: &str) -> ContentHash {
 pub struct ScriptDefinition {
     /// The SHA-256 of its text.
     pub digest: ContentHash,
-    /// Its type.
     pub script_type: ScriptType,
-    /// Its description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The settings of its jobs that do not say otherwise: fields of the hash and their texts.
@@ -61,20 +59,15 @@ pub struct Provenance {
 pub struct VersionOfScript {
     /// Its number, from 1.
     pub version: u32,
-    /// Its provenance.
     pub story: Provenance,
-    /// Its definition.
     pub definition: ScriptDefinition,
 }
 
 /// A version of a published script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedScript {
-    /// Its name.
     pub name: ScriptName,
-    /// Its version.
     pub of: VersionOfScript,
-    /// Its text.
     pub text: String,
 }
 

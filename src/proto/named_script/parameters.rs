@@ -29,7 +29,6 @@ pub struct Parameter {
     /// The type of its value.
     #[serde(rename = "type", default = "text", skip_serializing_if = "is_text")]
     pub kind: ParameterKind,
-    /// Its description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// True if each job must give it.

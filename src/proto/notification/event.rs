@@ -52,7 +52,6 @@ impl NotifyKind {
 pub struct GraphEnd {
     /// The kind of its submission.
     pub kind: GraphKind,
-    /// All jobs.
     pub jobs: u64,
     /// Jobs that finished.
     pub finished: u64,
@@ -62,11 +61,9 @@ pub struct GraphEnd {
     pub cancelled: u64,
 }
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NotifyEvent {
-    /// Its kind.
     #[serde(rename = "event")]
     pub kind: Option<NotifyKind>,
     /// The time, RFC 3339.
@@ -74,19 +71,14 @@ pub struct NotifyEvent {
     /// The job.
     #[serde(rename = "job")]
     pub id: String,
-    /// Its script type.
     #[serde(rename = "type")]
     pub script_type: String,
-    /// Its group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Its name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its caller.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
-    /// Its tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The periodic job that it is a firing of.
@@ -107,7 +99,6 @@ pub struct NotifyEvent {
     /// Its error, what it has exceeded, or the problem; the first 1000 bytes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// Its exit code.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub exit_code: String,
     /// The machine.

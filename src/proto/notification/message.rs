@@ -23,7 +23,6 @@ const BACKOFF_MS: u64 = 2000;
 /// The longest wait between two attempts, in ms.
 const BACKOFF_MAX_MS: u64 = 300_000;
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotifyMessage {
     /// Its id: the same in each attempt to deliver it.
@@ -77,7 +76,6 @@ impl NotifyMessage {
         Self { id, to, at, counts, events, attempts: 0, tried_ms: 0, settled, refused }
     }
 
-    /// Adds an event.
     pub fn add(&mut self, kind: NotifyKind, event: &NotifyEvent) {
         *self.counts.entry(kind.as_str().to_owned()).or_default() += 1;
         if self.events.len() < EVENTS_MAX {

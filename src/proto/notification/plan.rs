@@ -28,7 +28,6 @@ pub struct NotifyState {
 /// A message to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMessage {
-    /// The message.
     pub message: NotifyMessage,
     /// When it is due, in ms since 1970.
     pub due_ms: u64,

@@ -21,10 +21,8 @@ pub struct ProblemMark {
     pub since_ms: u64,
     /// True once it has been reported.
     pub told: bool,
-    /// The script type.
     #[serde(rename = "type")]
     pub script_type: String,
-    /// The group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
     /// The notifications that the periodic job names.

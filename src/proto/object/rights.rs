@@ -42,7 +42,6 @@ impl GroupRights {
         of("admin", &self.admin).chain(of("write", &self.write)).chain(of("read", &self.read))
     }
 
-    /// Returns whether one of these groups has a right.
     pub fn allow(&self, right: Right, groups: &BTreeSet<&str>) -> bool {
         let has = |of: &BTreeSet<String>| of.iter().any(|group| groups.contains(group.as_str()));
         has(&self.admin) || has(&self.write) || right == Right::Read && has(&self.read)

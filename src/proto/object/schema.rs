@@ -17,7 +17,6 @@ pub const SID: &str = "sid";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with `fields`, `required` and `text`")]
 pub struct Schema {
-    /// The type of each field.
     pub fields: BTreeMap<String, FieldType>,
     /// The fields that an object must have.
     pub required: BTreeSet<String>,
@@ -49,7 +48,6 @@ mod text_fields {
     }
 }
 
-/// The type of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldType {
     /// Any value.
@@ -60,9 +58,7 @@ pub enum FieldType {
     Float,
     /// A whole number.
     Int,
-    /// A map.
     Map,
-    /// A string.
     String,
     /// A time in RFC 3339.
     Time,
@@ -162,7 +158,6 @@ fn described(value: &Value) -> String {
 }
 
 impl FieldType {
-    /// Returns whether a value has this type.
     fn has(&self, value: &Value) -> bool {
         match self {
             Self::Any => true,

@@ -59,7 +59,6 @@ pub fn entry(indexed: &str, id: &str) -> Vec<u8> {
     entry
 }
 
-/// Returns the id of an entry.
 pub fn id_of(entry: &[u8]) -> &[u8] {
     let end = entry.iter().rposition(|byte| *byte == END).map_or(0, |place| place + 1);
     &entry[end..]
@@ -113,7 +112,6 @@ impl Interval {
         Self { low, high }
     }
 
-    /// The texts with this prefix.
     pub(super) fn prefix(text: &str) -> Self {
         let low = format!("{TEXT}{}", escaped(text)).into_bytes();
         Self { high: [low.as_slice(), &[0xff]].concat(), low }
@@ -131,7 +129,6 @@ impl Interval {
         Self { low, high }
     }
 
-    /// The ids with this prefix.
     pub(super) fn prefix_of_ids(text: &str) -> Self {
         Self { low: text.into(), high: [text.as_bytes(), &[0xff]].concat() }
     }
@@ -170,7 +167,6 @@ impl Interval {
         self.low <= term.point() && term.point() < self.high
     }
 
-    /// Returns whether it has an id.
     pub fn has_id(&self, id: &str) -> bool {
         self.low.as_slice() <= id.as_bytes() && id.as_bytes() < self.high.as_slice()
     }

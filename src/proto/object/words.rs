@@ -49,14 +49,12 @@ fn collect(value: &Value, all: &mut Vec<String>) {
     }
 }
 
-/// A query for words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WordQuery {
     /// Objects that have a word in one of the fields.
     Word {
         /// The indexes of the fields.
         fields: Vec<Field>,
-        /// The word.
         word: String,
         /// Set if the word is the beginning of a longer one.
         is_prefix: bool,

@@ -35,7 +35,6 @@ enum Lexeme<'t> {
     /// A word without quotation marks: a label, a value, or one of `and`, `or`, `not`, `in`.
     Word(&'t str),
     Quoted(&'t str),
-    /// `=`, `!=`, `<`, `<=`, `>`, `>=`, `(`, `)` or `,`.
     Sign(&'t str),
     End,
 }

@@ -116,7 +116,6 @@ pub(super) struct WrittenBytes<'w> {
     pub(super) size: u64,
     /// The place of the part.
     pub(super) offset: u64,
-    /// The part.
     pub(super) part: &'w [u8],
     /// The tool with an argument `offset` that has the rest.
     pub(super) tool: &'static str,

@@ -13,7 +13,6 @@ use super::{AgentServer, published, results, schema, written};
 use crate::proto::job::{JobId, SETTINGS};
 use crate::proto::text::{did_you_mean, meant, shown};
 
-/// A tool.
 struct AgentTool {
     name: &'static str,
     description: &'static str,

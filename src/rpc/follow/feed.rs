@@ -15,7 +15,6 @@ use crate::proto::job::JobStatus;
 /// The bytes of entries that are kept for slow followers; they read older ones themselves.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-/// An entry of a feed.
 #[derive(Debug, Clone)]
 pub(super) enum FeedEntry {
     Line(LoggedLine),
@@ -29,7 +28,6 @@ pub(super) struct SharedFeed {
     news: watch::Sender<()>,
 }
 
-/// The content of a feed.
 #[derive(Default)]
 pub(super) struct FeedContent {
     /// True once the reader knows where it began.

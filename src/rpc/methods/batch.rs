@@ -167,7 +167,6 @@ async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch
 struct StoredBatch {
     /// The id of their batch, if there is one.
     id: Option<JobId>,
-    /// The ids of the accepted jobs.
     accepted: Vec<JobId>,
     /// The number of those that were submitted before.
     repeated: u64,
@@ -315,7 +314,6 @@ async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit, 
     Ok(read)
 }
 
-/// Returns the batch without its jobs.
 async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBatch, RpcError> {
     let Batch { at_a_time, stop_after, pause_after, .. } = *given;
     let asked = [given.on_success.take(), given.on_failure.take(), given.on_end.take()];

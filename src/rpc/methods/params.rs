@@ -123,7 +123,6 @@ pub(super) fn patience(wait: Option<f64>) -> Result<Duration, RpcError> {
     Err(RpcError::wrong("wait", message))
 }
 
-/// Returns the size of a page.
 pub(super) fn page_size(limit: Option<usize>, most: usize) -> Result<usize, RpcError> {
     let limit = limit.unwrap_or(50);
     if (1..=most).contains(&limit) {

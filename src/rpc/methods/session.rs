@@ -24,7 +24,6 @@ use crate::proto::job::{
 use crate::proto::target::ScriptType;
 use crate::store::{JobSearch, JobSummary, ListQuery};
 
-/// The tag of all sessions.
 const TAG: &str = "session";
 /// The times of a session that asks for none.
 const TIMEOUT: Duration = Duration::from_mins(10);

@@ -16,7 +16,6 @@ pub(super) type AfterWait = (Job, Result<JobOutput, ClientError>);
 
 /// A job that the caller may see.
 pub(super) struct VisibleJob {
-    /// Its id.
     pub(super) id: JobId,
     /// The job; `None` for a caller that may read every job.
     job: Option<Job>,

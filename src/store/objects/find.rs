@@ -45,7 +45,6 @@ impl Order<'_> {
         self.field.map_or(field.is_id(), |own| own == field)
     }
 
-    /// The place of an object.
     fn place(&self, id: &ObjectId, indexed: impl Fn(&Field) -> Option<String>) -> Vec<u8> {
         match self.field {
             None => id.as_str().into(),
@@ -374,7 +373,6 @@ impl Walk<'_> {
     }
 }
 
-/// The terms in a head.
 fn terms_of(head: &str) -> Terms {
     let encoded = head.split_once('\n').map_or("[]", |(_, encoded)| encoded);
     let flat: Vec<String> = serde_json::from_str(encoded).unwrap_or_default();

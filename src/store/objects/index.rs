@@ -8,7 +8,6 @@ use crate::config::OsisConfig;
 use crate::proto::object::{Context, Field, ObjectError, ObjectId, ObjectType};
 use crate::store::{Store, StoreError};
 
-/// Objects of one step.
 const STEP_OBJECTS: usize = 200;
 /// The limit on the bytes of all objects of one step.
 const STEP_BYTES_MAX: u64 = 8 << 20;

@@ -17,7 +17,6 @@ const UNDECLARED_FOR: Duration = Duration::from_mins(10);
 /// Commands in one pipeline.
 const COMMANDS: usize = 1000;
 
-/// One index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TendedIndex {
     /// The context of its objects.
@@ -40,7 +39,6 @@ impl TendedIndex {
 pub struct TendedIndexes {
     /// The indexes completed now.
     pub built: Vec<TendedIndex>,
-    /// The indexes removed.
     pub removed: Vec<TendedIndex>,
     /// The last context looked at; none at the end.
     pub last: Option<Context>,

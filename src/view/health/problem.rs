@@ -189,27 +189,20 @@ pub enum Subject {
     Redis(Option<Shard>),
     /// The machine of this name; without one, this machine.
     Machine(Option<String>),
-    /// All supervisors.
     Supervisors,
     /// One supervisor: its unit and its machine.
     Supervisor(String, String),
-    /// One periodic job.
     PeriodicJob(CronName),
     /// The actors of a script type, or all daemons.
     Actors(Option<ScriptType>),
-    /// One queue.
     Queue(Queue),
-    /// All queues.
     Queues,
-    /// All jobs.
     Jobs,
-    /// The dead letters.
     DeadLetters,
     /// One broker of RabbitMQ: its unit and its machine.
     Broker(String, String),
     /// One queue of RabbitMQ.
     AmqpQueue(String),
-    /// One notification.
     Notification(String),
 }
 

@@ -22,7 +22,6 @@ pub(super) struct NodePlace {
 /// A placed graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GraphPlaces {
-    /// The place of each job.
     pub(super) jobs: Vec<NodePlace>,
     /// The height of each edge until the last gap.
     pub(super) edges: Vec<f64>,

@@ -7,7 +7,6 @@ use super::super::doc::JobDoc;
 use super::super::parts::time_of;
 use crate::proto::job::{AttemptOutcome, JobAttempt};
 
-/// One attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownAttempt {
     pub(super) number: Option<u64>,

@@ -10,7 +10,6 @@ pub(super) enum ScriptLanguage {
     JavaScript,
 }
 
-/// The class of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenClass {
     Comment,

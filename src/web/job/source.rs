@@ -130,7 +130,6 @@ fn before(job: &JobDoc, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the output of the job.
 pub(super) fn output(job: &JobDoc) -> Markup {
     let is_text = job.text("output_encoding").is_empty();
     let (text, is_cut) = cut(job.text("output"));

@@ -120,7 +120,6 @@ pub(super) fn rows(
     jobs.iter().map(|job| (format!("j-{}", job.id()), row(job, links, now, look))).collect()
 }
 
-/// Returns the row of a job.
 fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, look: RowStyle) -> Markup {
     let (id, state) = (job.id(), job.state());
     let dash = || html! { span.faint { "–" } };

@@ -7,7 +7,6 @@ use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use super::filter::JobsQuery;
 
-/// The jobs of a page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct JobListPage {
     pub(super) jobs: Vec<JobDoc>,

@@ -119,7 +119,6 @@ impl Paged {
     }
 }
 
-/// Returns the first line of a text.
 pub(in crate::web) fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-/// One tile.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::web) struct Tile {
     pub(in crate::web) label: &'static str,

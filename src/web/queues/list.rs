@@ -26,7 +26,6 @@ const SHOW: [(&str, &str); 4] =
 pub(in crate::web) struct QueueFilter {
     /// A part of the name.
     q: String,
-    /// One of [`SHOW`].
     show: String,
     page: String,
 }
@@ -161,7 +160,6 @@ pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Ve
     vec![headline, part_of(visit.links(), &filter.page(rows).0, &filter.none(visit.links()))]
 }
 
-/// Returns the rows as a live part.
 pub(in crate::web) fn part_of(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> LivePart {
     LivePart::rows("queue-rows", table_rows(links, rows, none))
 }

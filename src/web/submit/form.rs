@@ -99,7 +99,6 @@ impl JobDraft {
         settings().any(|setting| setting.field == field)
     }
 
-    /// Returns the text of a field.
     pub(super) fn text(&self, field: &str) -> &str {
         self.0.get(field).map(String::as_str).unwrap_or_default()
     }

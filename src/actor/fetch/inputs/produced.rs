@@ -23,9 +23,6 @@ const OUTPUTS_MAX: usize = 1000;
 const OUTPUTS_PER_CALL: usize = 20;
 
 /// Reads the outputs of a callback's graph or batch; `None` for any other job, and once the graph is gone.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn read(
     store: &Store,
     config: &JobConfig,

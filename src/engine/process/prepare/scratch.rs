@@ -29,7 +29,6 @@ const OWN: &str = "hero";
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// The folder that it is in.
     of_process: Arc<ProcessFolder>,
 }
 

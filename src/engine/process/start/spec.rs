@@ -30,7 +30,6 @@ pub(crate) struct Spec<'a> {
     pub(crate) cwd: &'a Path,
     /// Its private folder, which it may write in.
     pub(crate) home: &'a Path,
-    /// Its sandbox.
     pub(crate) sandbox: &'a Sandbox,
     /// Its standard input, if it has one.
     pub(crate) stdin: Option<&'a File>,

@@ -232,7 +232,6 @@ struct Sample {
     extension: String,
 }
 
-/// Returns the scripts of a language.
 fn scripts(language: &Language) -> Vec<Sample> {
     let mut scripts = Vec::new();
     let mut files: Vec<_> = fs::read_dir(format!("{CORPUS}/{}", language.name))

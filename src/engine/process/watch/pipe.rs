@@ -159,7 +159,6 @@ fn to_log(log: &dyn Log, stream: Stream, line: &str) {
 
 /// The place of lines beside the kept bytes.
 enum Place {
-    /// The log.
     Log,
     /// The output of the job, in logs that take it.
     Output,

@@ -10,7 +10,6 @@ use crate::engine::rhai::runtime::context::RhaiResult;
 use crate::engine::rhai::runtime::run::with;
 use crate::proto::job::Checkpoint;
 
-/// Registers its functions.
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions
         .add(

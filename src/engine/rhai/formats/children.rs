@@ -9,7 +9,6 @@ use crate::engine::rhai::runtime::context::RhaiResult;
 use crate::engine::rhai::runtime::run::{terminated, with};
 use crate::proto::job::{AskedOutput, NewChildren};
 
-/// Registers the functions.
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions
         .add(

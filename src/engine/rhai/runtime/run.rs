@@ -55,7 +55,6 @@ pub(crate) enum Stop {
     Asked,
 }
 
-/// One run of one script.
 pub(crate) struct ScriptRun<'a> {
     pub(crate) script: &'a Script<'a>,
     pub(crate) cancel: &'a Cancel,
@@ -69,7 +68,6 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) limits: &'a RhaiLimits,
     /// Set once and never cleared, so a script that catches the error is still stopped.
     stop: Cell<Option<Stop>>,
-    /// The failure that the script asked for.
     asked: OnceCell<Failure>,
     operations_until_check: Cell<u32>,
     memory_check_at: Cell<Instant>,
@@ -184,7 +182,6 @@ impl<'a> ScriptRun<'a> {
         self.end(Stop::Asked);
     }
 
-    /// Returns the failure of a stopped run.
     pub(crate) fn stopped(&self) -> Option<Failure> {
         self.stop.get().map(|stop| match stop {
             Stop::Timeout => Failure::Timeout,

@@ -147,7 +147,6 @@ impl<'a> SalJob<'a> {
         Ok(path)
     }
 
-    /// Returns the `PATH` of this job.
     pub(super) fn search_path(self) -> &'a str {
         self.run.script.env.get("PATH").map_or(SYSTEM_PATH, String::as_str)
     }

@@ -90,7 +90,6 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// Returns the paths of the entries of a folder, sorted.
 pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {

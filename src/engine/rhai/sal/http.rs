@@ -9,7 +9,6 @@ use super::context::{CallError, CallResult, RhaiResult, SalJob, question};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
-/// The timeout of one response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause between two requests of `http_wait`.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::error::{QueryError, wrong};
 
-/// One word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Word<'a> {
     Name(&'a str),

@@ -167,7 +167,6 @@ impl Drop for Parent {
     }
 }
 
-/// A job of a fork.
 pub(super) struct ForkJob<'a> {
     pub(super) run: Run,
     pub(super) restrictions: &'a Restrictions,
