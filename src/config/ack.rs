@@ -18,7 +18,6 @@ pub enum Ack {
 }
 
 impl Ack {
-    /// The maximum number of replicas.
     const REPLICAS_MAX: u8 = 16;
 }
 

@@ -10,10 +10,6 @@ use crate::proto::cron::{ADDED_BYTES_MAX, AddedCron, CronName, Schedule};
 use crate::proto::job::{Entrance, Job, JobSpec, SETTINGS};
 
 impl CronRules {
-    /// Checks a definition.
-    ///
-    /// # Errors
-    /// The mistake, as text.
     pub fn entry(&self, name: &CronName, added: &AddedCron) -> Result<CronEntry, String> {
         let (spec, graph) = match added.graph.clone() {
             None if added.job.is_empty() => return Err("needs a job or a graph".to_owned()),

@@ -108,7 +108,6 @@ toml_table! {
     }
 }
 
-/// The kind of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueKind {
@@ -122,17 +121,11 @@ pub enum QueueKind {
 impl AmqpConfig {
     /// Reads the password from `password_file`, else from the systemd credential `amqp-password`; `None`
     /// without either.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unreadable`].
     pub fn password(&self) -> Result<Option<Password>, ConfigError> {
         password_of("the RabbitMQ password from", self.password_file.as_deref(), "amqp-password")
     }
 
     /// Reads the files for TLS; `None` if the url does not ask for TLS.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unreadable`].
     pub fn tls(&self) -> Result<Option<TlsFiles>, ConfigError> {
         if !self.url.is_tls() {
             return Ok(None);
@@ -160,7 +153,6 @@ impl AmqpConfig {
         self.routes.iter().any(|route| route.broker == Some(broker))
     }
 
-    /// Rejects settings that cannot work together.
     pub(super) fn check(&self, types: &BTreeMap<ScriptType, TypeConfig>) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["amqp", name]);
         let wrong = |name, message: &str| Err(Fault::new(key(name), message));
@@ -215,7 +207,6 @@ impl AmqpConfig {
     }
 
     fn check_brokers(&self) -> Result<(), Fault> {
-        /// The maximum number of dispatchers of one pool.
         const POOL_MAX: usize = 64;
         if let Some((broker, size)) = self.brokers.iter().find(|(_, size)| **size > POOL_MAX) {
             let key = KeyPath::of(&["amqp", "brokers", broker.as_str()]);

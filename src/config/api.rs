@@ -18,7 +18,6 @@ use crate::proto::word_table::as_text;
 
 /// The longest path of a Unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
-/// The scopes of a key, as their names.
 const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 
 toml_table! {
@@ -66,31 +65,24 @@ toml_table! {
     }
 }
 
-/// `[api.keys.NAME]`: a caller that logs in by a signature.
+/// `[api.keys.NAME]`: a caller that logs in by a signature. `table/keys.rs` has the texts of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, expecting = "a table")]
 pub struct ApiKey {
-    /// Its public key of secp256k1, in hexadecimal digits.
     pub public_key: String,
-    /// Its scopes.
     pub scopes: Vec<String>,
-    /// The script types of its jobs; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
-    /// The groups of its jobs; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// The callers that its jobs may name; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<String>,
-    /// The contexts of its jobs and objects; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
 }
 crate::toml_table::only_as_table!(ApiKey);
 
 impl ApiConfig {
-    /// Rejects settings that cannot work together.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["api", name]);
         for (index, one) in self.listen.iter().enumerate() {
@@ -138,10 +130,8 @@ pub fn is_caller_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(is_legal)
 }
 
-/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
-    /// A Unix socket.
     Unix(PathBuf),
     /// A TCP port; 0 for a free one.
     Tcp(SocketAddr),
@@ -184,7 +174,6 @@ pub struct AddressRange {
 }
 
 impl AddressRange {
-    /// Returns true if an address is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         let shared = |own: u128, other: u128, width: u8| {
             let rest = u32::from(width - self.bits);

@@ -13,9 +13,6 @@ use crate::proto::units::{format_duration, format_size};
 impl Config {
     /// Checks the bounds that a job asks for against its script type's. Another machine may have a type
     /// that is not configured here: its actor checks.
-    ///
-    /// # Errors
-    /// As [`TypeConfig::check_asked`].
     pub fn check_asked(&self, spec: &JobSpec) -> Result<(), InvalidJob> {
         let Some(name) = &spec.script_type else { return Ok(()) };
         let of_type = self.types.get(name);
@@ -59,9 +56,6 @@ pub fn no_process(field: &str, name: &ScriptType) -> InvalidJob {
 
 impl SandboxConfig {
     /// Returns the sandbox of a job that asks for bounds; `name` is its script type.
-    ///
-    /// # Errors
-    /// As [`TypeConfig::check_asked`].
     pub fn for_job(&self, name: &ScriptType, asked: &AskedBounds) -> Result<Self, InvalidJob> {
         let mut own = self.clone();
         let key = |key: &str| format!("type.{name}.sandbox.{key}");

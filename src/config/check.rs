@@ -16,10 +16,6 @@ use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
 use crate::proto::units::format_duration;
 
-/// Checks a whole configuration, all files merged.
-///
-/// # Errors
-/// The first [`Fault`] found.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
     // Before the bounds: their messages do not say how to hold all jobs back.
     for (name, limit) in &config.limits {
@@ -157,7 +153,6 @@ fn check_type(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
 }
 
 fn check_modules(table: &KeyPath, modules: &[PathBuf], least: usize) -> Result<(), Fault> {
-    /// The maximum number of folders of one type.
     const MODULES_MAX: usize = 16;
     if (least..=MODULES_MAX).contains(&modules.len()) {
         return Ok(());

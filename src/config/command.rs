@@ -11,27 +11,18 @@ use super::units::duration;
 use crate::config::toml_table::toml_table;
 use crate::proto::job::OutputOverflow;
 
-/// The optional keys of `[type.NAME]` with `engine = "command"`.
+/// The optional keys of `[type.NAME]` with `engine = "command"`; `table/script_type.rs` has their texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOptions {
-    /// The extensions of script files beside the type's own, with their dots (`.mjs`).
     pub more_extensions: Vec<String>,
-    /// Variables of every script of the type; the job's override them.
     pub env: BTreeMap<String, String>,
-    /// The working folder of scripts; empty for their private folder.
     pub cwd: PathBuf,
-    /// The command that compiles `{script}` to the program `{binary}`; empty without one.
     pub compile: Vec<String>,
-    /// The command that checks a script without running it; empty without one.
     pub check: Vec<String>,
-    /// Keeps a parent interpreter ready; each job is forked from it. Of the types that come
-    /// with Hero, `python` has it.
     pub warm: bool,
-    /// The modules that the parent interpreter imports.
     pub preload: Vec<String>,
     /// The fate of an output over its bound; `None` leaves it to `[job]`.
     pub output_overflow: Option<OutputOverflow>,
-    /// `[type.NAME.dependencies]`.
     pub dependencies: DependenciesConfig,
 }
 
@@ -59,10 +50,6 @@ toml_table! {
 }
 
 impl CommandOptions {
-    /// Checks the options together with their command.
-    ///
-    /// # Errors
-    /// The first [`Fault`] found.
     pub(super) fn check(&self, table: &KeyPath, command: &[String]) -> Result<(), Fault> {
         let fault = |key: &str, message: &str| {
             Err(Fault::new(table.then(key), message.to_owned()).or(table.clone()))
@@ -125,7 +112,6 @@ impl DependenciesConfig {
     }
 }
 
-/// The fault of an extension.
 pub(super) const NOT_EXTENSION: &str =
     "must be a dot and 1 to 15 letters or digits, such as \".py\"";
 

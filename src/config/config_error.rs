@@ -12,7 +12,6 @@ pub(super) const NO_PERMISSION: &str = "permission denied";
 /// The reason why there is no configuration, or no such unit in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A file has a mistake.
     #[error("{place}: {message}")]
     Wrong {
         /// The place of the mistake.
@@ -25,9 +24,7 @@ pub enum ConfigError {
     Unreadable {
         /// The purpose of the file: `the configuration`, `the password`.
         what: &'static str,
-        /// The file or folder.
         file: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// The unit is unknown: it is not of the form of an actor's, and has no `[unit.NAME]`.
@@ -41,7 +38,6 @@ pub enum ConfigError {
     /// The unit is known, but its settings are wrong.
     #[error("{message}")]
     Unit {
-        /// The name of the unit.
         name: String,
         /// The mistake, beginning with `unit.NAME`.
         message: String,
@@ -54,7 +50,6 @@ pub enum ConfigError {
 /// A place in a file, written `FILE:LINE:COLUMN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlace {
-    /// The file.
     pub file: PathBuf,
     /// Line and column, both from 1, the column in characters; `None` for the whole file.
     pub position: Option<(usize, usize)>,
@@ -77,7 +72,6 @@ impl fmt::Display for FilePlace {
     }
 }
 
-/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathStep {
     /// Into a table.
@@ -103,12 +97,10 @@ impl From<usize> for PathStep {
 pub(crate) struct KeyPath(pub(super) Vec<PathStep>);
 
 impl KeyPath {
-    /// Creates a path of table keys.
     pub(crate) fn of(keys: &[&str]) -> Self {
         Self(keys.iter().map(|key| PathStep::from(*key)).collect())
     }
 
-    /// Returns the path with one more step.
     pub(super) fn then(&self, step: impl Into<PathStep>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());
@@ -164,7 +156,6 @@ impl Fault {
         Self { message: format!("{key} {message}"), keys: vec![key] }
     }
 
-    /// Adds another key at fault.
     pub(super) fn or(mut self, key: KeyPath) -> Self {
         self.keys.push(key);
         self

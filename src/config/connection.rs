@@ -93,12 +93,10 @@ impl RedisConfig {
         self.url.redacted()
     }
 
-    /// Returns the number of shards.
     pub fn shard_count(&self) -> ShardCount {
         ShardCount::new(self.shards).unwrap_or_default()
     }
 
-    /// Returns whether a shard is reached by TLS.
     pub fn has_tls(&self) -> bool {
         self.url.is_tls() || self.shard_urls.iter().any(RedisUrl::is_tls)
     }
@@ -165,9 +163,6 @@ impl RedisConfig {
     }
 
     /// Reads the files for TLS; `None` if the url does not ask for TLS.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unreadable`] with the name of the file that cannot be read or is too large.
     pub fn tls(&self) -> Result<Option<TlsFiles>, ConfigError> {
         if !self.url.is_tls() {
             return Ok(None);
@@ -259,9 +254,7 @@ pub(super) fn check_pair(table: &str, has_cert: bool, has_key: bool) -> Result<(
 pub struct TlsFiles {
     /// The certificate authority of Redis; by default the authorities of the system.
     pub authorities: Option<Vec<u8>>,
-    /// The client certificate, for a Redis that asks for one.
     pub certificate: Option<Vec<u8>>,
-    /// Its private key: a secret.
     pub key: Option<Vec<u8>>,
 }
 
@@ -333,9 +326,6 @@ const CREDENTIAL: &str = "redis-password";
 const STORE: &str = "/etc/credstore";
 
 /// Reads a password from a file, else from a systemd credential; `None` without either.
-///
-/// # Errors
-/// [`ConfigError::Unreadable`] with `what` and the name of the file.
 pub(super) fn password_of(
     what: &'static str,
     file: Option<&Path>,
@@ -369,10 +359,6 @@ fn password_with(
     }
 }
 
-/// Reads a file in PEM.
-///
-/// # Errors
-/// [`ConfigError::Unreadable`] with `what` and the name of the file.
 pub(super) fn read_pem(what: &'static str, file: &Path) -> Result<Vec<u8>, ConfigError> {
     const PEM_SIZE_MAX: u64 = 1 << 20;
     read_bounded(file, PEM_SIZE_MAX).map_err(|error| unreadable(what, file, &error))

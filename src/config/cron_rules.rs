@@ -35,7 +35,6 @@ impl Default for CronRules {
 }
 
 impl CronRules {
-    /// The names of the script types.
     pub fn type_names(&self) -> Vec<String> {
         self.types.keys().map(ToString::to_string).collect()
     }
@@ -158,7 +157,6 @@ impl CronRules {
         spec
     }
 
-    /// The rules of a configuration.
     pub(super) fn of(config: &Config) -> Self {
         Self {
             types: Arc::new(config.types.clone()),

@@ -10,7 +10,6 @@ use super::config_error::{ConfigError, FilePlace, NO_PERMISSION};
 use super::source::place;
 use crate::proto::units::format_size;
 
-/// The default file.
 pub const DEFAULT_FILE: &str = "/etc/hero/hero.toml";
 
 const FILE_SIZE_MAX: u64 = 1 << 20;
@@ -35,7 +34,6 @@ pub(super) fn read_all(
     Ok(texts)
 }
 
-/// Reads the text of a file of the configuration.
 pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
     let bytes = read_bounded(file, FILE_SIZE_MAX).map_err(|error| unreadable(file, &error))?;
     text(file, bytes)
@@ -65,12 +63,10 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Lists the drop-ins of a file.
 pub(super) fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     toml_files(&drop_in_folder(file))
 }
 
-/// Returns the folder of the drop-ins of a file.
 pub(super) fn drop_in_folder(file: &Path) -> PathBuf {
     let mut folder = file.as_os_str().to_owned();
     folder.push(".d");
@@ -100,11 +96,9 @@ pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     Ok(files)
 }
 
-/// A kind of table in the files of a folder.
 pub(super) struct TableKind {
     /// The first part of the names of its tables.
     pub(super) word: &'static str,
-    /// The most of them.
     pub(super) most: usize,
     /// The word for many of them.
     pub(super) many: &'static str,

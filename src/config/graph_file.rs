@@ -63,11 +63,9 @@ pub struct GraphFile<'s> {
 
 /// The files that a job of a graph's file names as inputs.
 pub struct GraphJobFiles<'s> {
-    /// The table of the job.
     pub table: JobTable<'s>,
     /// The files by their names in the folder of the job.
     pub inputs: BTreeMap<String, PathBuf>,
-    /// The file that is its standard input.
     pub stdin: Option<PathBuf>,
 }
 
@@ -166,7 +164,6 @@ impl<'s> GraphFile<'s> {
         of.map_or(Ok(()), |of| Err(of.table.wrong_table(why)))
     }
 
-    /// The files of the jobs, in their order.
     pub fn files(&self) -> &[GraphJobFiles<'s>] {
         &self.files
     }

@@ -1,4 +1,5 @@
-//! The interpreter that the first line of a script names, such as `#!/bin/bash -e`.
+//! The interpreter that the first line of a script names, such as `#!/bin/bash -e`; and the scripts that serve the calls of
+//! a session, by the interpreter of its type.
 
 use std::path::Path;
 

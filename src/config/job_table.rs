@@ -21,7 +21,6 @@ use crate::proto::units::parse_duration;
 pub struct JobTable<'s> {
     /// Its name, the last part of its path.
     pub name: String,
-    /// The place of its name in the text.
     pub span: Range<usize>,
     path: KeyPath,
     table: &'s DeTable<'s>,
@@ -31,9 +30,6 @@ pub struct JobTable<'s> {
 
 impl Source<'_> {
     /// Returns the table `[NAME]`; `None` if the file does not have it.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] if it is not a table.
     pub fn job_table(
         &self,
         name: &str,
@@ -45,9 +41,6 @@ impl Source<'_> {
     }
 
     /// Returns the tables `[PARENT.NAME]` in the order of the file.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] if the parent or one of them is not a table.
     pub fn job_tables(
         &self,
         parent: &str,
@@ -91,9 +84,6 @@ impl<'s> JobTable<'s> {
 impl JobTable<'_> {
     /// Sets what the table says in `spec`, and reads the keys that are not settings, or that are
     /// among `own`, as `T`.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] at the first key or value that is not legal.
     pub fn read<T: DeserializeOwned>(
         &self,
         own: &[&str],
@@ -171,7 +161,6 @@ impl JobTable<'_> {
         }
     }
 
-    /// Creates an error at the name of the table.
     pub fn wrong_table(&self, message: impl Display) -> ConfigError {
         self.source.wrong(Some(self.span.clone()), format!("{}: {message}", self.path))
     }

@@ -15,12 +15,9 @@ pub struct KeyTable {
     pub needs_restart: bool,
 }
 
-/// One key of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyRow {
-    /// Its name.
     pub key: &'static str,
-    /// The values that it takes.
     pub kind: KeyKind,
     /// The text about it, in Markdown: paragraphs, and examples that begin with four spaces. Lines after a line
     /// `---` stand in the page only, not in the file. A row without text shares the text of the row before.
@@ -32,15 +29,10 @@ pub struct KeyRow {
 /// The values that a key takes. Bounds are inclusive; durations are in milliseconds, sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
-    /// True or false.
     Flag,
-    /// Text.
     Text,
-    /// One of these words.
     OneOf(&'static [&'static str]),
-    /// Texts.
     Texts,
-    /// Some of these words.
     SomeOf(&'static [&'static str]),
     /// Texts by name.
     Map,
@@ -54,17 +46,12 @@ pub enum KeyKind {
     FolderOrNone,
     /// Absolute paths without `..`.
     Folders,
-    /// A whole number.
     Number(u64, u64),
-    /// Whole numbers.
     Numbers(u64, u64),
     /// A number with decimals, from 0.
     Decimal(u64),
-    /// A duration with its unit.
     Duration(u64, u64),
-    /// Durations.
     Durations(u64, u64),
-    /// A size with its unit.
     Size(u64, u64),
     /// A value of a form of its own, which its text describes.
     Form,
@@ -86,12 +73,10 @@ pub(super) const REDIS_STRING: u64 = 512 * MIB;
 pub(super) const ANY: u64 = i64::MAX.unsigned_abs();
 
 impl KeyTable {
-    /// Marks a table of which the file may have several.
     pub(super) const fn list(self) -> Self {
         Self { is_list: true, ..self }
     }
 
-    /// Marks a table whose keys need a restart.
     pub(super) const fn restart(self) -> Self {
         Self { needs_restart: true, ..self }
     }
@@ -108,7 +93,6 @@ impl KeyTable {
 }
 
 impl KeyRow {
-    /// Marks a key that needs a restart.
     pub(super) const fn restart(self) -> Self {
         Self { needs_restart: true, ..self }
     }

@@ -13,7 +13,6 @@ use crate::proto::target::ScriptType;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, expecting = "a table")]
 pub struct KeyConfig {
-    /// Its public half.
     pub public_key: PublicKey,
 }
 crate::toml_table::only_as_table!(KeyConfig);
@@ -52,7 +51,6 @@ pub(super) fn check_signatures(
 }
 
 impl TypeConfig {
-    /// Returns true if its jobs must be signed.
     pub fn requires_signature(&self) -> bool {
         !self.require_signature.is_empty()
     }

@@ -22,46 +22,34 @@ name!(
         && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 );
 
-/// One limit: its jobs, the groups that it counts separately, and its bounds.
+/// One limit: its jobs, the groups that it counts separately, and its bounds. `table/unit.rs` has the texts of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields, expecting = "a table")]
 pub struct LimitConfig {
-    /// The property that it counts jobs by; all together without one.
     pub per: Option<Per>,
-    /// Limits only jobs of this script type.
     #[serde(rename = "type")]
     pub script_type: Option<ScriptType>,
-    /// Limits only jobs for this group; a job without a group counts as `default`.
     pub group: Option<Group>,
-    /// Limits only jobs of this caller.
     pub caller: Option<String>,
-    /// Limits only jobs with this limit key.
     pub key: Option<LimitKey>,
-    /// The maximum number of jobs that run at once.
     pub running: Option<u32>,
-    /// The maximum number of jobs that start within a time.
     pub rate: Option<Rate>,
 }
 crate::toml_table::only_as_table!(LimitConfig);
 
 words! {
-    /// The property that a limit counts jobs by.
     #[derive(Deserialize)]
     Per;
-    /// Each script type.
     Type = "type",
     /// Each group of a script type.
     Group = "group",
-    /// Each caller.
     Caller = "caller",
-    /// Each limit key.
     Key = "key",
 }
 
 /// A number of starts within a time, written `10/s`, `100/m`, `5/10s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// The number of starts.
     pub number: u32,
     /// The time, as a sliding window.
     pub period: Duration,

@@ -37,9 +37,6 @@ impl Config {
     }
 
     /// Reads a text as the content of a file, without drop-ins.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`], as [`Config::load`].
     pub fn from_toml(file: &Path, text: &str) -> Result<Self, ConfigError> {
         Self::merged(file, &[(file.to_owned(), text.to_owned())])
     }
@@ -55,17 +52,11 @@ impl Config {
     }
 
     /// Returns what [`Config::to_toml`] writes.
-    ///
-    /// # Errors
-    /// As [`Config::to_toml`].
     pub fn to_table(&self) -> Result<Table, ConfigError> {
         Ok(Table::try_from(self)?)
     }
 
     /// Writes what differs from the defaults, as a file that reads back to the same.
-    ///
-    /// # Errors
-    /// As [`Config::to_toml`].
     pub fn to_toml_of_changes(&self) -> Result<String, ConfigError> {
         let changes = differences(self.to_table()?, &Self::default().to_table()?);
         let text = toml::to_string(&changes)?;

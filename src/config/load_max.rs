@@ -28,7 +28,6 @@ impl LoadMax {
         load
     }
 
-    /// Returns the load as a number.
     pub fn get(self) -> f64 {
         f64::from(self.hundredths) / 100.0
     }

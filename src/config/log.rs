@@ -36,10 +36,6 @@ toml_table! {
 const REDACTED: &str = "*PASSWORD* *PASSWD* *PASSPHRASE* *_PASS *TOKEN* *SECRET* *APIKEY* *_KEY";
 
 impl LogConfig {
-    /// Checks the patterns.
-    ///
-    /// # Errors
-    /// [`Fault`] names the first illegal one.
     pub(super) fn check(&self) -> Result<(), Fault> {
         const PATTERNS_MAX: usize = 100;
         let key = || KeyPath::of(&["log", "redact"]);
@@ -66,7 +62,6 @@ impl LogConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggedJobs {
-    /// Every job.
     #[default]
     All,
     /// Jobs that took longer than `slow`: one line at their end.
@@ -76,7 +71,6 @@ pub enum LoggedJobs {
 }
 
 words! {
-    /// The severity of a log line.
     #[derive(Default, Deserialize)]
     LogLevel;
     /// Failures.

@@ -31,29 +31,21 @@ const LINES_BEFORE_HEAD: usize = 100;
 /// The description and the parameters of a script, beside the settings of its jobs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptHead {
-    /// Its description.
     pub description: String,
-    /// The parameters that it declares.
     pub params: Option<Parameters>,
 }
 
-/// A script of the folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptFile {
-    /// Its name.
     pub name: ScriptName,
     /// The file that declares it.
     pub file: PathBuf,
-    /// Its text.
     pub text: String,
-    /// Its definition.
     pub definition: ScriptDefinition,
 }
 
-/// All scripts of the folder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptFiles {
-    /// The scripts, by name.
     pub scripts: Vec<ScriptFile>,
     /// The mistakes of the scripts and files that are left out.
     pub problems: Vec<ConfigError>,
@@ -151,9 +143,6 @@ fn head_of(text: &str) -> Result<Option<String>, (usize, String)> {
 
 impl Config {
     /// Makes the definition of a text with these settings of its jobs, within the bounds of this configuration.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names what is not legal.
     pub fn define_script(
         &self,
         text: &str,

@@ -14,7 +14,6 @@ use crate::proto::cron::CronName;
 use crate::proto::notification::{NotifyEvent, NotifyKind, NotifyName};
 use crate::proto::target::{Group, ScriptType};
 
-/// The most notifications.
 const NOTIFICATIONS_MAX: usize = 100;
 /// The most entries of a list, and the longest of them in bytes.
 const LIST_MAX: usize = 100;
@@ -141,16 +140,12 @@ impl NotifyConfig {
         ways.into_iter().filter(|(is_on, _)| *is_on).map(|(_, way)| way).collect()
     }
 
-    /// Returns the sandbox of its program.
     pub fn sandbox(&self) -> SandboxConfig {
         let (read, write) = (self.read.clone(), self.write.clone());
         SandboxConfig { read, write, network: self.network, ..SandboxConfig::default() }
     }
 
     /// Reads the secret from its file, else from the systemd credential `notify-NAME`; `None` without either.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unreadable`].
     pub fn secret(&self, name: &NotifyName) -> Result<Option<Password>, ConfigError> {
         let credential = format!("notify-{name}");
         password_of("the secret of a notification from", self.secret_file.as_deref(), &credential)
@@ -214,10 +209,6 @@ impl NotifyConfig {
     }
 }
 
-/// Checks all notifications.
-///
-/// # Errors
-/// The first [`Fault`].
 pub(super) fn check_notifications(
     notifications: &BTreeMap<NotifyName, NotifyConfig>,
 ) -> Result<(), Fault> {

@@ -8,7 +8,6 @@ use super::who::EVERYONE;
 use crate::proto::target::ScriptType;
 
 impl Config {
-    /// Returns true if the scripts of a configured type run in a sandbox.
     pub fn is_sandboxed(&self, script_type: &ScriptType) -> bool {
         self.types.get(script_type).is_some_and(|config| match config.engine {
             EngineKind::Osis | EngineKind::HeroScript => true,

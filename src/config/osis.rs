@@ -48,7 +48,6 @@ impl OsisConfig {
         self.index.get(object_type).into_iter().flatten().chain(text.into_iter().flatten())
     }
 
-    /// Returns every declared index.
     pub fn all_indexes(&self) -> impl Iterator<Item = (ObjectType, &Field)> {
         let plain = self.index.iter().flat_map(|(object_type, fields)| {
             fields.iter().map(move |field| (object_type.clone(), field))

@@ -29,7 +29,6 @@ use crate::proto::target::{IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
-/// The maximum number of periodic jobs of one folder.
 const ENTRIES_MAX: usize = 1000;
 
 /// The variable with the time that a firing is due at.
@@ -38,18 +37,12 @@ const DUE: &str = "HERO_CRON_DUE";
 /// The bytes of a digest: it tells changes, and guards nothing.
 const DIGEST_BYTES: usize = 8;
 
-/// One periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronEntry {
-    /// Its name.
     pub name: CronName,
-    /// The place that declares it.
     pub place: CronPlace,
-    /// Its schedule.
     pub schedule: Schedule,
-    /// The treatment of missed firings.
     pub catch_up: CatchUp,
-    /// The treatment of a firing while the last job has not ended.
     pub overlap: Overlap,
     /// The batch of every firing, if it is one.
     pub fleet: Option<CronFleet>,
@@ -62,9 +55,7 @@ pub struct CronEntry {
 /// The place that declares a periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CronPlace {
-    /// A file in the folder.
     File(PathBuf),
-    /// Redis, by a command.
     Redis {
         /// The person or program that added or changed it last.
         by: String,
@@ -85,11 +76,9 @@ impl std::fmt::Display for CronPlace {
 /// All periodic jobs of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Crontab {
-    /// The periodic jobs, by name.
     pub entries: Vec<CronEntry>,
     /// The mistakes of the jobs and files that are left out.
     pub problems: Vec<ConfigError>,
-    /// The rules for those in Redis.
     pub rules: CronRules,
 }
 
@@ -116,7 +105,6 @@ impl Crontab {
 }
 
 impl Config {
-    /// Reads the periodic jobs. A missing folder has none.
     pub fn crontab(&self) -> Crontab {
         CronRules::of(self).read(&self.supervisor.cron_dir)
     }
@@ -285,7 +273,6 @@ impl CronEntry {
         of_fleet.or(self.graph.as_ref().map(|_| GraphKind::Graph))
     }
 
-    /// Returns the notifications that it, and its jobs, name.
     pub fn notifications(&self) -> Vec<NotifyName> {
         let of_jobs = self.graph.iter().flat_map(GraphPlan::jobs_and_callbacks);
         let all = self.spec.notify.iter().chain(of_jobs.flat_map(|(_, spec)| &spec.notify));

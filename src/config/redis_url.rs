@@ -69,7 +69,6 @@ impl RedisUrl {
         self.has_scheme(&[TLS_SCHEME, TLS_SENTINEL_SCHEME, TLS_CLUSTER_SCHEME])
     }
 
-    /// Returns whether it names the nodes of a Redis Cluster.
     pub fn is_cluster(&self) -> bool {
         self.has_scheme(&[CLUSTER_SCHEME, TLS_CLUSTER_SCHEME])
     }
@@ -131,9 +130,6 @@ impl RedisUrl {
 
     /// Parses a url of the form `redis+cluster://[LOGIN@]HOST[:PORT],HOST[:PORT]/`, or
     /// `rediss+cluster://…`; `None` for another scheme.
-    ///
-    /// # Errors
-    /// The mistake, which follows the key in a message.
     pub fn cluster(&self) -> Result<Option<ClusterUrl>, String> {
         const FORM: &str = "the form is redis+cluster://HOST:PORT,HOST:PORT/";
         let Some(url) = self.of_several(CLUSTER_SCHEME, TLS_CLUSTER_SCHEME) else {

@@ -41,7 +41,6 @@ impl SalConfig {
         !self.read.iter().chain(&self.write).any(is_everything)
     }
 
-    /// Checks the url.
     pub(super) fn check(&self) -> Result<(), Fault> {
         if !self.redis_url.expose().is_empty() {
             let key = KeyPath::of(&["sal", "redis_url"]);

@@ -97,7 +97,6 @@ fn total_in(meminfo: &str) -> Option<u64> {
 }
 
 words! {
-    /// The part of the sandbox that the kernel must support.
     #[derive(PartialOrd, Ord, Deserialize)]
     Require;
     /// None: the sandbox is as complete as the kernel allows.

@@ -38,46 +38,27 @@ use crate::proto::target::ScriptType;
 toml_table! {
     /// The configuration in force: the defaults, overridden by the files.
     pub struct Config {
-        /// `[log]`.
         pub log: LogConfig = LogConfig::default(),
-        /// `[redis]`.
         pub redis: RedisConfig = RedisConfig::default(),
-        /// `[supervisor]`.
         pub supervisor: SupervisorConfig = SupervisorConfig::default(),
-        /// `[job]`.
         pub job: JobConfig = JobConfig::default(),
-        /// `[actor]`.
         pub actor: ActorConfig = ActorConfig::default(),
-        /// `[check]`.
         pub check: CheckConfig = CheckConfig::default(),
-        /// `[metrics]`.
         pub metrics: MetricsConfig = MetricsConfig::default(),
-        /// `[trace]`.
         pub trace: TraceConfig = TraceConfig::default(),
-        /// `[api]`.
         pub api: ApiConfig = ApiConfig::default(),
-        /// `[client]`.
         pub client: ClientConfig = ClientConfig::default(),
-        /// `[amqp]`.
         pub amqp: AmqpConfig = AmqpConfig::default(),
-        /// `[osis]`.
         pub osis: OsisConfig = OsisConfig::default(),
-        /// `[sal]`.
         pub sal: SalConfig = SalConfig::default(),
-        /// `[secrets]`.
         pub secrets: SecretsConfig = SecretsConfig::default(),
-        /// `[artifacts]`.
         pub artifacts: ArtifactsConfig = ArtifactsConfig::default(),
-        /// `[keys.NAME]`.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub keys: BTreeMap<KeyName, KeyConfig> = BTreeMap::new(),
-        /// `[notify.NAME]`.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub notify: BTreeMap<NotifyName, NotifyConfig> = BTreeMap::new(),
-        /// `[limit.NAME]`.
         #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
         pub limits: BTreeMap<LimitName, LimitConfig> = BTreeMap::new(),
-        /// `[calendar.NAME]`.
         #[serde(rename = "calendar", skip_serializing_if = "BTreeMap::is_empty")]
         pub calendars: BTreeMap<CalendarName, CalendarConfig> = BTreeMap::new(),
         /// `[type.NAME]`, including the types that come with Hero.
@@ -87,7 +68,6 @@ toml_table! {
         /// `[type.NAME]` of the files, until [`Config::types`] is made of it.
         #[serde(rename(deserialize = "type"), skip_serializing)]
         pub layers: BTreeMap<ScriptType, TypeLayer> = BTreeMap::new(),
-        /// `[unit.NAME]`.
         #[serde(rename = "unit")]
         pub units: BTreeMap<String, UnitConfig> = BTreeMap::new(),
     }
@@ -142,7 +122,6 @@ impl SupervisorConfig {
     }
 }
 
-/// The names that are used in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Migration {
@@ -153,76 +132,41 @@ pub enum Migration {
 }
 
 toml_table! {
-    /// `[job]`: defaults and bounds of every job. The file has its keys in another order, the order of their rows in
-    /// `table/job.rs`.
+    /// `[job]`: defaults and bounds of every job. `table/job.rs` has the texts of its keys, and their order in the file.
     pub struct JobConfig {
-        /// The timeout of a job without its own.
         pub timeout: Duration as "duration" = Duration::from_mins(1),
-        /// The longest timeout of a job.
         pub timeout_max: Duration as "duration" = Duration::from_hours(24),
-        /// The retries of a job without its own.
         pub retries: u32 = 0,
-        /// The wait before the first retry; it doubles with each further one.
         pub retry_backoff: Duration as "duration" = Duration::from_secs(1),
-        /// The longest wait before a retry.
         pub retry_backoff_max: Duration as "duration" = Duration::from_mins(15),
-        /// A script may postpone its job until this time after the first attempt.
         pub postponed_max: Duration as "duration" = Duration::from_hours(24),
-        /// The longest wait of a script for an event, for jobs or for a time.
         pub wait_max: Duration as "duration" = Duration::from_hours(30 * 24),
-        /// The number of waits that one job may ask for.
         pub waits_max: u32 = 1000,
-        /// The number of actors that may die running a job before it ends in `error`.
         pub crash_limit: u32 = 3,
-        /// Runs an ended job again when a program pushes its id.
         pub requeue_by_push: bool = true,
-        /// A push this soon after the end of its job is a repetition, and runs nothing.
         pub requeue_after: Duration as "duration" = Duration::from_secs(5),
-        /// The time to keep a job after its end, unless it has its own; up to a twentieth longer.
         pub retention: Duration as "duration" = Duration::from_hours(24),
-        /// The time to keep a job that ended in `error`, unless it has its own; no less than `retention`.
         pub retention_failed: Duration as "duration" = Duration::from_hours(7 * 24),
-        /// The longest time that a job may ask for.
         pub retention_max: Duration as "duration" = Duration::from_hours(365 * 24),
-        /// The format of the reply to a job that does not set one.
         pub reply_format: ReplyFormat = ReplyFormat::Json,
-        /// The largest script, in bytes.
         pub script_size_max: u64 as "size" = 1 << 20,
-        /// The largest output, in bytes.
         pub output_size_max: u64 as "size" = 1 << 20,
-        /// The fate of a larger output.
         pub output_overflow: OutputOverflow = OutputOverflow::Truncate,
-        /// The largest output in the hash of its job; a larger one has a key of its own in Redis.
         pub output_inline_max: u64 as "size" = 64 << 10,
-        /// The largest total output of one job's prerequisites, in bytes.
         pub inputs_size_max: u64 as "size" = 8 << 20,
-        /// The maximum number of bytes of the files that a job is given, and of those that it leaves.
         pub files_size_max: u64 as "size" = 8 << 20,
-        /// The most jobs that the script of one job may submit.
         pub children_max: u64 = 1000,
-        /// The most sessions of one caller at a time; 0 for none.
         pub sessions_max: u64 = 4,
-        /// The longest time that a session may take.
         pub session_timeout_max: Duration as "duration" = Duration::from_hours(1),
-        /// The largest log of a job, in bytes.
         pub log_size_max: u64 as "size" = 4 << 20,
-        /// Writes the standard output of a running job to its log, from its first second on.
         pub live_output: bool = true,
-        /// The folder of the jobs' log files.
         pub log_dir: PathBuf = PathBuf::from("/var/log/hero/jobs"),
-        /// The size at which such a file gets no further lines, in bytes.
         pub log_file_size_max: u64 as "size" = 1 << 30,
-        /// The most files and folders in that folder.
         pub log_files_max: u64 = 10_000,
-        /// Writes every transition of a job to the event log.
         pub events: bool = false,
-        /// Copies the lines of a job's log to the daemon's log.
         pub log_to_journal: bool = false,
-        /// The time between SIGTERM and SIGKILL for a child process.
         pub kill_grace: Duration as "duration" = Duration::from_secs(2),
-        /// The folder for compiled scripts and packages.
         pub cache_dir: PathBuf = PathBuf::from("/var/cache/hero"),
-        /// The largest size of that folder, in bytes.
         pub cache_size_max: u64 as "size" = 2 << 30,
         /// The folder of `[artifacts]`, for all who handle files of jobs.
         #[serde(skip)]

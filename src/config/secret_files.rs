@@ -11,13 +11,11 @@ use super::secrets::{SECRET_SIZE_MAX, SecretsConfig};
 use crate::proto::job::SecretName;
 use crate::proto::units::format_size;
 
-/// The maximum number of files that are looked at.
 const FILES_MAX: usize = 1000;
 
 /// The secrets of this machine, and what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SecretFiles {
-    /// The names of the secrets that jobs can use.
     pub names: Vec<String>,
     /// The reasons why jobs cannot use others, each with its remedy.
     pub problems: Vec<String>,

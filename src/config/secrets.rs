@@ -58,10 +58,6 @@ impl SecretRule {
 }
 
 impl SecretsConfig {
-    /// Checks the folder and the rules.
-    ///
-    /// # Errors
-    /// [`Fault`] names the first mistake.
     pub(super) fn check(&self) -> Result<(), Fault> {
         const RULES_MAX: usize = 1000;
         if self.allow.len() > RULES_MAX {

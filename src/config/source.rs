@@ -21,10 +21,6 @@ pub struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// Parses the text of a file.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] if it is not TOML, with line and column.
     pub fn parse(file: &'t Path, text: &'t str) -> Result<Self, ConfigError> {
         match DeTable::parse(text) {
             Ok(tree) => Ok(Self { file, text, tree }),
@@ -39,9 +35,6 @@ impl<'t> Source<'t> {
     }
 
     /// Deserializes the file as `T`.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] at the key or value that `T` does not accept.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         T::deserialize(Deserializer::from(self.tree.clone())).map_err(|error| {
             let path = error.span().and_then(|span| self.path_to(&span));
@@ -55,9 +48,6 @@ impl<'t> Source<'t> {
     }
 
     /// Rejects a key at the top of the file that is not one of the known tables.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] at the first such key.
     pub fn has_only(&self, known: &[&str]) -> Result<(), ConfigError> {
         let unknown = self.tree().keys().find(|key| !known.contains(&key.get_ref().as_ref()));
         unknown.map_or(Ok(()), |key| {
@@ -83,9 +73,6 @@ impl<'t> Source<'t> {
     }
 
     /// Returns the value of a key at the top of the file, with its place; `None` if the key is missing.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] if its value is not as expected.
     pub fn value<T: DeserializeOwned>(
         &self,
         key: &str,

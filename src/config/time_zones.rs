@@ -2,10 +2,6 @@
 
 use jiff::tz::TimeZone;
 
-/// Returns the time zone of this name.
-///
-/// # Errors
-/// The reason, as text: this machine has no such time zone.
 pub fn time_zone(name: &str) -> Result<TimeZone, String> {
     if name == "UTC" {
         return Ok(TimeZone::UTC);

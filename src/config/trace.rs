@@ -27,20 +27,15 @@ toml_table! {
     }
 }
 
-/// The receiver of spans.
 pub struct TraceReceiver<'a> {
     /// The URL to which spans are posted.
     pub url: String,
-    /// Its host.
     pub host: &'a str,
-    /// Its port.
     pub port: u16,
-    /// True with TLS.
     pub is_tls: bool,
 }
 
 impl TraceConfig {
-    /// Returns the receiver; `None` without one.
     pub fn receiver(&self) -> Option<TraceReceiver<'_>> {
         let plain = self.endpoint.strip_prefix("http://").map(|rest| (false, rest));
         let (is_tls, rest) =
@@ -55,9 +50,6 @@ impl TraceConfig {
     }
 
     /// Reads the headers of requests to the receiver, such as its login, from `headers_file`.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unreadable`]: the file cannot be read, or a line of it is no header.
     pub fn headers(&self) -> Result<Vec<(String, String)>, ConfigError> {
         let Some(file) = &self.headers_file else { return Ok(Vec::new()) };
         read_headers(file).map_err(|error| ConfigError::Unreadable {
@@ -67,7 +59,6 @@ impl TraceConfig {
         })
     }
 
-    /// Checks its values.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let wrong = |key: &str, why: &str| Err(Fault::new(KeyPath::of(&["trace", key]), why));
         if !self.endpoint.is_empty() && self.receiver().is_none() {

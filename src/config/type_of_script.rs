@@ -116,10 +116,6 @@ fn joined(types: &[ScriptType]) -> String {
     types.iter().map(ScriptType::as_str).collect::<Vec<_>>().join(" and ")
 }
 
-/// Rejects a script type that is not configured.
-///
-/// # Errors
-/// [`Exit::Data`], with the configured types.
 pub fn check_configured(script_type: &ScriptType, types: &ScriptTypes) -> Result<(), Error> {
     if types.contains_key(script_type) {
         return Ok(());

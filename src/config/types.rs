@@ -24,41 +24,24 @@ use super::who::{check_callers, check_may_submit};
 use crate::proto::job::{KeyName, OutputOverflow};
 use crate::proto::target::{Fallback, ScriptType};
 
-/// `[type.NAME]`: one script type.
+/// `[type.NAME]`: one script type. `table/script_type.rs` has the texts of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(into = "TypeLayer")]
 pub struct TypeConfig {
-    /// The engine.
     pub engine: EngineKind,
-    /// For `command`: the program and its arguments; `{script}` stands for the script's file.
     pub command: Vec<String>,
-    /// For `command`: the extension of the script's file, with its dot (`.py`).
     pub extension: String,
-    /// For `command`: the options beside the program.
     pub options: CommandOptions,
-    /// For `osis` and `sal`: the folders of the modules that scripts import. For `heroscript`: the folders
-    /// of the files of functions.
     pub modules: Vec<PathBuf>,
-    /// For `osis` and `sal`: allows the function `eval`, which runs a text as a script.
     pub eval: bool,
-    /// For `osis`, `sal` and `heroscript`: the limits of one script.
     pub limits: RhaiLimits,
-    /// For `command`: the sandbox of its processes.
     pub sandbox: SandboxConfig,
-    /// The farthest that its jobs may go from a group or instance without live actors, unless they
-    /// say.
     pub fallback: Fallback,
-    /// The failed jobs that become dead letters.
     pub dead_letters: DeadLetters,
-    /// The callers of the API who may use the type if its scripts are not sandboxed; `*` for all.
     pub who: Vec<String>,
-    /// The types, or groups of types, of the jobs that its running scripts may submit.
     pub may_submit: Vec<String>,
-    /// The keys of which one must sign each of its jobs; empty for none.
     pub require_signature: Vec<KeyName>,
-    /// The scripts that run before and after each attempt of its jobs.
     pub hooks: HooksConfig,
-    /// The times that its jobs have unless they say.
     pub times: TimesConfig,
 }
 
@@ -148,9 +131,6 @@ impl From<TypeConfig> for TypeLayer {
 }
 
 /// Adds the tables of the files to the types that come with Hero.
-///
-/// # Errors
-/// [`Fault`] names the first wrong key.
 pub(super) fn resolve(
     layers: BTreeMap<ScriptType, TypeLayer>,
 ) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
@@ -168,7 +148,6 @@ fn plain(engine: EngineKind) -> TypeConfig {
     TypeConfig { engine, extension, ..TypeConfig::default() }
 }
 
-/// Returns the script types that come with Hero.
 pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let command = |command: &str, extension: &str, check: &str| TypeConfig {
@@ -260,7 +239,6 @@ fn merge(
     })
 }
 
-/// Checks that a table has only keys of its engine.
 fn check_engine(table: &KeyPath, engine: EngineKind, layer: &TypeLayer) -> Result<(), Fault> {
     const OF_COMMAND: &str = "command extension more_extensions env cwd compile check warm preload output_overflow \
                               dependencies sandbox";

@@ -10,10 +10,8 @@ use crate::proto::labels::{GIVEN_LABELS, LABELS_MAX, LabelName, Labels};
 use crate::proto::target::{ActorId, ScriptType};
 use crate::proto::text::{nearest, shown};
 
-/// The role of one unit's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
-    /// The supervisor.
     Supervisor,
     /// Actors, at least one, each with its own identity.
     Actors(Vec<ActorUnit>),
@@ -21,14 +19,11 @@ pub enum Unit {
     Broker(Option<Node>),
 }
 
-/// One actor of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActorUnit {
-    /// The identity of the actor.
     pub id: ActorId,
     /// The number of jobs that it runs at once.
     pub tasks: usize,
-    /// Its configured labels.
     pub labels: Labels,
 }
 
@@ -186,7 +181,6 @@ fn check_labels(labels: &Labels, at: &KeyPath) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The broker that the name of a unit means.
 struct NamedBroker {
     /// The node of `broker-admin`; `None` for `broker`.
     node: Option<Node>,

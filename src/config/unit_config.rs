@@ -49,7 +49,6 @@ toml_table! {
     }
 }
 
-/// The role of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -65,14 +64,10 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { type = \"osis\", instance = 1 }")]
 pub struct UnitActor {
-    /// Its script type.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
-    /// Its group.
     #[serde(default)]
     pub group: Group,
-    /// Its number within the group.
     pub instance: Instance,
-    /// The number of jobs that run at once; the unit's without one.
     pub tasks: Option<usize>,
 }

@@ -42,7 +42,6 @@ impl UserFolders {
         })
     }
 
-    /// Returns the file of the user's configuration.
     pub fn file(&self) -> PathBuf {
         self.config.join("hero.toml")
     }
@@ -76,7 +75,6 @@ impl UserFolders {
     }
 }
 
-/// Returns the name of the group of this process.
 pub(super) fn own_group() -> Option<String> {
     Group::from_gid(Gid::effective()).ok().flatten().map(|group| group.name)
 }

@@ -34,13 +34,11 @@ words! {
     Admin = "admin",
 }
 
-/// A set of scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Scope>", into = "Vec<Scope>")]
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Returns true if `scope` is one of them.
     pub fn has(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
@@ -79,10 +77,8 @@ impl fmt::Display for Scopes {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
-    /// The script types of its jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<BTreeSet<String>>,
-    /// The groups of its jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<BTreeSet<String>>,
     /// The callers that its jobs may name, besides its own name.
@@ -107,7 +103,6 @@ impl Bounds {
         }
     }
 
-    /// Returns whether they limit what jobs may be.
     pub fn limit_jobs(&self) -> bool {
         let Self { types, groups, callers, contexts, sees: _ } = self;
         [types, groups, callers, contexts].into_iter().any(Option::is_some)
@@ -134,9 +129,7 @@ impl Bounds {
 pub struct TokenRecord {
     /// Its name. It becomes `caller_id` of its jobs.
     pub name: TokenName,
-    /// Its rights.
     pub scopes: Scopes,
-    /// The bounds of its jobs.
     #[serde(default)]
     pub bounds: Bounds,
     /// The time of its creation: RFC 3339, UTC.

@@ -53,7 +53,6 @@ pub struct AuditRecord {
     pub through: String,
 }
 
-/// Cuts a text of a record.
 pub fn bounded(text: &str) -> String {
     text.chars().take(TEXT_CHARS_MAX).collect()
 }

@@ -31,15 +31,11 @@ pub enum BackupLine {
     Backup(Head),
     /// The number of the shard whose lines follow, if there are several.
     Shard(u16),
-    /// The paused queues, by their names.
     Paused(Vec<String>),
-    /// The state of a periodic job.
     Cron(CronCopy),
-    /// A periodic job that is kept in Redis.
     CronAdded(CronAddedCopy),
     /// A version of a published script, older ones first.
     Script(ScriptCopy),
-    /// The starts of jobs under a limit within the period of its rate.
     Limit(LimitCopy),
     Job(JobCopy),
     /// A part of the log of the job before.
@@ -50,9 +46,7 @@ pub enum BackupLine {
     Graph(GraphCopy),
     /// Jobs of the graph before.
     GraphJobs(GraphJobsCopy),
-    /// Messages and events that notifications have to report.
     Notify(NotifyCopy),
-    /// The fields with an index, of the objects of one type.
     Indexes(IndexesCopy),
     Object(ObjectCopy),
     /// The last line.
@@ -61,9 +55,6 @@ pub enum BackupLine {
 
 impl BackupLine {
     /// Checks the names that become parts of keys, and values in Base64.
-    ///
-    /// # Errors
-    /// The reason why the line is rejected.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Paused(names) => names.iter().try_for_each(|name| {
@@ -116,11 +107,9 @@ fn readable<'a>(mut values: impl Iterator<Item = &'a Bytes>) -> Result<(), Strin
     }
 }
 
-/// The head of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// The version of the format.
     pub format: u32,
     /// The version of the program that wrote it.
     pub version: String,
@@ -128,12 +117,10 @@ pub struct Head {
     pub namespace: String,
     /// The time of its start, by Redis's clock.
     pub time: String,
-    /// The number of its shards, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<u16>,
 }
 
-/// The end of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
@@ -151,7 +138,6 @@ pub struct End {
 #[serde(deny_unknown_fields)]
 pub struct JobCopy {
     pub id: JobId,
-    /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
     /// The queue where it waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,7 +177,6 @@ impl JobCopy {
     }
 }
 
-/// Lines of the log of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogCopy {
@@ -200,21 +185,17 @@ pub struct LogCopy {
     pub entries: Vec<(String, Vec<Bytes>)>,
 }
 
-/// The state of a periodic job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CronCopy {
     pub name: CronName,
-    /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
     /// Its last success and failure.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ends: BTreeMap<String, Bytes>,
-    /// The rest of the time that it is kept.
     pub ttl_ms: u64,
 }
 
-/// A periodic job that is kept in Redis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CronAddedCopy {
@@ -223,7 +204,6 @@ pub struct CronAddedCopy {
     pub definition: String,
 }
 
-/// A version of a published script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptCopy {
@@ -231,7 +211,6 @@ pub struct ScriptCopy {
     pub version: u32,
     pub story: Provenance,
     pub definition: ScriptDefinition,
-    /// Its text.
     pub script: String,
 }
 
@@ -248,7 +227,6 @@ impl ScriptCopy {
     }
 }
 
-/// Starts of jobs under a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitCopy {
@@ -259,28 +237,22 @@ pub struct LimitCopy {
     pub ttl_ms: u64,
 }
 
-/// Dead letters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeadCopy {
-    /// Their script type.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
     pub ids: Vec<JobId>,
 }
 
-/// A graph or batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphCopy {
     pub id: JobId,
-    /// Its hash.
     pub fields: BTreeMap<String, Bytes>,
-    /// The rest of the time that it is kept.
     pub ttl_ms: u64,
 }
 
-/// Jobs of a graph or batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphJobsCopy {
@@ -289,7 +261,6 @@ pub struct GraphJobsCopy {
     pub jobs: Vec<(JobId, u64)>,
 }
 
-/// The indexes on the objects of one type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexesCopy {
@@ -308,11 +279,8 @@ pub struct ObjectCopy {
     pub object_type: ObjectType,
     pub id: String,
     pub version: u64,
-    /// The time of its creation.
     pub created_ms: i64,
-    /// The time of its last change.
     pub modified_ms: i64,
-    /// Its content.
     pub body: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -320,7 +288,6 @@ pub struct ObjectCopy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Bytes {
-    /// UTF-8.
     Text(String),
     /// Any bytes.
     Base64 {

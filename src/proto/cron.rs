@@ -49,7 +49,6 @@ name!(
 pub const MISSED_AFTER: Duration = Duration::from_mins(1);
 /// The maximum number of missed firings that are caught up: the latest ones.
 pub const CAUGHT_UP_MAX: usize = 1000;
-/// The longest line.
 const LINE_BYTES_MAX: usize = 256;
 /// The shortest and the longest distance of `@every`.
 const EVERY_MIN: Duration = Duration::from_secs(1);
@@ -81,7 +80,6 @@ words! {
     Replace = "replace",
 }
 
-/// The times that a line names.
 #[derive(Debug, Clone)]
 enum Pattern {
     /// Times of the local clock.
@@ -147,12 +145,10 @@ impl Schedule {
         }
     }
 
-    /// Returns the line as written.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Returns the name of the time zone.
     pub fn zone(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
@@ -218,7 +214,6 @@ impl Schedule {
         due
     }
 
-    /// Returns the firings after one time and up to another.
     fn between(&self, from: Timestamp, to: Timestamp) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.next_after(from), |at| self.next_after(*at))
             .take_while(move |at| *at <= to)
@@ -265,9 +260,6 @@ impl CronName {
 
 impl CronName {
     /// Returns the id of the job that a backfill submits for a time.
-    ///
-    /// # Errors
-    /// [`IllegalName`].
     pub fn backfill_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
         format!("{}-fill", self.job_id(due)?).parse()
     }

@@ -8,16 +8,13 @@
 use super::job::is_variable_name;
 use super::text::shown;
 
-/// The maximum number of variables of one file.
 const VARIABLES_MAX: usize = 1_000;
 
-/// A mistake in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {reason}")]
 pub struct EnvFileError {
     /// The line, from 1.
     pub line: usize,
-    /// The reason.
     pub reason: String,
 }
 
@@ -77,7 +74,6 @@ impl Lines<'_> {
         Ok(Some((name.to_owned(), value)))
     }
 
-    /// Reads a value without quotes.
     fn plain(&mut self) -> String {
         let line = self.rest.lines().next().unwrap_or_default();
         let comment =

@@ -40,7 +40,6 @@ words! {
     FailureCause,
     "cause of a failure",
     "stopped, replaced, timeout, expired, prerequisite, crashed, invalid, signature_expired, unsigned or script";
-    /// It was stopped.
     Stopped = "stopped",
     /// A later job with its unique key replaced it.
     Replaced = "replaced",
@@ -48,7 +47,6 @@ words! {
     Timeout = "timeout",
     /// It was not started within the time that it had for that.
     Expired = "expired",
-    /// A job that it waited for failed.
     Prerequisite = "prerequisite",
     /// Actors died running it.
     Crashed = "crashed",
@@ -58,12 +56,10 @@ words! {
     SignatureExpired = "signature_expired",
     /// It has no signature that its actor accepts: none, one by an unknown key, or one of something else.
     Unsigned = "unsigned",
-    /// Its script failed.
     Script = "script",
 }
 
 impl FailureCause {
-    /// Returns the cause that the error of a job reports.
     pub fn of(error: &str) -> Self {
         let begins = |text: &str| error.starts_with(text);
         match error {
@@ -176,10 +172,8 @@ pub fn error_kind(error: &str) -> String {
     format!("{end}{kind}")
 }
 
-/// A filter of errors by their kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorKindFilter {
-    /// The text as it was given.
     given: String,
     /// The kind of an error with this text.
     kind: String,

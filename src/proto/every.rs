@@ -40,17 +40,12 @@ impl From<EveryOrNone> for Option<Every> {
 /// The batch that each firing of a periodic job submits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CronFleet {
-    /// The receivers of its jobs.
     pub every: Every,
     pub window: GraphWindow,
     /// The longest delay of one of its jobs.
     pub spread: Duration,
 }
 
-/// Refuses settings that copies of a job cannot share.
-///
-/// # Errors
-/// [`InvalidJob`].
 pub fn check_copied(spec: &JobSpec) -> Result<(), InvalidJob> {
     let refused = |field: &str, why: &str| Err(InvalidJob::new(field, why));
     if spec.unique_key.is_some() || spec.unique_by.is_some() {

@@ -48,7 +48,6 @@ impl GraphJobOutcome {
         (first, first + Self::STEP - 1)
     }
 
-    /// Returns the outcome that a score stands for.
     pub fn of_score(score: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| *outcome as u64 == score / Self::STEP)
     }
@@ -79,14 +78,12 @@ pub struct GraphCounts {
     pub jobs: u64,
     /// Jobs that finished, or failed and may fail.
     pub finished: u64,
-    /// Jobs that failed.
     pub failed: u64,
     /// Jobs that were stopped, or deleted before their end.
     pub cancelled: u64,
 }
 
 impl GraphCounts {
-    /// Returns the number of jobs that have not ended.
     pub fn waiting(&self) -> u64 {
         self.jobs.saturating_sub(self.finished + self.failed + self.cancelled)
     }
@@ -131,15 +128,12 @@ words! {
 pub struct GraphInfo {
     pub id: JobId,
     pub name: Option<String>,
-    /// The kind of its submission.
     pub kind: GraphKind,
     /// The name of its submitter, from its first job.
     pub caller: String,
-    /// The time of its submission.
     pub created_at: String,
     /// The time when its last job ended.
     pub ended_at: Option<String>,
-    /// The numbers of its jobs.
     pub counts: GraphCounts,
     /// The callbacks that were started last, each with its job.
     pub callbacks: BTreeMap<&'static str, String>,

@@ -83,7 +83,6 @@ impl<J> PlannedJob<J> {
 }
 
 impl<J> Default for GraphPlan<J> {
-    /// Without a job.
     fn default() -> Self {
         Self {
             jobs: Vec::new(),
@@ -111,13 +110,11 @@ impl<J> GraphPlan<J> {
         GraphWindow { at_a_time, stop_after, pause_after }
     }
 
-    /// Gives it a window.
     pub fn set_window(&mut self, window: GraphWindow) {
         let GraphWindow { at_a_time, stop_after, pause_after } = window;
         (self.at_a_time, self.stop_after, self.pause_after) = (at_a_time, stop_after, pause_after);
     }
 
-    /// The place of a callback.
     pub fn callback(&mut self, of: GraphCallback) -> &mut Option<J> {
         match of {
             GraphCallback::Success => &mut self.on_success,
@@ -126,7 +123,6 @@ impl<J> GraphPlan<J> {
         }
     }
 
-    /// The callbacks that it asks for.
     pub fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &J)> {
         let given = [&self.on_success, &self.on_failure, &self.on_end];
         let all = GraphCallback::ALL.into_iter().zip(given);
@@ -140,9 +136,6 @@ impl<J> GraphPlan<J> {
     }
 
     /// Returns it with what `change` makes of each job and callback, which it gets with its name.
-    ///
-    /// # Errors
-    /// The first error of `change`.
     pub fn map<K, E>(
         self,
         mut change: impl FnMut(&str, J) -> Result<K, E>,

@@ -33,7 +33,6 @@ impl JobFilter {
         values.into_iter().fold(Self::default(), |filter, (name, value)| filter.and(name, value))
     }
 
-    /// Returns it with one more value.
     #[must_use]
     pub fn and(mut self, name: &str, value: &str) -> Self {
         let place = place(name);
@@ -50,7 +49,6 @@ impl JobFilter {
         self
     }
 
-    /// Returns it with this value alone.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
         self.without(name).and(name, value)
@@ -67,7 +65,6 @@ impl JobFilter {
         Self(all.filter(|(_, values)| !values.is_empty()).collect())
     }
 
-    /// Returns true if no filter is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -89,7 +86,6 @@ impl JobFilter {
         self.value("dead").is_some_and(|value| flag(value) == Some(true))
     }
 
-    /// Returns the word for a job that it finds.
     pub fn noun(&self) -> &'static str {
         if self.is_of_dead() { "dead letter" } else { "job" }
     }
@@ -121,7 +117,6 @@ impl JobFilter {
         text
     }
 
-    /// Returns it as the parameters of a method have it.
     pub fn json(&self) -> Map<String, Value> {
         let mut all = Map::new();
         for (row, value) in self.values() {
@@ -190,11 +185,9 @@ fn values_of<E: Error>(row: &FilterRow, value: Value) -> Result<Vec<String>, E> 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filtered<T> {
     pub filter: JobFilter,
-    /// The further parameters.
     pub rest: T,
 }
 
-/// Every name of a filter.
 static NAMES: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| JOB_FILTERS.iter().flat_map(FilterRow::names).collect());
 

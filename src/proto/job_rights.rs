@@ -33,11 +33,8 @@ pub struct JobRights {
 pub struct CallerRights {
     /// Its name: jobs with this `caller_id` are its own.
     pub name: String,
-    /// It may see the jobs of others.
     pub sees_all: bool,
-    /// It may change the jobs of others.
     pub changes_all: bool,
-    /// The bounds of its jobs.
     pub bounds: Bounds,
 }
 

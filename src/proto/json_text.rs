@@ -7,7 +7,6 @@ use super::text::shown;
 /// A byte order mark, which some editors write before a text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns a text without the byte order mark before it.
 pub fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(MARK).unwrap_or(text)
 }

@@ -1,7 +1,5 @@
-//! The only file that spells keys of Redis.
-//!
-//! The keys up to `log` are public: foreign programs read and write them. The rest, all under
-//! `meta:`, belong to Hero; a foreign program does not need them.
+//! The only place that spells keys of Redis: the hashes of jobs, the lists under `q:`, and the keys under `meta:`. Foreign
+//! programs read and write the first two, `presence`, `stats` and `log`; they do not need the others.
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
@@ -213,18 +211,15 @@ spell! {
 }
 
 impl Keys {
-    /// Creates the keys of `namespace`.
     pub fn new(namespace: Namespace) -> Self {
         Self { namespace, ..Self::default() }
     }
 
-    /// Sets whether every transition of a job is written into the event log.
     #[must_use]
     pub fn with_events(self, has_events: bool) -> Self {
         Self { has_events, ..self }
     }
 
-    /// Sets the format of the replies to jobs that do not set one.
     #[must_use]
     pub fn with_replies(self, reply_format: ReplyFormat) -> Self {
         Self { reply_format, ..self }
@@ -282,7 +277,6 @@ impl Keys {
         starts
     }
 
-    /// Returns whether a key is in this namespace.
     pub fn is_own(&self, key: &[u8]) -> bool {
         let namespace = self.namespace.as_str().as_bytes();
         key.strip_prefix(namespace).is_some_and(|rest| rest.first() == Some(&b':'))

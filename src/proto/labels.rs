@@ -12,7 +12,6 @@ use super::text::is_invisible;
 use super::units::parse_size;
 
 name!(
-    /// The name of a label.
     LabelName,
     "label",
     "a letter a-z, then at most 63 of a-z, 0-9, _, . and -; not `and`, `or`, `not` or `in`",
@@ -22,7 +21,6 @@ name!(
         && ![&b"and"[..], b"or", b"not", b"in"].contains(&name)
 );
 
-/// The labels of an actor.
 pub type Labels = BTreeMap<LabelName, LabelValue>;
 
 pub fn label<'a>(labels: &'a Labels, name: &str) -> Option<&'a LabelValue> {
@@ -41,13 +39,11 @@ pub const GIVEN_LABELS: [&str; 10] =
 pub struct LabelValue(String);
 
 impl LabelValue {
-    /// The legal form, for messages and help.
     pub const FORM: &'static str = "a number, or 1 to 64 visible characters without \"";
     const CHARS_MAX: usize = 64;
     /// So many digits are exact in a number with decimals.
     const DIGITS_MAX: usize = 15;
 
-    /// Returns the value as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -17,10 +17,8 @@ use super::target::{ActorId, Group, IllegalName, Instance, ScriptType, name};
 pub struct LegacyQueue {
     /// The full key of the list in Redis, or a pattern of such keys, with `*` for any text.
     pub legacy: String,
-    /// The script type of its jobs.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
-    /// The group of its jobs.
     #[serde(default)]
     pub group: Group,
     /// The instance of its jobs; any of the group without one.
@@ -29,7 +27,6 @@ pub struct LegacyQueue {
 }
 
 impl LegacyQueue {
-    /// Returns whether an actor takes jobs from this queue.
     pub fn is_for(&self, actor: &ActorId) -> bool {
         self.script_type == actor.script_type
             && self.group == actor.group
@@ -97,16 +94,11 @@ impl<'de> Deserialize<'de> for ConfiguredQueue {
     }
 }
 
-/// Reads a list of legacy queues.
-///
-/// # Errors
-/// An error of the format of the file.
 pub fn queues<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<LegacyQueue>, D::Error> {
     let queues = Vec::<ConfiguredQueue>::deserialize(from)?;
     Ok(queues.into_iter().map(|queue| queue.0).collect())
 }
 
-/// A legacy queue as the configuration has it.
 struct ConfiguredQueue(LegacyQueue);
 
 /// The script type of a queue that is configured by its key alone.
@@ -137,13 +129,10 @@ pub(super) fn is_old_name(name: &[u8], is_pattern: bool) -> bool {
         })
 }
 
-/// One circle of rhailib and the script type of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { circle = \"…\", type = \"osis\" }")]
 pub struct RhailibCircle {
-    /// The name of the circle.
     pub circle: Circle,
-    /// The script type of its tasks.
     #[serde(rename = "type")]
     pub script_type: ScriptType,
 }

@@ -5,7 +5,6 @@ const CELLS_MAX: usize = 4_000_000;
 /// The lines without a change around a change.
 const CONTEXT: usize = 3;
 
-/// A line of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLine<'t> {
     /// Both texts have it.
@@ -16,7 +15,6 @@ pub enum DiffLine<'t> {
     Added(&'t str),
 }
 
-/// Compares two texts line by line.
 pub fn line_diff<'t>(one: &'t str, other: &'t str) -> Vec<DiffLine<'t>> {
     let (one, other): (Vec<&str>, Vec<&str>) = (one.lines().collect(), other.lines().collect());
     let begin = one.iter().zip(&other).take_while(|(one, other)| one == other).count();

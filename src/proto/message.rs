@@ -16,7 +16,6 @@ const CONTROL_SIZE_MAX: usize = 4096;
 /// The longest presence, in bytes.
 const PRESENCE_SIZE_MAX: usize = 16_384;
 
-/// The end of a job, as its reply says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyOutcome {
     Finished(JobOutput),
@@ -24,11 +23,9 @@ pub enum ReplyOutcome {
     Error(String),
 }
 
-/// The one reply to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     pub job_id: JobId,
-    /// Its end.
     pub ending: ReplyOutcome,
 }
 
@@ -42,9 +39,6 @@ impl Reply {
     }
 
     /// Parses a reply, also one of a foreign actor.
-    ///
-    /// # Errors
-    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         let unreadable = |reason: &str| Unreadable { what: "reply", reason: reason.to_owned() };
         let value: Value =
@@ -67,7 +61,6 @@ impl Reply {
     }
 }
 
-/// A control message for an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     Stop(JobId),
@@ -95,9 +88,6 @@ const WORDS: [&str; 6] = ["stop", "drain", "resume", "shutdown", "wake", "ping"]
 
 impl Control {
     /// Parses a message: an object, the word of a `cmd`, or a bare job id, which means stop.
-    ///
-    /// # Errors
-    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         let unreadable =
             |reason: &str| Unreadable { what: "control message", reason: reason.to_owned() };
@@ -140,7 +130,6 @@ impl Control {
         }
     }
 
-    /// Returns the message as it is pushed.
     pub fn to_json(&self) -> String {
         match self {
             Self::Stop(id) => serde_json::json!({"cmd": "stop", "job_id": id}),
@@ -234,9 +223,6 @@ fn is_zero(number: &u64) -> bool {
 
 impl Presence {
     /// Parses a presence, also one of a foreign program, which has no boot.
-    ///
-    /// # Errors
-    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         let value: Value = parse_presence(bytes)?;
         let unreadable = |reason: String| Unreadable { what: "presence", reason };
@@ -286,7 +272,6 @@ impl Presence {
         }
     }
 
-    /// Returns the presence as it is written.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -299,13 +284,10 @@ pub const RECOVERING: &str = "recovering jobs of dead actors";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorPresence {
     pub unit: String,
-    /// Its process id.
     pub pid: u32,
-    /// The name of its machine.
     pub hostname: String,
     /// The start of the supervisor: RFC 3339, UTC.
     pub started_at: String,
-    /// Its version of Hero.
     pub version: String,
     /// The time of this presence: RFC 3339, UTC.
     pub last_heartbeat: String,
@@ -342,22 +324,16 @@ impl ClockStep {
         format!("the clock of redis{of_shard} was set {way} by {step}")
     }
 
-    /// Returns whether it is longer than [`ClockStep::MAX`].
     pub fn is_long(&self) -> bool {
         self.seconds.unsigned_abs() > Self::MAX.as_secs()
     }
 }
 
 impl SupervisorPresence {
-    /// Parses a presence.
-    ///
-    /// # Errors
-    /// [`Unreadable`] with the mistake.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
         parse_presence(bytes)
     }
 
-    /// Returns the presence as it is written.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -371,13 +347,10 @@ fn parse_presence<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Unreada
     serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
 }
 
-/// A message that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unreadable {what}: {reason}")]
 pub struct Unreadable {
-    /// The kind of message.
     pub what: &'static str,
-    /// The mistake.
     pub reason: String,
 }
 

@@ -10,7 +10,6 @@ pub use definition::{Provenance, PublishedScript, ScriptDefinition, VersionOfScr
 pub use parameter_kind::{Items, ParameterKind};
 pub use parameters::{Parameter, Parameters};
 
-/// The maximum number of published scripts.
 pub const SCRIPTS_MAX: usize = 500;
 /// The number of versions that are kept of a script: the latest.
 pub const VERSIONS_KEPT: u32 = 20;

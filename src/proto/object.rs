@@ -76,7 +76,6 @@ impl Field {
         self.0.strip_suffix('~').unwrap_or(&self.0)
     }
 
-    /// Returns the field's value in an object.
     pub fn of<'a>(&self, body: &'a Map<String, Value>) -> Option<&'a Value> {
         let mut names = self.base().split('.');
         let mut value = body.get(names.next()?)?;
@@ -164,10 +163,8 @@ impl FromStr for Context {
     }
 }
 
-/// A stored object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
-    /// Its name within its type.
     pub id: ObjectId,
     /// The number of its writes.
     pub version: u64,
@@ -182,7 +179,6 @@ pub struct Object {
 /// The fields that the store sets. A body does not have them.
 pub const OWN_FIELDS: [&str; 4] = ["id", "version", "created_at", "modified_at"];
 
-/// One change of one object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
     pub object_type: ObjectType,
@@ -195,9 +191,7 @@ pub struct Write {
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Creates or replaces it.
     Set {
-        /// Its fields.
         body: Map<String, Value>,
         /// The time of creation of a new object; now without one.
         created_ms: Option<i64>,
@@ -205,7 +199,6 @@ pub enum Change {
     Delete,
 }
 
-/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// The new version; 0 if it does not exist any more.
@@ -217,9 +210,7 @@ pub struct Written {
 /// A request about the objects of one context.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
-    /// Reads one object.
     Get(ObjectType, ObjectId),
-    /// Checks that an object exists.
     Exists(ObjectType, ObjectId),
     /// Applies changes, all or none.
     Write(Vec<Write>),
@@ -233,25 +224,20 @@ pub enum Ask {
         object_type: ObjectType,
         /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// The maximum number of ids or objects.
         limit: usize,
     },
     /// Finds the ids of objects by their words.
     Search {
         object_type: ObjectType,
         query: WordQuery,
-        /// The last id of the previous page.
         after: Option<ObjectId>,
-        /// The maximum number of ids.
         limit: usize,
     },
-    /// Finds the objects that match a query.
     Find {
         object_type: ObjectType,
         query: Query,
         /// The last object of the previous page: its id and its fields.
         after: Option<(ObjectId, Map<String, Value>)>,
-        /// The maximum number of ids or objects.
         limit: usize,
     },
 }
@@ -273,7 +259,6 @@ impl Ask {
     }
 }
 
-/// The answer of the store to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// To [`Ask::Get`].
@@ -288,10 +273,8 @@ pub enum Answer {
     Objects(Vec<Object>),
 }
 
-/// The reason why the store did not serve a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// The object was written by another since it was read.
     #[error(
         "stale version: {object_type} {id} has version {found}, not {expected}; \
          get it again before you change it"
@@ -299,17 +282,14 @@ pub enum ObjectError {
     Stale {
         object_type: ObjectType,
         id: ObjectId,
-        /// The version that the write expected.
         expected: u64,
         /// The stored version; 0 for none.
         found: u64,
     },
-    /// Another message with the same id has changed objects.
     #[error(
         "another message with this id has changed objects; each message needs an id of its own"
     )]
     OtherMessage,
-    /// The object is too large.
     #[error("the object is larger than {max} bytes, which osis.object_size_max allows")]
     TooLarge {
         /// The maximum number of bytes.
@@ -327,7 +307,6 @@ pub enum ObjectError {
     /// The answer would be too large.
     #[error("{0}")]
     TooMuch(String),
-    /// A query uses a field without an index.
     #[error(
         "no index on {object_type}.{}; write below [osis.index] in hero.toml: {object_type} = {all:?}, then reload",
         missing.iter().map(Field::as_str).collect::<Vec<_>>().join(&format!(", {object_type}."))
@@ -338,7 +317,6 @@ pub enum ObjectError {
         /// The names of these fields and those that have an index.
         all: Vec<String>,
     },
-    /// The index that a query needs is not complete yet.
     #[error(
         "the index on {object_type}.{field} is being built, {done} of {objects} objects are in \
          it; try again a little later"

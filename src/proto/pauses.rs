@@ -18,10 +18,8 @@ pub struct PauseRule {
     pub group: Option<Group>,
 }
 
-/// Everything that is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pauses {
-    /// Queues by their names.
     pub queues: BTreeSet<Queue>,
     pub rules: BTreeSet<PauseRule>,
 }
@@ -35,13 +33,11 @@ impl PauseRule {
         self.script_type.as_ref().is_none_or(is_of) && self.group.as_ref().is_none_or(has_group)
     }
 
-    /// Returns whether it pauses all that another rule pauses.
     pub fn includes(&self, other: &Self) -> bool {
         self.script_type.as_ref().is_none_or(|only| other.script_type.as_ref() == Some(only))
             && self.group.as_ref().is_none_or(|only| other.group.as_ref() == Some(only))
     }
 
-    /// Returns the queues that it pauses, in words.
     pub fn words(&self) -> String {
         match (&self.script_type, &self.group) {
             (None, None) => "all queues".to_owned(),
@@ -79,7 +75,6 @@ impl Pauses {
         rules.chain(self.queues.iter().map(ToString::to_string)).collect()
     }
 
-    /// Returns whether a queue is paused.
     pub fn covers(&self, queue: &Queue) -> bool {
         self.queues.contains(queue) || self.rules.iter().any(|rule| rule.covers(queue))
     }

@@ -10,9 +10,7 @@ use super::text::did_you_mean;
 /// priority is normal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
-    /// The target of its jobs.
     pub target: Target,
-    /// The priority of its jobs.
     pub priority: Priority,
 }
 
@@ -21,9 +19,6 @@ impl Queue {
         "type:T, type:T:group:G, type:T:group:G:inst:I or type:T:where:DIGEST, with :prio:N";
 
     /// Returns the queues of a name: one if it has a priority, else one of each priority.
-    ///
-    /// # Errors
-    /// [`IllegalName`] if it is not the name of a queue.
     pub fn all_named(name: &str) -> Result<Vec<Self>, IllegalName> {
         let queue: Self = name.parse()?;
         if name.contains(":prio:") {

@@ -9,14 +9,12 @@ pub const JOB_COURSE: &str = "hero::job::course";
 /// The target of log lines about attempts that failed. The journal has them as notices, dead letters as warnings.
 pub const JOB_FAILURE: &str = "hero::job::failure";
 
-/// A report of a role to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceReport {
     /// Redis answered, and the role has started its work.
     Ready,
     /// The role makes progress; a line about its state.
     Alive(String),
-    /// The role is shutting down.
     Stopping {
         /// A line about the jobs or calls that it waits for.
         status: String,
@@ -42,7 +40,6 @@ struct ReportState {
     parts: Vec<ReportPart>,
 }
 
-/// The state of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReportPart {
     /// It has not begun, or has ended.
@@ -116,10 +113,8 @@ pub fn redis_refuses(refused: usize, shards: usize) -> Option<String> {
     }
 }
 
-/// The urgency of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Shutdown {
-    /// None is requested.
     #[default]
     No,
     /// In order: running jobs may end, within the deadline.

@@ -2,7 +2,6 @@
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisReply {
-    /// No value.
     Nil,
     Number(i64),
     /// A string, which may be invalid UTF-8.

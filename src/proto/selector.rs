@@ -52,7 +52,6 @@ impl Selector {
     /// The maximum length of its text, in bytes.
     pub const BYTES_MAX: usize = 1000;
 
-    /// Returns the digest of its canonical text.
     pub fn digest(&self) -> SelectorDigest {
         SelectorDigest::of_text(&self.to_string())
     }
@@ -164,7 +163,6 @@ impl Expression {
         }
     }
 
-    /// Collects the names of labels.
     fn names<'e>(&'e self, into: &mut Vec<&'e LabelName>) {
         match self {
             Self::All(parts) | Self::Any(parts) => {

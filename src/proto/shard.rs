@@ -16,7 +16,6 @@ use super::keys::Namespace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
 
-/// The number of shards of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardCount(NonZeroU16);
 
@@ -65,7 +64,6 @@ impl fmt::Display for Shard {
 impl ShardCount {
     /// The home shard alone.
     pub const ONE: Self = Self(NonZeroU16::MIN);
-    /// The maximum number of shards.
     pub const MAX: u16 = 256;
 
     /// Returns a count of 1 to [`ShardCount::MAX`].
@@ -73,7 +71,6 @@ impl ShardCount {
         NonZeroU16::new(count).filter(|count| count.get() <= Self::MAX).map(Self)
     }
 
-    /// Returns the number.
     pub fn get(self) -> u16 {
         self.0.get()
     }
@@ -88,9 +85,6 @@ impl ShardCount {
     }
 
     /// Returns the shard of an id, or of the beginning of one.
-    ///
-    /// # Errors
-    /// [`NoSuchShard`] if the id names a shard that is not there.
     pub fn shard_of(self, id: &str) -> Result<Shard, NoSuchShard> {
         let Some(number) = self.number_in(id) else { return Ok(Shard::HOME) };
         u16::try_from(number)

@@ -12,23 +12,18 @@ use super::job::parse_timestamp;
 use super::text::shown;
 use super::units::parse_duration;
 
-/// The longest text.
 const BYTES_MAX: usize = 64;
 
-/// A time that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// It has no known form.
     #[error(
         "`{0}` is not a time: expected 09:00 or 9am (the next time that it is), today 23:30, tomorrow 09:00, \
          friday 18:00, 2026-12-24 18:00, or RFC 3339 with Z or an offset, such as \
          2026-12-24T18:00:00+01:00"
     )]
     Form(String),
-    /// It is a length.
     #[error("`{0}` is a length of time: give it as the delay, --delay {0}")]
     Length(String),
-    /// It is over.
     #[error("`{text}` has passed: it is {now}; name a later day")]
     Past {
         text: String,
@@ -37,7 +32,6 @@ pub enum TimeError {
     },
 }
 
-/// The day of a time.
 enum Day {
     /// The next day when the time is still ahead.
     Next,
@@ -57,9 +51,6 @@ pub struct PastTimeError(String);
 
 /// Parses a time in RFC 3339, a duration ago, or a local time of the zone: without a date the latest that
 /// has passed.
-///
-/// # Errors
-/// [`PastTimeError`] if it has no known form.
 pub fn parse_past_time(
     text: &str,
     zone: &TimeZone,
@@ -92,9 +83,6 @@ pub fn parse_past_time(
 }
 
 /// Parses a time in RFC 3339, or a local time of the zone, which must be ahead.
-///
-/// # Errors
-/// [`TimeError`] if it has no known form, or the local time has passed.
 pub fn parse_time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, TimeError> {
     let form = || TimeError::Form(shown(text));
     if text.len() > BYTES_MAX {

@@ -17,7 +17,6 @@ use crate::proto::word_table::words;
 pub struct IllegalName {
     /// The kind of name: `script type`, `group`, `instance`, …
     pub what: &'static str,
-    /// The value as given.
     pub value: String,
     /// The legal form, in words.
     pub form: &'static str,
@@ -36,7 +35,6 @@ macro_rules! name {
             /// The legal form, for messages and help.
             pub const FORM: &'static str = $form;
 
-            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -113,10 +111,8 @@ impl SelectorDigest {
 pub struct Instance(u16);
 
 impl Instance {
-    /// The legal form, for messages and help.
     pub const FORM: &'static str = "a whole number from 1 to 65535";
 
-    /// Returns the number.
     pub fn get(self) -> u16 {
         self.0
     }
@@ -221,10 +217,8 @@ impl FromStr for Fallback {
 /// `TYPE-GROUP-INSTANCE` as the name of its unit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId {
-    /// The script type of its jobs.
     pub script_type: ScriptType,
     pub group: Group,
-    /// Its number within the group.
     pub instance: Instance,
 }
 
@@ -234,9 +228,6 @@ impl ActorId {
 
     /// Parses the name of a unit: the type ends at the first `-`, the instance starts after the
     /// last, and the group is between them.
-    ///
-    /// # Errors
-    /// [`IllegalName`] if the name or a part of it is not legal.
     pub fn from_unit(unit: &str) -> Result<Self, IllegalName> {
         let (script_type, rest) =
             unit.split_once('-').ok_or_else(|| Self::illegal(unit, Self::UNIT_FORM))?;
@@ -250,14 +241,10 @@ impl ActorId {
     }
 
     /// Parses either spelling of an actor's name: TYPE:GROUP:INSTANCE, or the name of its unit.
-    ///
-    /// # Errors
-    /// [`IllegalName`] if the name or a part of it is not legal.
     pub fn of_name(name: &str) -> Result<Self, IllegalName> {
         if name.contains(':') { name.parse() } else { Self::from_unit(name) }
     }
 
-    /// Returns the name of the unit for this one actor.
     pub fn unit(&self) -> String {
         format!("{}-{}-{}", self.script_type, self.group, self.instance)
     }
@@ -306,12 +293,10 @@ enum Narrowed {
 }
 
 impl Target {
-    /// Any actor of the type.
     pub fn any(script_type: ScriptType) -> Self {
         Self { script_type, narrowed: Narrowed::No }
     }
 
-    /// Any actor of the group.
     pub fn group(script_type: ScriptType, group: Group) -> Self {
         Self { script_type, narrowed: Narrowed::Group(group, None) }
     }
@@ -343,7 +328,6 @@ impl Target {
         }
     }
 
-    /// The script type of the target's jobs.
     pub fn script_type(&self) -> &ScriptType {
         &self.script_type
     }
@@ -355,7 +339,6 @@ impl Target {
         }
     }
 
-    /// The digest of its expression, if it has one.
     pub fn selector(&self) -> Option<&SelectorDigest> {
         match &self.narrowed {
             Narrowed::Where(digest) => Some(digest),

@@ -69,7 +69,6 @@ pub fn escape(text: &str) -> String {
     escape_except(&[], text, |shown, c| shown.extend(c.escape_default()))
 }
 
-/// Writes bytes as hexadecimal digits.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |value: u8| char::from(DIGITS[usize::from(value)]);

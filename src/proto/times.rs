@@ -4,7 +4,6 @@ use crate::proto::word_table::words;
 use std::time::Duration;
 
 words! {
-    /// A histogram of times.
     TimeHistogram;
     /// From the dispatch of an attempt to its start.
     Wait = "wait",
@@ -39,14 +38,12 @@ impl TimeHistogram {
         [(format!("{word}_le_{bucket}"), 1), (format!("{word}_us"), us)]
     }
 
-    /// Returns the names of its counters.
     pub fn counters(self) -> impl Iterator<Item = String> {
         let word = self.as_str();
         let buckets = BUCKETS.map(|(name, _)| name).into_iter().chain(["inf"]);
         buckets.map(move |name| format!("{word}_le_{name}")).chain([format!("{word}_us")])
     }
 
-    /// Reads it from the counters of a type.
     pub fn read(self, counter: impl Fn(&str) -> u64) -> Times {
         let word = self.as_str();
         let mut number = 0;
@@ -70,7 +67,6 @@ pub struct Times {
     /// up to it.
     pub buckets: [(&'static str, Duration, u64); BUCKETS.len()],
     pub number: u64,
-    /// Their sum.
     pub sum: Duration,
 }
 

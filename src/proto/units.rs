@@ -6,26 +6,21 @@ use std::time::Duration;
 /// value, which may be a misplaced secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// The unit, or the number before it, is missing.
     #[error("expected {} with its unit, such as \"{}\"", .0.what, .0.example)]
     Form(&'static AmountKind),
-    /// The unit is unknown.
     #[error("expected {} in {}, such as \"{}\"", .0.what, .0.names, .0.example)]
     Unit(&'static AmountKind),
     /// The unit is unknown, and people write it for this one.
     #[error("expected {} in {}, such as \"{}\"; did you mean {}?", .0.what, .0.names, .0.example, .1)]
     Meant(&'static AmountKind, &'static str),
-    /// The number is too large.
     #[error("expected {}, but the number is too large", .0.what)]
     TooLarge(&'static AmountKind),
 }
 
-/// The measure and its units.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AmountKind {
     /// The kind of amount, in words.
     pub what: &'static str,
-    /// A legal value.
     pub example: &'static str,
     names: &'static str,
     /// Each unit with its size in the smallest, largest first.
@@ -36,7 +31,6 @@ pub struct AmountKind {
     is_compound: bool,
 }
 
-/// Durations, in milliseconds.
 pub static DURATION: AmountKind = AmountKind {
     what: "a duration",
     example: "15s",
@@ -86,9 +80,6 @@ pub static SIZE: AmountKind = AmountKind {
 };
 
 /// Parses a duration: `500ms`, `15s`, `15m`, `2h`, `1d`, `1h30m`, `2d4h`.
-///
-/// # Errors
-/// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of milliseconds.
 pub fn parse_duration(text: &str) -> Result<Duration, AmountError> {
     parse(text, &DURATION).map(Duration::from_millis)
 }
@@ -100,9 +91,6 @@ pub fn format_duration(duration: Duration) -> String {
 }
 
 /// Parses a size in bytes: `512B`, `64KiB`, `1MiB`, `10MB`.
-///
-/// # Errors
-/// [`AmountError`] if number or unit is not legal, or does not fit 64 bits of bytes.
 pub fn parse_size(text: &str) -> Result<u64, AmountError> {
     parse(text, &SIZE)
 }
@@ -124,10 +112,6 @@ pub fn readable_size(bytes: u64) -> String {
     }
 }
 
-/// Parses an amount of the kind, in its smallest unit.
-///
-/// # Errors
-/// [`AmountError`] if number or unit is not legal, or the amount does not fit 64 bits.
 pub fn parse(text: &str, kind: &'static AmountKind) -> Result<u64, AmountError> {
     let (mut rest, mut amount, mut units) = (text, 0_u64, kind.units);
     loop {

@@ -27,7 +27,6 @@ pub struct GraphWindow {
 }
 
 impl GraphWindow {
-    /// Returns the fields of its bounds.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
         let at_a_time = self.at_a_time.map(|number| ("at_a_time", number.to_string()));
         let stop_after = self.stop_after.map(|failures| ("stop_after", failures.to_string()));
@@ -87,10 +86,8 @@ pub struct StopAfter {
     pub stops_running: bool,
 }
 
-/// A number of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureBound {
-    /// So many failures.
     Failures(u32),
     /// So many of a hundred jobs, rounded up.
     Share(u8),
@@ -106,7 +103,6 @@ impl From<FailureBound> for StopAfter {
 /// or `1 tell`. Zero jobs are no pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PauseAfter {
-    /// The number of these jobs.
     pub jobs: u32,
     /// The length of the pause; without it, the pause lasts until the graph is told to go on.
     pub time: Option<Duration>,
@@ -115,13 +111,11 @@ pub struct PauseAfter {
 impl PauseAfter {
     /// The most jobs that start before the others.
     pub const JOBS_MAX: u32 = 100;
-    /// The longest pause.
     const TIME_MAX: Duration = Duration::from_hours(30 * 24);
     /// Ends a pause that has no length.
     const TELL: &str = "tell";
 }
 
-/// The form of its text.
 const PAUSE_FORM: &str = "expected a number of jobs up to 100 and the length of the pause up to 30d, such as `1 10m`, or `1 tell`";
 
 impl fmt::Display for PauseAfter {
@@ -182,7 +176,6 @@ impl JsonSchema for PauseAfter {
     }
 }
 
-/// The form of its text.
 const FORM: &str = "expected a number of failures such as 2, or a share of all jobs such as 5%; with `2 running` the jobs that run are stopped too";
 /// Follows the failures if the jobs that run are stopped too.
 const RUNNING: &str = " running";

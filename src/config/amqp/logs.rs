@@ -12,7 +12,6 @@ use crate::proto::object::{Context, ObjectType};
 
 /// The type of the objects that are log records.
 const COLLECTION: &str = "msLogs";
-/// Their indexed fields.
 const INDEXED: [&str; 4] = ["time", "level", "root", "chain"];
 
 toml_table! {
@@ -33,7 +32,6 @@ toml_table! {
 }
 
 impl LogsConfig {
-    /// Returns the type of the objects.
     pub fn collection() -> Option<ObjectType> {
         COLLECTION.parse().ok()
     }

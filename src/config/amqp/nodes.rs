@@ -3,7 +3,6 @@
 use crate::proto::word_table::words;
 use serde::{Deserialize, Serialize};
 
-/// The division of the keys among queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AmqpMode {
@@ -15,7 +14,6 @@ pub enum AmqpMode {
 }
 
 words! {
-    /// A node of the matrix.
     #[derive(PartialOrd, Ord, Deserialize)]
     Node;
     /// Serves applications.
@@ -29,7 +27,6 @@ words! {
 }
 
 impl Node {
-    /// Returns the node of a name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|node| node.as_str() == name)
     }
@@ -37,27 +34,22 @@ impl Node {
 
 macro_rules! brokers {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal on $node:ident: $keys:expr;)+) => {
-        /// A broker of the matrix.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum BrokerName {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
         }
 
         impl BrokerName {
-            /// Every broker.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Returns the name in the configuration.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// Returns the node that it belongs to.
             pub fn node(self) -> Node {
                 match self { $(Self::$variant => Node::$node,)+ }
             }
 
-            /// Returns the routing keys that it serves.
             pub fn keys(self) -> &'static [&'static str] {
                 match self { $(Self::$variant => &$keys,)+ }
             }

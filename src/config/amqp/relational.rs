@@ -25,7 +25,6 @@ const PORT: u16 = 3306;
 /// The limits of declared tables, and of columns of one.
 const TABLES_MAX: usize = 256;
 const COLUMNS_MAX: usize = 256;
-/// The maximum number of columns of a key.
 const KEY_MAX: usize = 16;
 
 name!(
@@ -67,15 +66,13 @@ toml_table! {
     }
 }
 
-/// `[amqp.relational.table.TEMPLATE]`: one table, which exists in the database.
+/// `[amqp.relational.table.TEMPLATE]`: one table, which exists in the database. `table/amqp.rs` has the texts
+/// of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `key` and `columns`")]
 pub struct TableConfig {
-    /// Its name in the database.
     pub name: SqlName,
-    /// The columns of its primary key.
     pub key: Vec<SqlName>,
-    /// Its columns that messages may name, each with its type.
     pub columns: BTreeMap<SqlName, ColumnType>,
 }
 
@@ -83,7 +80,6 @@ pub struct TableConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnType {
-    /// A whole number.
     Int,
     /// A number; SQL's DOUBLE.
     Float,
@@ -91,7 +87,6 @@ pub enum ColumnType {
     Decimal,
     /// True or false; SQL's BOOLEAN.
     Bool,
-    /// Text.
     Text,
     /// Bytes, as text in base64.
     Bytes,
@@ -99,21 +94,16 @@ pub enum ColumnType {
     Time,
     /// A date, `2026-01-31`.
     Date,
-    /// Any JSON value.
     Json,
 }
 
 impl RelationalConfig {
-    /// Returns whether a database is configured.
     pub fn is_on(&self) -> bool {
         !self.url.0.is_empty()
     }
 
     /// Reads the password from `password_file`, else from the systemd credential
     /// `relational-password`; `None` without either.
-    ///
-    /// # Errors
-    /// [`ConfigError::Unreadable`].
     pub fn password(&self) -> Result<Option<Password>, ConfigError> {
         let what = "the password of MariaDB from";
         password_of(what, self.password_file.as_deref(), "relational-password")
@@ -161,20 +151,15 @@ impl TableConfig {
 pub struct RelationalUrl(String);
 secret_url!(RelationalUrl);
 
-/// A parsed [`RelationalUrl`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelationalServer {
-    /// The user.
     pub user: String,
-    /// The server.
     pub address: RelationalAddress,
-    /// The database.
     pub database: String,
     /// Set for TLS with a verified certificate.
     pub tls: bool,
 }
 
-/// The place of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RelationalAddress {
     /// Host and port.

@@ -14,7 +14,6 @@ use crate::proto::selector::Selector;
 use crate::proto::target::{Group, ScriptType};
 use crate::proto::word_table::words;
 
-/// When a delivery is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AckMode {
@@ -49,38 +48,27 @@ words! {
 }
 
 /// `[[amqp.route]]`: the messages that it takes, and who serves them. The first route that takes a
-/// message wins.
+/// message wins. `table/amqp.rs` has the texts of its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct RouteConfig {
-    /// The pattern of the routing key: words joined by dots, `*` for one word, `#` for any number.
     #[serde(default = "any_key")]
     pub key: String,
-    /// The operation; empty for any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub operation: String,
-    /// The template; empty for any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
-    /// The broker of the matrix that it is for; any without one.
     pub broker: Option<BrokerName>,
-    /// The built-in that serves.
     #[serde(rename = "builtin")]
     pub built_in: Option<BuiltInName>,
-    /// The script type of the job.
     #[serde(rename = "type")]
     pub script_type: Option<ScriptType>,
-    /// The group of the job.
     pub group: Option<Group>,
-    /// The expression over labels of actors, in place of a group.
     #[serde(rename = "where")]
     pub selector: Option<Selector>,
-    /// The text of the script.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub script: String,
-    /// The file of the script, in place of its text.
     pub script_file: Option<PathBuf>,
-    /// The published script, in place of a type with a script. The data of a message are its parameters.
     pub uses: Option<ScriptUse>,
     /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
     pub timeout: Option<AmqpDelay>,

@@ -14,7 +14,6 @@ pub struct AmqpUrl(String);
 secret_url!(AmqpUrl);
 
 impl AmqpUrl {
-    /// Returns true if no RabbitMQ is configured.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -24,7 +23,6 @@ impl AmqpUrl {
         &self.0
     }
 
-    /// Returns true if connections use TLS.
     pub fn is_tls(&self) -> bool {
         self.0.starts_with(TLS_SCHEME)
     }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The engine of a script type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
@@ -13,7 +12,6 @@ pub enum EngineKind {
     Sal,
     /// `HeroScript` with functions in Rhai, without access to the system.
     HeroScript,
-    /// A child process.
     Command,
 }
 

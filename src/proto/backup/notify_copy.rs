@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Bytes, readable};
 use crate::proto::notification::NotifyMessage;
 
-/// The most entries of one line.
 const ENTRIES_MAX: usize = 1000;
 
 /// Messages and events that notifications have to report, and the jobs that may recover.

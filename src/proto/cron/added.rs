@@ -19,14 +19,10 @@ pub type CronGraph = GraphPlan<Map<String, Value>>;
 /// A periodic job that is kept in Redis, with the keys of a table in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedCron {
-    /// The line of its schedule.
     pub schedule: String,
-    /// The time zone of the schedule.
     pub time_zone: String,
-    /// The treatment of missed firings.
     #[serde(default)]
     pub catch_up: CatchUp,
-    /// The treatment of a firing while the last job has not ended.
     #[serde(default)]
     pub overlap: Overlap,
     /// The longest delay of its firings, such as `10m`.
@@ -38,15 +34,12 @@ pub struct AddedCron {
     /// The receivers of the copies of its job: each firing is a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
-    /// The window of these batches.
     #[serde(flatten)]
     pub window: GraphWindow,
     /// The settings of its jobs, named as the fields of the hash; empty for a graph.
     pub job: Map<String, Value>,
-    /// The graph of each firing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<CronGraph>,
-    /// The person or program that added or changed it last.
     pub by: String,
     /// The time of that, in RFC 3339.
     pub at: String,
@@ -55,13 +48,9 @@ pub struct AddedCron {
 /// A change of a periodic job in Redis: given settings replace its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CronChange {
-    /// The line of its schedule.
     pub schedule: Option<String>,
-    /// The time zone of the schedule.
     pub time_zone: Option<String>,
-    /// The treatment of missed firings.
     pub catch_up: Option<CatchUp>,
-    /// The treatment of a firing while the last job has not ended.
     pub overlap: Option<Overlap>,
     /// The longest delay of its firings; `0s` for none.
     pub spread: Option<String>,
@@ -69,7 +58,6 @@ pub struct CronChange {
     pub calendar: Option<String>,
     /// The receivers of the copies of its job; without them the window goes too.
     pub every: Option<EveryOrNone>,
-    /// A change of the window of its batches.
     pub window: GraphWindow,
     /// Settings of its jobs, named as the fields of the hash.
     pub job: Map<String, Value>,

@@ -11,7 +11,6 @@ use crate::proto::text::shown;
 use crate::proto::word_table::as_text;
 
 name!(
-    /// The name of a calendar.
     CalendarName,
     "name of a calendar",
     "1 to 32 of a-z, 0-9, _ and -, the first a letter or digit",
@@ -23,7 +22,6 @@ name!(
 /// The most entries of a calendar.
 pub const CALENDAR_DAYS_MAX: usize = 1000;
 
-/// The words of the days of the week.
 const WEEKDAYS: [(&str, Weekday); 7] = [
     ("MON", Weekday::Monday),
     ("TUE", Weekday::Tuesday),
@@ -36,14 +34,11 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 /// A leap year, which has every day of a year.
 const LEAP_YEAR: i16 = 2000;
 
-/// One entry of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreeDays {
     Date(Date),
-    /// A day of every year.
     Yearly {
         month: i8,
-        /// The day of the month.
         day: i8,
     },
     /// The days from one to another.
@@ -54,7 +49,6 @@ pub enum FreeDays {
 as_text!(FreeDays);
 
 impl FreeDays {
-    /// Returns true for a day that it names.
     pub fn has(&self, date: Date) -> bool {
         match *self {
             Self::Date(day) => day == date,
@@ -112,7 +106,6 @@ impl fmt::Display for FreeDays {
     }
 }
 
-/// The days on which a periodic job does not fire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     name: CalendarName,
@@ -128,12 +121,10 @@ impl Calendar {
         &self.name
     }
 
-    /// Its entries.
     pub fn days(&self) -> &[FreeDays] {
         &self.days
     }
 
-    /// Returns true for a day on which nothing fires.
     pub fn has(&self, date: Date) -> bool {
         self.days.iter().any(|days| days.has(date))
     }

@@ -11,17 +11,13 @@ use super::{CronName, Schedule};
 pub enum CrontabKind {
     /// The file of a machine, whose lines name a user: /etc/crontab, and files of /etc/cron.d.
     System,
-    /// The file of a user.
     User,
 }
 
-/// A periodic job that was a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedJob {
     pub name: CronName,
-    /// The number of the line.
     pub line: usize,
-    /// The line as it stands there.
     pub text: String,
     pub schedule: String,
     /// The zone of the file, if it names one.
@@ -30,7 +26,6 @@ pub struct ImportedJob {
     pub delay_minutes: Option<u32>,
     /// Its script, for bash.
     pub script: String,
-    /// Its environment.
     pub env: BTreeMap<String, String>,
     /// The notification that it names, in place of mail.
     pub notify: Option<String>,
@@ -39,18 +34,13 @@ pub struct ImportedJob {
 /// A difference, or a line that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportNote {
-    /// The number of the line.
     pub line: usize,
-    /// The difference.
     pub text: String,
-    /// True if the line is left out.
     pub is_left_out: bool,
 }
 
-/// The periodic jobs of a crontab.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportedCrontab {
-    /// The periodic jobs, in the order of their lines.
     pub jobs: Vec<ImportedJob>,
     /// The differences, in the order of the lines.
     pub notes: Vec<ImportNote>,
@@ -293,7 +283,6 @@ fn notification(address: &str) -> String {
     format!("mail-{user}")
 }
 
-/// Returns a string of TOML.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::String(text.to_owned()).to_string();
     json.replace('\u{7f}', "\\u007f")
@@ -315,7 +304,6 @@ fn environment(line: &str) -> Option<(&str, String)> {
     is_name.then(|| (name, unquoted(value).unwrap_or_else(|| value.to_owned())))
 }
 
-/// Splits a line behind a number of fields.
 fn split_fields(line: &str, number: usize) -> Option<(&str, &str)> {
     let mut rest = line;
     for _ in 0..number {

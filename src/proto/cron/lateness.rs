@@ -9,10 +9,8 @@ use super::{CAUGHT_UP_MAX, CatchUp, MISSED_AFTER, Schedule};
 /// The most missed firings that are counted at once.
 const MISSED_COUNTED_MAX: usize = 10_000;
 
-/// Firings that were missed and are not caught up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissedFirings {
-    /// The due time of the latest.
     pub latest: Timestamp,
     /// Their number, at most 10 000.
     pub number: usize,
@@ -20,10 +18,8 @@ pub struct MissedFirings {
     pub is_exact: bool,
 }
 
-/// The time from which a periodic job is overdue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverdueTime {
-    /// The time until its second firing.
     pub twice: Duration,
     /// The time from which it is overdue.
     pub at: Timestamp,

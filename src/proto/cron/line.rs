@@ -18,7 +18,6 @@ const FIELDS: [(&str, &str); 6] = [
 ];
 /// The fields whose `*` means a distance between firings.
 const CLOCK: [&str; 2] = ["minute", "hour"];
-/// The words for a whole line.
 const WORDS: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -29,7 +28,6 @@ const WORDS: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// A parsed line.
 #[derive(Debug, Clone)]
 pub(super) struct CronLine {
     cron: Cron,
@@ -38,9 +36,6 @@ pub(super) struct CronLine {
 
 impl CronLine {
     /// Parses a line of five fields, of six with seconds first, or a word such as `@daily`.
-    ///
-    /// # Errors
-    /// The mistake, as text.
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let line = if line.starts_with('@') { meaning(line)? } else { line };
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -95,7 +90,6 @@ fn too_large_step((field, (name, _)): (&&str, &(&str, &str))) -> Option<String> 
     ))
 }
 
-/// Returns the line that a word means.
 fn meaning(word: &str) -> Result<&'static str, String> {
     if word.eq_ignore_ascii_case("@reboot") {
         return Err("@reboot names no time, and the supervisors of several machines share a periodic job; a \

@@ -7,16 +7,12 @@ use ring::digest::{SHA256, digest};
 
 use super::{Calendar, CronName, Schedule};
 
-/// The longest spread.
 const SPREAD_MAX: Duration = Duration::from_hours(24);
 /// The most days in a row that a calendar leaves out.
 const LEFT_OUT_MAX: usize = 5000;
 
 impl Schedule {
     /// Returns it with a delay of at most `spread`, which depends on the name alone.
-    ///
-    /// # Errors
-    /// The mistake, as text.
     pub fn with_spread(mut self, name: &CronName, spread: Duration) -> Result<Self, String> {
         if spread > SPREAD_MAX {
             return Err("is longer than a day".to_owned());
@@ -26,15 +22,11 @@ impl Schedule {
         Ok(self)
     }
 
-    /// Takes its delay away.
     pub fn start_at_once(&mut self) {
         (self.rules.spread, self.rules.delay) = (Duration::ZERO, Duration::ZERO);
     }
 
     /// Returns it without the firings on the days of a calendar, in its time zone.
-    ///
-    /// # Errors
-    /// The mistake, as text: it never fires.
     pub fn with_calendar(mut self, calendar: Calendar) -> Result<Self, String> {
         let name = calendar.name().clone();
         self.rules.calendar = Some(calendar);
@@ -78,7 +70,6 @@ impl Schedule {
     }
 }
 
-/// Returns the delay of a name, in whole seconds.
 /// Returns a delay of at most `spread`, in whole seconds, which depends on a name alone.
 pub fn delay_of(name: &str, spread: Duration) -> Duration {
     let hash = digest(&SHA256, name.as_bytes());

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::value::{FieldKind, Give, HashValue, ListItem};
 use crate::proto::json_text::refuse_wide_integers;
 
-/// The maximum number of arguments of a job.
 const ARGS_MAX: usize = 1_000;
 /// The maximum number of bytes of all arguments of a job, and of its parameters as JSON. The kernel takes 128 KiB in
 /// one argument or variable.

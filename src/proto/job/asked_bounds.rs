@@ -12,12 +12,9 @@ use crate::proto::units::{format_size, parse_size};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySize(u64);
 
-/// The network that a job asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NetworkAccess {
-    /// No network.
     Closed,
-    /// These TCP ports.
     Ports(BTreeSet<u16>),
     Open,
 }
@@ -47,7 +44,6 @@ impl AskedBounds {
 }
 
 impl MemorySize {
-    /// The legal form, for messages.
     pub const FORM: &'static str =
         "a size from 16MiB to 1048576GiB with its unit such as 512MiB or 500MB";
 
@@ -75,7 +71,6 @@ impl fmt::Display for MemorySize {
 }
 
 impl NetworkAccess {
-    /// The legal form, for messages.
     pub const FORM: &'static str =
         "none, all, or at most 64 TCP ports such as 443,53; a host cannot be named";
 }

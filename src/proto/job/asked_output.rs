@@ -16,10 +16,6 @@ const NAME_BYTES_MAX: usize = 256;
 pub struct AskedOutput(String);
 
 impl AskedOutput {
-    /// Reads a request, a text.
-    ///
-    /// # Errors
-    /// The reason why it cannot be done.
     pub fn of_json(json: &str) -> Result<Self, String> {
         match serde_json::from_str(json) {
             Ok(Value::String(name)) => Self::named(name),
@@ -27,10 +23,6 @@ impl AskedOutput {
         }
     }
 
-    /// Asks for the job of a name or an id.
-    ///
-    /// # Errors
-    /// The reason why no job can have it.
     pub fn named(name: String) -> Result<Self, String> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(format!("the name of a job has from 1 to {NAME_BYTES_MAX} bytes"));
@@ -38,19 +30,15 @@ impl AskedOutput {
         Ok(Self(name))
     }
 
-    /// Returns the name or the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The answer: a job as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundOutput {
     Finished(JobId, JobOutput),
-    /// It ended in an error.
     Failed(JobId, String),
-    /// It has not ended.
     Unended(JobId, JobStatus),
     /// It was deleted, or its retention is over.
     Gone(JobId),
@@ -64,9 +52,6 @@ pub enum FoundOutput {
 
 impl FoundOutput {
     /// Returns the answer as JSON.
-    ///
-    /// # Errors
-    /// The reason why there is none.
     pub fn into_json(self, asked: &AskedOutput) -> Result<String, String> {
         let answer = match self {
             Self::Finished(id, output) => {

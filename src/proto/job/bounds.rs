@@ -7,27 +7,22 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid job: {field} {reason}")]
 pub struct InvalidJob {
-    /// The field at fault.
     pub field: String,
     /// The reason, to be read after the field's name.
     pub reason: String,
 }
 
 impl InvalidJob {
-    /// Creates the error of a field.
     pub fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { field: field.into(), reason: reason.into() }
     }
 }
 
-/// The bounds that a configuration sets for every job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobBounds {
     /// The longest script, in bytes.
     pub script_size_max: u64,
-    /// The longest timeout.
     pub timeout_max: Duration,
-    /// The longest time to keep a job after its end.
     pub retention_max: Duration,
 }
 

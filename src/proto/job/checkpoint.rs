@@ -11,9 +11,6 @@ pub struct Checkpoint(String);
 
 impl Checkpoint {
     /// Takes a value of JSON. `null` keeps nothing.
-    ///
-    /// # Errors
-    /// The reason why it cannot be kept.
     pub fn of_json(json: &str) -> Result<Self, String> {
         let json = compact(json).map_err(|error| format!("the state is not JSON: {error}"))?;
         // Programs that read it as a value have such a bound: 128 parts in each other.
@@ -25,7 +22,6 @@ impl Checkpoint {
         Ok(Self(json))
     }
 
-    /// Says that a state is too large.
     pub fn too_large() -> String {
         format!(
             "the state has more than {STATE_BYTES_MAX} bytes of JSON: keep less, such as a number or a key"

@@ -17,7 +17,6 @@ use crate::proto::units::parse_duration;
 
 /// The most bytes of a request for children.
 pub const CHILDREN_BYTES_MAX: usize = 256 * 1024;
-/// The most children of one request.
 pub const CHILDREN_PER_REQUEST_MAX: usize = 50;
 /// The most generations of children below a job that no script submitted.
 pub const GENERATIONS_MAX: u32 = 8;
@@ -35,7 +34,6 @@ const NOT_OF_A_CHILD: [(&str, &str); 4] = [
     ("debounce", "is for submitters outside of jobs"),
 ];
 
-/// A request of a script: one child, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewChildren {
     /// The children. Their ids are not theirs yet.
@@ -48,9 +46,6 @@ pub struct NewChildren {
 
 impl NewChildren {
     /// Reads a request: an object with the settings of a job as a line of a batch has them, or a list of objects.
-    ///
-    /// # Errors
-    /// The reason why it cannot be done.
     pub fn of_json(json: &str) -> Result<Self, String> {
         if json.len() > CHILDREN_BYTES_MAX {
             return Err(Self::too_large());
@@ -84,7 +79,6 @@ impl NewChildren {
         Ok(Self { jobs, is_list, without_priority })
     }
 
-    /// Says that a request is too large.
     pub fn too_large() -> String {
         format!(
             "the request has more than {CHILDREN_BYTES_MAX} bytes: submit fewer jobs at once, or smaller ones"
@@ -135,10 +129,8 @@ pub fn child_id(parent: &Job, name: &ChildName<'_>) -> JobId {
     format!("{PREFIX}{digits}").parse().unwrap_or_else(|_| JobId::random())
 }
 
-/// The part of a child's id that its script decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildName<'a> {
-    /// The name that the script gave.
     Named(&'a str),
     /// Its place among the children without a name, from 0.
     Place(u64),
@@ -173,7 +165,6 @@ pub struct SubmitRule {
 }
 
 impl SubmitRule {
-    /// Returns the script type of the jobs that it allows.
     pub fn script_type(&self) -> &ScriptType {
         &self.script_type
     }

@@ -11,9 +11,6 @@ use crate::proto::text::hexadecimal;
 
 impl JobSpec {
     /// Checks that a job which asks for uniqueness says by what.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names the setting that does not fit.
     pub fn check_uniqueness(&self) -> Result<(), InvalidJob> {
         let by_content = matches!(self.unique_by, Some(UniqueBy::Script | UniqueBy::Params));
         if by_content && self.unique_key.is_some() {

@@ -32,7 +32,6 @@ const FIXED: [&str; 21] = [
     "shard_key",
 ];
 
-/// The published script of a job, and its digest.
 const OF_A_SCRIPT: [&str; 2] = ["uses", "script_digest"];
 
 /// Fields of the hash with their new texts; `None` takes a field away.

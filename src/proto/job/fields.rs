@@ -17,27 +17,20 @@ pub const TREES: &str = "trees";
 pub enum FieldGroup {
     /// Its name and the like.
     Job,
-    /// The place where it runs.
     Place,
-    /// Its state and its attempts.
     State,
     Times,
-    /// The settings of its submitter.
     Settings,
-    /// The inputs of its script.
     Inputs,
     /// The resources that it used, and the results that it left.
     Results,
-    /// The jobs before and after it.
     Relations,
     /// Texts of any length.
     Texts,
 }
 
-/// The unit of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldUnit {
-    /// None: text, a number, a list.
     None,
     /// A time in RFC 3339.
     Time,
@@ -51,11 +44,9 @@ pub enum FieldUnit {
 /// [`Job`](super::Job).
 #[derive(Debug, Clone, Copy)]
 pub struct AddedField {
-    /// The shape of its value.
     pub kind: FieldKind,
     /// The type of its value in JSON.
     pub json_type: &'static str,
-    /// Its documentation.
     pub doc: &'static str,
 }
 
@@ -66,9 +57,7 @@ pub struct JobField {
     pub name: &'static str,
     /// Its name on the page.
     pub label: &'static str,
-    /// The part of a job's picture that shows it.
     pub group: FieldGroup,
-    /// The unit of its value.
     pub unit: FieldUnit,
     /// True if lists of jobs have it.
     pub is_listed: bool,
@@ -146,7 +135,6 @@ impl JobField {
         self.added(FieldKind::Number, "integer", doc)
     }
 
-    /// Returns the row of a field.
     pub fn of(name: &str) -> Option<&'static Self> {
         JOB_FIELDS.iter().find(|field| field.name == name)
     }
@@ -164,7 +152,6 @@ const fn row(name: &'static str, label: &'static str, group: FieldGroup) -> JobF
     JobField::new(name, label, group)
 }
 
-/// Every field of a job.
 pub static JOB_FIELDS: &[JobField] = &[
     row("id", "Id", FieldGroup::Job).exported().searched(),
     row("name", "Name", FieldGroup::Job).exported().searched(),

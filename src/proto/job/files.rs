@@ -24,7 +24,6 @@ name!(
 /// A content that is in the folder of `[artifacts]`, not in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// The name of its file.
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
@@ -44,7 +43,6 @@ impl fmt::Display for Artifact {
     }
 }
 
-/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileBody {
     /// It is kept in Redis.
@@ -77,15 +75,12 @@ impl From<Vec<u8>> for FileBody {
     }
 }
 
-/// Files by their names.
 pub type NamedFiles = BTreeMap<FileName, FileBody>;
 
-/// The files that a submitter gives a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobFiles {
     /// The files that the script finds in its folder for them.
     pub inputs: NamedFiles,
-    /// The standard input of the script.
     pub stdin: Option<FileBody>,
 }
 
@@ -102,7 +97,6 @@ impl JobFiles {
     /// The limit of files that one job is given, and of files that it keeps.
     pub const COUNT_MAX: usize = 64;
 
-    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty() && self.stdin.is_none()
     }
@@ -112,9 +106,6 @@ impl JobFiles {
     }
 
     /// Checks number, and size in Redis.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] if there are more than a job may have.
     pub fn check(&self, bytes_max: u64) -> Result<(), InvalidJob> {
         let size: u64 = self.contents().map(FileBody::redis_bytes).sum();
         let reason = if self.inputs.len() > Self::COUNT_MAX {
@@ -127,7 +118,6 @@ impl JobFiles {
         Err(InvalidJob::new(INPUT_FILES, reason))
     }
 
-    /// Returns the text of the hash.
     pub fn listed(&self) -> String {
         let stdin = self.stdin.iter().map(|_| STDIN);
         let names: Vec<&str> = self.inputs.keys().map(FileName::as_str).chain(stdin).collect();
@@ -142,7 +132,6 @@ impl Job {
         (file_names(text), text.contains("\"-\""))
     }
 
-    /// Returns the names of the files that its script left.
     pub fn output_files(&self) -> Vec<FileName> {
         file_names(self.extra.get(OUTPUT_FILES).map_or("", String::as_str))
     }

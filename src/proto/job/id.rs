@@ -1,4 +1,4 @@
-//! The ids of jobs and boots, and the keys of jobs.
+//! The ids of jobs and boots, the keys of jobs, and the digests of contents.
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,7 +61,6 @@ impl JobId {
     /// The characters of such an id that lists show, more if several ids have the same.
     pub const SHORT_CHARS: usize = 8;
 
-    /// Creates a random UUID.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }
@@ -128,7 +127,6 @@ fn begins_uuid(text: &str) -> bool {
 }
 
 impl BootId {
-    /// Creates a random UUID.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }

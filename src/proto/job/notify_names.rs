@@ -16,7 +16,6 @@ name!(
         && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
 );
 
-/// The most notifications of a job.
 const NAMES_MAX: usize = 8;
 
 impl ListItem for NotifyName {
@@ -25,10 +24,6 @@ impl ListItem for NotifyName {
     }
 }
 
-/// Returns the notifications that a job, graph or batch names.
-///
-/// # Errors
-/// The reason why a name is illegal, or that there are too many.
 pub fn notify_names<'a>(
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<NotifyName>, String> {

@@ -1,4 +1,4 @@
-//! The output of a job: text, or bytes that are not UTF-8.
+//! The output of a job: text, or bytes that are not UTF-8; and the format of the reply that has it.
 
 use std::fmt;
 
@@ -11,9 +11,7 @@ use crate::proto::text::text_of;
 /// The output of a finished job, as the script wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobOutput {
-    /// UTF-8.
     Text(String),
-    /// Bytes that are not UTF-8.
     Bytes(Vec<u8>),
 }
 

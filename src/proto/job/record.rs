@@ -16,10 +16,8 @@ use super::value::{FieldKind, HashValue};
 use crate::proto::access::Bounds;
 use crate::proto::target::ActorId;
 
-/// One field that only Hero writes.
 pub(super) struct OwnField {
     pub(super) name: &'static str,
-    /// Its documentation.
     pub(super) doc: &'static str,
     pub(super) kind: FieldKind,
     /// Sets it from the text of the hash; text that cannot be read counts as absent.
@@ -35,9 +33,7 @@ macro_rules! job {
         pub struct Job {
             /// Its id, also the end of its key.
             pub id: JobId,
-            /// The settings of its submitter.
             pub spec: JobSpec,
-            /// Its state.
             pub status: JobStatus,
             $( $(#[doc = $doc])+ pub $field: $type, )+
             /// True if its id stays: its submitter chose it, or it tells its shard already.
@@ -47,7 +43,6 @@ macro_rules! job {
             pub delay: Option<Duration>,
             /// The digests of the files that it was given, for its signature. They are in no hash.
             pub file_digests: FileDigests,
-            /// The output, once it finished.
             pub output: Option<JobOutput>,
             /// Fields that this version does not know. They stay in the hash.
             pub extra: BTreeMap<String, String>,
@@ -163,9 +158,6 @@ impl Job {
     }
 
     /// Sets its delay: by the clock that says `now` it starts as much later.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] if no timestamp is as late.
     pub fn set_delay(&mut self, delay: Duration, now: Timestamp) -> Result<(), InvalidJob> {
         let time = now.checked_add(delay);
         let late = |_| InvalidJob::new("run_at", "is too far in the future");

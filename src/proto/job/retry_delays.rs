@@ -1,4 +1,4 @@
-//! The waits between the attempts of a job.
+//! The waits between the attempts of a job, and the exit codes that decide about further ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,14 +10,11 @@ use crate::proto::units::{format_duration, parse_duration};
 /// The waits before retries: `10s..5m` doubles from the first to the longest, `10s` stays the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryDelays {
-    /// The wait before the first retry.
     pub first: Duration,
-    /// The longest wait, at least the first.
     pub longest: Duration,
 }
 
 impl RetryDelays {
-    /// The legal form, for messages.
     pub const FORM: &'static str =
         "a duration such as 10s, or two with .. between them such as 10s..5m, the longer one last";
     /// The longest wait that may be asked for.

@@ -9,7 +9,6 @@ use crate::proto::target::{IllegalName, name};
 use crate::proto::text::shown;
 
 name!(
-    /// The name of a secret and of its file.
     SecretName,
     "name of a secret",
     "a letter, digit or _, then at most 127 of A-Z, a-z, 0-9, _, - and .",
@@ -18,7 +17,6 @@ name!(
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
 );
 
-/// The maximum number of secrets of one job.
 const SECRETS_MAX: usize = 64;
 /// Before the name of a secret that the job wants as a file.
 const FILE: &str = "file:";
@@ -36,7 +34,6 @@ pub enum SecretUse {
 }
 
 impl SecretUse {
-    /// The legal form, for messages.
     pub const FORM: &'static str = "NAME, VARIABLE=NAME or file:NAME";
 
     pub fn name(&self) -> &SecretName {

@@ -27,7 +27,6 @@ pub struct AskedCall {
     pub answer: Option<SessionAnswer>,
 }
 
-/// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionAnswer {
@@ -70,9 +69,6 @@ mod base64_text {
 
 impl AskedCall {
     /// Reads a request: null, or the answer to the call before. `result` is what the script reported by `output` since.
-    ///
-    /// # Errors
-    /// The reason why it cannot be done.
     pub fn of_json(json: &str, result: Option<String>) -> Result<Self, String> {
         let said: Option<SaidAnswer> =
             serde_json::from_str(json).map_err(|error| format!("next: {error}"))?;
@@ -92,7 +88,6 @@ impl AskedCall {
         Ok(Self { answer: Some(SessionAnswer { exit_code, output, truncated, result }) })
     }
 
-    /// Returns the reason why a request of too many bytes is refused.
     pub fn too_large() -> String {
         "next: the line is too long".to_owned()
     }
@@ -114,7 +109,6 @@ impl SessionAnswer {
         serde_json::from_slice(reply).ok()
     }
 
-    /// Returns the reply.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -123,36 +117,25 @@ impl SessionAnswer {
 /// A call of a session, as it stands in the hash of its job while it is served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCall {
-    /// The id of its reply.
     pub id: JobId,
-    /// The thing that it asks for.
     #[serde(flatten)]
     pub kind: CallKind,
 }
 
-/// The thing that a call asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CallKind {
-    /// Run a script.
     Run {
-        /// The text.
         script: String,
         /// The time that it may take, in milliseconds.
         timeout_ms: u64,
     },
-    /// End the session.
     End {
-        /// The reason, in words.
         end: String,
     },
 }
 
 impl SessionCall {
-    /// Creates the call of a script.
-    ///
-    /// # Errors
-    /// The reason why it is refused.
     pub fn of_script(script: String, timeout: Duration) -> Result<Self, String> {
         if script.len() > CALL_BYTES_MAX {
             return Err(format!("has {} bytes, more than {CALL_BYTES_MAX}", script.len()));
@@ -161,7 +144,6 @@ impl SessionCall {
         Ok(Self { id: JobId::random(), kind: CallKind::Run { script, timeout_ms } })
     }
 
-    /// Creates the call that ends a session.
     pub fn of_end(why: &str) -> Self {
         Self { id: JobId::random(), kind: CallKind::End { end: why.to_owned() } }
     }
@@ -171,7 +153,6 @@ impl SessionCall {
         serde_json::from_str(text).ok()
     }
 
-    /// Returns the text of the field.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

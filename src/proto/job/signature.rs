@@ -14,7 +14,6 @@ use crate::proto::text::shown;
 use crate::proto::word_table::as_text;
 
 name!(
-    /// The name of a key that signs jobs.
     KeyName,
     "name of a key",
     "a letter or digit, then at most 63 of A-Z, a-z, 0-9, _, - and .",
@@ -24,9 +23,7 @@ name!(
 );
 
 const SIGNATURE_BYTES: usize = 64;
-/// The bytes of a public key.
 const PUBLIC_BYTES: usize = 32;
-/// The longest text of a signature.
 const TEXT_BYTES_MAX: usize = 256;
 /// The SHA-256 of the files of a job: `input:NAME`, and `stdin`, in hexadecimal digits.
 pub type FileDigests = BTreeMap<String, String>;
@@ -37,7 +34,6 @@ pub struct PublicKey([u8; PUBLIC_BYTES]);
 as_text!(PublicKey);
 
 impl PublicKey {
-    /// The legal form, for messages.
     pub const FORM: &'static str =
         "the 32 bytes of an Ed25519 public key in Base64, as `hero key new` prints it";
 
@@ -80,10 +76,8 @@ pub struct JobSignature {
 }
 
 impl JobSignature {
-    /// The legal form, for messages.
     pub const FORM: &'static str = "KEY TIME SIGNATURE: the name of a key, a time such as 2026-12-24T18:00:00Z and 64 bytes in Base64";
 
-    /// Creates it from its parts.
     pub(super) fn new(key: KeyName, not_after: Timestamp, bytes: &[u8]) -> Option<Self> {
         Some(Self { key, not_after, bytes: bytes.try_into().ok()? })
     }

@@ -99,20 +99,15 @@ fn widest_target(spec: &JobSpec) -> Option<Target> {
 pub struct RequiredKeys(BTreeMap<KeyName, PublicKey>);
 
 impl RequiredKeys {
-    /// Creates them from the keys of the configuration.
     pub fn new(keys: impl IntoIterator<Item = (KeyName, PublicKey)>) -> Self {
         Self(keys.into_iter().collect())
     }
 
-    /// Returns true if no signature is required.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Checks that one of these keys has signed a job for an actor, with these files, and that its signature holds.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] says what is wrong, which keys may sign and how.
     pub fn check(
         &self,
         job: &Job,

@@ -17,17 +17,12 @@ const END: &str = "-----END PRIVATE KEY-----";
 const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
 const SEED_BYTES: usize = 32;
 
-/// A key that signs jobs.
 pub struct SigningKey {
     name: KeyName,
     pair: Ed25519KeyPair,
 }
 
 impl SigningKey {
-    /// Returns the text of the file of a new key.
-    ///
-    /// # Errors
-    /// A sentence if the system gives no random bytes.
     pub fn new_pem() -> Result<String, String> {
         let mut seed = [0; SEED_BYTES];
         SystemRandom::new()
@@ -37,10 +32,6 @@ impl SigningKey {
         Ok(format!("{BEGIN}\n{text}\n{END}\n"))
     }
 
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// A sentence if it has no private key of Ed25519.
     pub fn of_pem(name: KeyName, text: &str) -> Result<Self, String> {
         let wrong = || "it has no private key of Ed25519 in PEM: hero key new makes one".to_owned();
         let body = text.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END));
@@ -64,9 +55,6 @@ impl SigningKey {
     }
 
     /// Signs a job with its files until a time, which counts in whole seconds.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] if the job has no script type.
     pub fn sign(
         &self,
         job: &Job,

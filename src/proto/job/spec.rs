@@ -61,23 +61,17 @@ pub struct Setting {
     pub word: &'static str,
     /// Its letter on the command line.
     pub short: Option<char>,
-    /// The placeholder of its value in the help.
     pub value_name: &'static str,
-    /// Its documentation, one sentence.
     pub doc: &'static str,
     /// For a flag that is set by default: the help of `--no-WORD`; of any other flag the option is `--WORD`.
     pub negated: &'static str,
-    /// The shape of its value.
     pub kind: FieldKind,
     /// The entrances that do not take it, with the reason.
     pub absent: &'static [(Entrance, &'static str)],
-    /// Sets it from the text of the hash.
     read: fn(&mut JobSpec, &str) -> Result<(), String>,
     /// Writes the text of the hash; `None` at the default.
     write: fn(&JobSpec) -> Option<String>,
-    /// The reason why no job may have this value.
     fault: fn(&JobSpec) -> Option<String>,
-    /// The reason why this configuration does not allow it.
     bound: fn(&JobSpec, &JobBounds) -> Option<String>,
 }
 
@@ -87,7 +81,6 @@ macro_rules! spec {
         $field:ident as $method:ident($($argument:ident: $given:ty),+): $type:ty = $default:expr
             => { $($property:ident: $value:expr),* $(,)? }
     )+) => {
-        /// The settings that a submitter gives a job.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct JobSpec {
             $( $(#[doc = $doc])+ pub $field: $type, )+
@@ -124,7 +117,6 @@ macro_rules! spec {
 job_settings!(spec);
 
 impl Setting {
-    /// Returns the setting with this name in the hash.
     pub fn of_field(field: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.field == field)
     }
@@ -136,9 +128,6 @@ impl Setting {
     }
 
     /// Returns members by the names of the hash: they may be named by the words of the command line.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] if a setting has both names.
     pub fn by_fields(given: &Map<String, Value>) -> Result<Map<String, Value>, InvalidJob> {
         let mut members = Map::new();
         for (name, value) in given {
@@ -158,9 +147,6 @@ impl Setting {
     }
 
     /// Sets it from the text of the hash; a map gains the entries of the text.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] if the text cannot be read.
     pub fn set(&self, spec: &mut JobSpec, text: &str) -> Result<(), InvalidJob> {
         (self.read)(spec, text).map_err(|reason| InvalidJob::new(self.field, reason))
     }
@@ -205,9 +191,6 @@ impl JobSpec {
     }
 
     /// Checks every setting against its form and the bounds of a configuration.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names the first setting that is out of bounds.
     pub fn check(&self, bounds: &JobBounds) -> Result<(), InvalidJob> {
         for setting in SETTINGS {
             let fault = (setting.bound)(self, bounds).or_else(|| (setting.fault)(self));
@@ -230,7 +213,6 @@ impl JobSpec {
         ))
     }
 
-    /// Returns the bounds that it asks for.
     pub fn asked_bounds(&self) -> AskedBounds {
         AskedBounds {
             memory: self.memory,

@@ -3,10 +3,8 @@
 use super::{JobEnd, JobStatus};
 use crate::proto::text::shown;
 
-/// The states that words name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StateFilter {
-    /// The states of the hash.
     pub stored: Vec<JobStatus>,
     /// Of the jobs in error, only those with one of these ends. Empty for all.
     pub ends: Vec<JobEnd>,
@@ -24,9 +22,6 @@ const WAITING: [JobStatus; 4] = [
 
 impl StateFilter {
     /// Reads words; none means any state.
-    ///
-    /// # Errors
-    /// A sentence about a word that names no state.
     pub fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let (mut all, mut any_error, mut queued) = (Self::default(), false, Vec::new());
         for word in words {

@@ -1,4 +1,5 @@
-//! The states of a job and the transitions between them.
+//! The states of a job, the transitions between them, and the ends of jobs: finer than their states in Redis, which have
+//! `error` for all that did not finish.
 
 use crate::proto::word_table::words;
 

@@ -5,12 +5,9 @@ use serde_json::json;
 use super::value::{FieldKind, Give, HashValue};
 use crate::proto::text::shown;
 
-/// The maximum number of tags of a job.
 const TAGS_MAX: usize = 8;
-/// The maximum number of characters of a tag.
 const CHARS_MAX: usize = 64;
 
-/// The tags of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tags(Vec<String>);
 
@@ -20,7 +17,6 @@ impl Tags {
         Self::read(text).unwrap_or_default()
     }
 
-    /// Returns true if a tag is among them.
     pub fn has(&self, tag: &str) -> bool {
         self.0.iter().any(|own| own == tag)
     }

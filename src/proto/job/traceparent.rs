@@ -14,7 +14,6 @@ pub struct TraceParent {
 }
 
 impl TraceParent {
-    /// The legal form, for messages.
     pub const FORM: &'static str = "00-TRACE-SPAN-FLAGS of 32, 16 and 2 hexadecimal digits in small letters, TRACE and SPAN not all 0";
     /// The environment variable that carries one from a program to its children.
     pub const VARIABLE: &'static str = "TRACEPARENT";
@@ -56,7 +55,6 @@ impl TraceParent {
         format!("{:016x}", self.span)
     }
 
-    /// Returns whether the trace is recorded.
     pub fn is_sampled(&self) -> bool {
         self.flags & Self::SAMPLED != 0
     }

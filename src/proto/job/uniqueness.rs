@@ -8,7 +8,6 @@ use crate::proto::word_table::words;
 words! {
     /// The property that makes two jobs duplicates.
     UniqueBy, "unique_by", "key, script or params";
-    /// Their unique key.
     Key = "key",
     /// Type, group, script, arguments, parameters and variables.
     Script = "script",
@@ -23,7 +22,6 @@ words! {
     Return = "return",
     /// It takes the place of the other, if that has not started.
     Replace = "replace",
-    /// It is rejected.
     Reject = "reject",
 }
 

@@ -59,7 +59,6 @@ pub(super) trait HashValue: Sized {
     /// Reads the text of the hash. The error follows the field's name in a message.
     fn read(text: &str) -> Result<Self, String>;
 
-    /// Writes the text of the hash.
     fn write(&self) -> String;
 
     /// Returns the reason why no job may have this value, in any configuration.
@@ -332,10 +331,6 @@ pub(crate) fn is_variable_name(name: &str) -> bool {
 
 /// A field that the builder sets from an argument of type `A`.
 pub trait Give<A> {
-    /// Sets the field.
-    ///
-    /// # Errors
-    /// The reason why the argument is not a value of the field.
     fn give(&mut self, argument: A) -> Result<(), String>;
 }
 

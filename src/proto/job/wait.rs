@@ -11,18 +11,15 @@ use crate::proto::units::parse_duration;
 
 /// The most bytes of what an event brings, as JSON without space between its parts.
 pub const EVENT_BYTES_MAX: usize = 64 * 1024;
-/// The most jobs of one wait.
 const JOBS_MAX: usize = 100;
 /// The most entries of the list of those who may tell.
 const WHO_MAX: usize = 32;
 /// The longest name of an event, of a caller or of a group, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// A wait as the script says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskedWait {
-    /// The event that ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     /// The names of those who may tell the event; empty for everybody who may change the job.
@@ -58,9 +55,6 @@ fn length<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Duration>,
 
 impl AskedWait {
     /// Takes a wait as JSON.
-    ///
-    /// # Errors
-    /// The reason why nobody can wait so.
     pub fn of_json(json: &str) -> Result<Self, String> {
         let wait: Self = serde_json::from_str(json).map_err(|error| format!("wait: {error}"))?;
         if let Some(event) = &wait.event {
@@ -101,12 +95,10 @@ impl AskedWait {
         wait.event.as_deref().is_none_or(|event| check_event(event).is_ok()).then_some(wait)
     }
 
-    /// Returns the text of the field `wait`.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns what is awaited, in words.
     pub fn words(&self) -> String {
         match (&self.event, self.jobs.len()) {
             (Some(event), _) => format!("the event {event}"),
@@ -118,10 +110,6 @@ impl AskedWait {
     }
 }
 
-/// Checks the name of an event.
-///
-/// # Errors
-/// The reason why it is not legal.
 pub fn check_event(name: &str) -> Result<(), String> {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_legal) {
@@ -133,9 +121,6 @@ pub fn check_event(name: &str) -> Result<(), String> {
 }
 
 /// Takes what an event brings: a value of JSON of bounded size, in one line.
-///
-/// # Errors
-/// The reason why it is refused.
 pub fn event_data(json: &str) -> Result<String, String> {
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(json);
     let json =

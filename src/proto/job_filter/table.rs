@@ -8,13 +8,9 @@ use crate::proto::error_kind::FailureCause;
 /// The condition that a filter sets, by the fields of the hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterTest {
-    /// The job is in one of these states.
     Status,
-    /// The job is of this script type.
     ScriptType,
-    /// The job is a dead letter.
     Dead,
-    /// The job is of this queue.
     Queue,
     /// The field is the text.
     Is(&'static str),
@@ -24,14 +20,10 @@ pub enum FilterTest {
     Contains(&'static str),
     /// The id begins with the text, or a field that is searched contains it.
     Anywhere,
-    /// The job has the tag.
     Tag,
     ErrorKind,
-    /// The job failed for this reason.
     Cause,
-    /// The job was stopped or replaced.
     Cancelled,
-    /// The job has the field.
     Has(&'static str),
     /// The time of the field is then or later.
     Since(&'static str),
@@ -39,7 +31,6 @@ pub enum FilterTest {
     Until(&'static str),
 }
 
-/// A filter of jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct FilterRow {
     /// Its name in JSON and in addresses; as an option, with `-` for `_`.
@@ -52,13 +43,10 @@ pub struct FilterRow {
     pub value: &'static str,
     /// The words before its value in the sentence of an empty result; of a flag, with `{}` for `not`.
     pub sentence: &'static str,
-    /// The condition.
     pub test: FilterTest,
-    /// Its documentation.
     pub doc: &'static str,
 }
 
-/// Every filter, in the order of sentences.
 pub const JOB_FILTERS: [FilterRow; 21] = [
     row("status", FilterTest::Status, "STATE", "State", "in state", "Only jobs in this state: waiting (not started yet), queued (in \
         a queue), held (by a limit), running, finished, failed, cancelled (stopped), replaced (by a later job with their unique key) or expired \
@@ -128,12 +116,10 @@ impl FilterRow {
         self.aliases.first().unwrap_or(&self.name).replace('_', "-")
     }
 
-    /// Returns every name that it has.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         [self.name].into_iter().chain(self.aliases.iter().copied().filter(|of| *of != self.name))
     }
 
-    /// Returns true if it is on or off.
     pub const fn is_flag(&self) -> bool {
         self.value.is_empty()
     }

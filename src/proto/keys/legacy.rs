@@ -32,7 +32,6 @@ impl Keys {
         Ok(self)
     }
 
-    /// Returns the legacy queues that are served.
     pub fn legacy(&self) -> &[LegacyQueue] {
         &self.legacy
     }
@@ -42,7 +41,6 @@ impl Keys {
          NAMESPACE:job:actor_queue:NAME, with 1 to 128 of A-Z, a-z, 0-9, _, ., -, @ and : as the \
          NAME, and * in it for any text";
 
-    /// Returns whether a key can be a legacy work queue.
     pub fn is_legacy_queue(&self, key: &str) -> bool {
         self.worker_of(key).is_some_and(|name| is_old_name(name.as_bytes(), false))
     }
@@ -71,7 +69,6 @@ impl Keys {
         format!("rhai_tasks:{circle}")
     }
 
-    /// Returns the circle with this list of tasks.
     pub fn circle_of(list: &str) -> Option<Circle> {
         let name = list.strip_prefix("rhai_tasks:")?;
         name.parse().ok().filter(|circle: &Circle| !circle.is_pattern())

@@ -12,7 +12,6 @@ use crate::proto::script_use::{ScriptName, ScriptUse};
 use crate::proto::target::ScriptType;
 use crate::proto::text::hexadecimal;
 
-/// The longest description of a script, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 2000;
 
 /// Returns the SHA-256 of a text, as `sha256sum` writes it.
@@ -21,11 +20,9 @@ pub fn digest_of(text: &str) -> ContentHash {
     digest.parse().unwrap_or_else(|_| unreachable!("64 hexadecimal digits"))
 }
 
-/// A version of a script without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptDefinition {
-    /// The SHA-256 of its text.
     pub digest: ContentHash,
     pub script_type: ScriptType,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -42,7 +39,6 @@ pub struct ScriptDefinition {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// The person or program that published it.
     pub by: String,
     /// The time of that, in RFC 3339.
     pub at: String,
@@ -63,7 +59,6 @@ pub struct VersionOfScript {
     pub definition: ScriptDefinition,
 }
 
-/// A version of a published script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedScript {
     pub name: ScriptName,
@@ -73,9 +68,6 @@ pub struct PublishedScript {
 
 impl ScriptDefinition {
     /// Makes the definition of a text, with the settings of a specification that a script may have.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names the setting with the mistake.
     pub fn new(
         text: &str,
         spec: &JobSpec,
@@ -97,9 +89,6 @@ impl ScriptDefinition {
     }
 
     /// Checks it as far as its type and bounds of a configuration do not matter.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names what has the mistake.
     pub fn check(&self) -> Result<(), InvalidJob> {
         if self.description.chars().count() > DESCRIPTION_CHARS_MAX {
             let why = format!("is longer than {DESCRIPTION_CHARS_MAX} characters");
@@ -128,9 +117,6 @@ impl ScriptDefinition {
     }
 
     /// Returns the settings as a job has them that says nothing itself.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names a setting that this version of Hero cannot read.
     pub fn spec(&self, text: &str) -> Result<JobSpec, InvalidJob> {
         let mut spec = JobSpec::new(text);
         spec.script_type = Some(self.script_type.clone());
@@ -157,16 +143,12 @@ impl ScriptDefinition {
 }
 
 impl PublishedScript {
-    /// Returns the reference to this version.
     pub fn reference(&self) -> ScriptUse {
         ScriptUse { name: self.name.clone(), version: Some(self.of.version) }
     }
 
     /// Gives a job the text, the settings that it leaves open, and the defaults of the parameters that it leaves out.
     /// A job that has the text already, as a copy of another does, keeps its settings.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] names the parameter or setting that does not fit the script.
     pub fn give_to(&self, spec: &mut JobSpec) -> Result<(), InvalidJob> {
         let (definition, reference) = (&self.of.definition, self.reference());
         let wrong = |field: &str, why: String| Err(InvalidJob::new(field, why));

@@ -10,17 +10,11 @@ words! {
     /// The type of a parameter's value, as JSON Schema names it.
     #[derive(Deserialize)]
     ParameterKind;
-    /// Text.
     String = "string",
-    /// A whole number.
     Integer = "integer",
-    /// Any number.
     Number = "number",
-    /// True or false.
     Boolean = "boolean",
-    /// A list of any values.
     Array = "array",
-    /// An object of any values.
     Object = "object",
 }
 
@@ -54,11 +48,9 @@ impl ParameterKind {
     }
 }
 
-/// The members of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { type = \"string\" }")]
 pub struct Items {
-    /// Their type.
     #[serde(rename = "type")]
     pub kind: ParameterKind,
 }

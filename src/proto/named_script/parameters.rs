@@ -11,45 +11,35 @@ use super::parameter_kind::{Items, ParameterKind};
 use crate::proto::job::Params;
 use crate::proto::text::{did_you_mean, nearest, shown};
 
-/// The maximum number of parameters of a script.
 const PARAMETERS_MAX: usize = 64;
-/// The maximum number of values that a parameter lists.
 const VALUES_MAX: usize = 100;
 /// The longest pattern, and the largest program that it may become, in bytes. A match takes time in proportion to the
 /// text: the engine has no backtracking.
 const PATTERN_BYTES_MAX: usize = 256;
 const PROGRAM_BYTES_MAX: usize = 256 << 10;
-/// The longest description of a parameter, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
 /// One declared parameter, with the words of JSON Schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "a table")]
 pub struct Parameter {
-    /// The type of its value.
     #[serde(rename = "type", default = "text", skip_serializing_if = "is_text")]
     pub kind: ParameterKind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// True if each job must give it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// The value of a job that does not give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// The values that it may have; any without them.
     #[serde(rename = "enum", default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Value>,
-    /// The least number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
-    /// The greatest number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    /// The least number of characters.
     #[serde(default, alias = "min_length", skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u32>,
-    /// The greatest number of characters.
     #[serde(default, alias = "max_length", skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
     /// A regular expression that finds something in the text.
@@ -69,7 +59,6 @@ fn is_text(kind: &ParameterKind) -> bool {
     *kind == ParameterKind::String
 }
 
-/// The parameters that a script declares, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(pub BTreeMap<String, Parameter>);
@@ -90,10 +79,6 @@ impl Parameters {
         Ok(())
     }
 
-    /// Checks the parameters of a job.
-    ///
-    /// # Errors
-    /// The parameter, the reason, and what is allowed.
     pub fn check(&self, given: &Params) -> Result<(), String> {
         for (name, value) in given {
             let Some(parameter) = self.0.get(name) else { return Err(self.unknown(name)) };
@@ -119,9 +104,6 @@ impl Parameters {
     }
 
     /// Gives a job the defaults of what it leaves out, and checks its parameters.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
     pub fn fill(&self, given: &mut Params) -> Result<(), String> {
         self.check(given)?;
         for (name, parameter) in &self.0 {
@@ -218,10 +200,6 @@ impl Parameter {
         Ok(())
     }
 
-    /// Checks a value.
-    ///
-    /// # Errors
-    /// The reason, and what is allowed.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         let wrong =
             |why: String| Err(format!("{} {why}: expected {}", brief(value), self.expected()));
@@ -312,7 +290,6 @@ impl Parameter {
     }
 }
 
-/// Compiles a pattern within bounds.
 fn compiled(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > PATTERN_BYTES_MAX {
         return Err(format!("pattern is longer than {PATTERN_BYTES_MAX} bytes"));

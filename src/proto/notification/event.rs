@@ -13,7 +13,6 @@ const ERROR_BYTES_MAX: usize = 1000;
 const WORD_BYTES_MAX: usize = 256;
 
 words! {
-    /// A kind of event.
     #[derive(PartialOrd, Ord, Hash, Deserialize)]
     NotifyKind,
     "kind of event",
@@ -24,7 +23,6 @@ words! {
     Dead = "dead",
     /// A job finished whose like had failed before: the same name, or else the same type and group.
     Recovered = "recovered",
-    /// A job finished.
     Finished = "finished",
     /// A job has not ended within the time that its submitter expected.
     Late = "late",
@@ -50,7 +48,6 @@ impl NotifyKind {
 /// The end of a graph or batch, with the numbers of its jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphEnd {
-    /// The kind of its submission.
     pub kind: GraphKind,
     pub jobs: u64,
     /// Jobs that finished.
@@ -68,7 +65,6 @@ pub struct NotifyEvent {
     pub kind: Option<NotifyKind>,
     /// The time, RFC 3339.
     pub at: String,
-    /// The job.
     #[serde(rename = "job")]
     pub id: String,
     #[serde(rename = "type")]
@@ -81,7 +77,6 @@ pub struct NotifyEvent {
     pub caller: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The periodic job that it is a firing of.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cron: String,
     /// The queue that has the problem.
@@ -90,7 +85,6 @@ pub struct NotifyEvent {
     /// The problem that is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<NotifyKind>,
-    /// The graph or batch that it belongs to.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub graph: String,
     /// The end of this graph or batch as a whole; `None` for an event of a job.
@@ -101,13 +95,10 @@ pub struct NotifyEvent {
     pub error: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub exit_code: String,
-    /// The machine.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hostname: String,
-    /// The number of its attempts.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub attempts: String,
-    /// The notifications that the job names.
     #[serde(skip)]
     pub names: Vec<String>,
     /// A more special kind, beside its own: the job is a dead letter, or has recovered.

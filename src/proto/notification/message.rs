@@ -12,7 +12,6 @@ use crate::proto::text::escape;
 
 /// The events that a message has in full; of the others it has their number.
 const EVENTS_MAX: usize = 20;
-/// The longest title, in characters.
 const TITLE_CHARS_MAX: usize = 160;
 /// The longest error in the text of a mail, in characters.
 const ERROR_CHARS_MAX: usize = 500;
@@ -27,13 +26,11 @@ const BACKOFF_MAX_MS: u64 = 300_000;
 pub struct NotifyMessage {
     /// Its id: the same in each attempt to deliver it.
     pub id: String,
-    /// The notification.
     pub to: NotifyName,
     /// The time of its first event.
     pub at: String,
     /// The number of its events of each kind.
     pub counts: BTreeMap<String, u64>,
-    /// The first of its events.
     pub events: Vec<NotifyEvent>,
     /// The attempts to deliver it that failed.
     #[serde(default)]
@@ -70,7 +67,6 @@ pub struct DeliveryRecord {
 }
 
 impl NotifyMessage {
-    /// Creates a message without events.
     pub fn new(id: String, to: NotifyName, at: String) -> Self {
         let (counts, events, settled, refused) = Default::default();
         Self { id, to, at, counts, events, attempts: 0, tried_ms: 0, settled, refused }
@@ -83,7 +79,6 @@ impl NotifyMessage {
         }
     }
 
-    /// Returns the number of its events.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
@@ -137,7 +132,6 @@ impl NotifyMessage {
         text
     }
 
-    /// Returns the document that receivers get.
     pub fn document(&self) -> Value {
         json!({
             "id": self.id,

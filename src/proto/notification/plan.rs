@@ -13,7 +13,6 @@ const CROWDED: usize = 500;
 /// The messages of one notification that one step makes; further events join the last.
 const PER_STEP: usize = 20;
 
-/// The state of one notification between its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NotifyState {
@@ -25,7 +24,6 @@ pub struct NotifyState {
     pub gathers_until_ms: u64,
 }
 
-/// A message to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMessage {
     pub message: NotifyMessage,
@@ -40,11 +38,9 @@ pub struct PlannedMessage {
 pub struct MessagePlan {
     /// The time, in ms since 1970.
     pub now_ms: u64,
-    /// The state of each notification.
     pub states: BTreeMap<NotifyName, NotifyState>,
     /// The messages that gather events, and those that this step writes, by id.
     pub messages: BTreeMap<String, PlannedMessage>,
-    /// The number of undelivered messages.
     pub undelivered: usize,
     made: BTreeMap<NotifyName, (usize, String)>,
 }
@@ -115,7 +111,6 @@ impl MessagePlan {
         self.begin(to, kind, event, id, due_ms);
     }
 
-    /// Begins a message with an event.
     fn begin(
         &mut self,
         to: &NotifyName,

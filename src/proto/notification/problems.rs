@@ -13,19 +13,16 @@ const PER_STEP: usize = 200;
 /// The time after which a problem is forgotten whose periodic job is not known any more, in ms.
 const FORGOTTEN_MS: u64 = 30 * 24 * 3_600_000;
 
-/// One problem, as it is kept while it lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProblemMark {
     /// The time at which it was first seen, in ms since 1970.
     pub since_ms: u64,
-    /// True once it has been reported.
     pub told: bool,
     #[serde(rename = "type")]
     pub script_type: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// The notifications that the periodic job names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<String>,
 }
@@ -35,7 +32,6 @@ pub struct ProblemMark {
 pub struct ProblemSteps {
     /// The marks to write, by kind and subject; without a mark it is removed.
     pub marks: BTreeMap<String, Option<ProblemMark>>,
-    /// The events to report.
     pub events: Vec<NotifyEvent>,
 }
 
@@ -79,7 +75,6 @@ impl ProblemSteps {
         steps
     }
 
-    /// Returns the key of a problem among the marks.
     pub fn key(event: &NotifyEvent) -> String {
         let kind = event.kind.map_or("", NotifyKind::as_str);
         let subject = if event.queue.is_empty() { &event.cron } else { &event.queue };

@@ -21,9 +21,6 @@ impl Object {
 impl Write {
     /// Returns the write that stores a document over any version. It keeps the time of
     /// creation; the store sets version and time of change.
-    ///
-    /// # Errors
-    /// The mistake in the id or the time.
     pub fn of_document(
         object_type: ObjectType,
         document: Map<String, Value>,

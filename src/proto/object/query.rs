@@ -15,23 +15,19 @@ use super::{Field, Interval, Term};
 use error::wrong;
 use words::{Word, Words};
 
-/// The longest query.
 const BYTES_MAX: usize = 16 * 1024;
-/// The deepest nesting of parentheses.
 const NESTING_MAX: usize = 32;
 /// The maximum number of alternatives of a query.
 const LISTS_MAX: usize = 64;
 /// The maximum number of conditions of one alternative.
 const CONDITIONS_MAX: usize = 32;
 
-/// A parsed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     /// An object matches if it matches any of these alternatives.
     pub any: Vec<Every>,
     /// The order; by id without one.
     pub order: Option<(Field, Direction)>,
-    /// The maximum number of objects.
     pub limit: Option<usize>,
 }
 
@@ -39,10 +35,8 @@ pub struct Query {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Every(pub BTreeMap<Field, Interval>);
 
-/// The order of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// The lowest first.
     #[default]
     Ascending,
     /// The highest first.
@@ -51,9 +45,6 @@ pub enum Direction {
 
 impl Query {
     /// Parses a query. An empty one matches all objects.
-    ///
-    /// # Errors
-    /// [`QueryError`] with the first mistake.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         if text.len() > BYTES_MAX {
             let message = format!("the query is longer than {BYTES_MAX} bytes");
@@ -83,14 +74,12 @@ impl Query {
         Ok(Self { any: every.possible().into_iter().collect(), order: None, limit: None })
     }
 
-    /// Returns every field that needs an index.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let conditions = self.any.iter().flat_map(|every| every.0.keys());
         let order = self.order.iter().map(|(field, _)| field);
         conditions.chain(order).filter(|field| !field.is_id())
     }
 
-    /// Returns whether an object matches.
     pub fn means(&self, id: &str, body: &serde_json::Map<String, Value>) -> bool {
         let meets = |(field, interval): (&Field, &Interval)| {
             if field.is_id() { interval.has_id(id) } else { interval.has(&field.term(body)) }
@@ -106,7 +95,6 @@ impl Every {
         self.0.insert(field, both.unwrap_or(interval));
     }
 
-    /// Returns itself, unless no object can match.
     fn possible(self) -> Option<Self> {
         (!self.0.values().any(Interval::is_empty)).then_some(self)
     }

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A right on the objects of a namespace. Each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// Reads, lists and finds objects.
     Read,
-    /// Stores and deletes them.
     Write,
 }
 
@@ -27,16 +25,13 @@ impl fmt::Display for Right {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with `admin`, `write` and `read`")]
 pub struct GroupRights {
-    /// Groups with every right.
     pub admin: BTreeSet<String>,
     /// Groups that may write, and so read.
     pub write: BTreeSet<String>,
-    /// Groups that may read.
     pub read: BTreeSet<String>,
 }
 
 impl GroupRights {
-    /// Returns every group that is named.
     pub fn groups(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let of = |right, groups| std::iter::repeat(right).zip(groups);
         of("admin", &self.admin).chain(of("write", &self.write)).chain(of("read", &self.read))

@@ -13,14 +13,11 @@ use super::{Field, OWN_FIELDS, time_ms};
 /// The id of an object of a declared type, in its script.
 pub const SID: &str = "sid";
 
-/// The declaration of a type of objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table with `fields`, `required` and `text`")]
 pub struct Schema {
     pub fields: BTreeMap<String, FieldType>,
-    /// The fields that an object must have.
     pub required: BTreeSet<String>,
-    /// The fields whose words have an index.
     #[serde(with = "text_fields")]
     pub text: BTreeSet<Field>,
 }
@@ -50,21 +47,15 @@ mod text_fields {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldType {
-    /// Any value.
     Any,
-    /// True or false.
     Bool,
-    /// A number.
     Float,
-    /// A whole number.
     Int,
     Map,
     String,
     /// A time in RFC 3339.
     Time,
-    /// An array whose elements all have one type.
     List(Box<FieldType>),
-    /// One of some strings.
     OneOf(Vec<String>),
 }
 
@@ -79,7 +70,6 @@ const PLAIN: [(&str, FieldType); 7] = [
     ("time", FieldType::Time),
 ];
 
-/// The maximum number of fields whose words have an index.
 const TEXT_MAX: usize = 16;
 
 /// The deepest nesting of lists.
@@ -88,7 +78,6 @@ const LISTS_MAX: usize = 8;
 impl Schema {
     /// Returns the first mistake of the declaration: the key, and the message.
     pub fn mistake(&self) -> Option<(&'static str, String)> {
-        /// The maximum number of fields of one type.
         const FIELDS_MAX: usize = 256;
         if self.fields.is_empty() || self.fields.len() > FIELDS_MAX {
             return Some(("fields", format!("must have from 1 to {FIELDS_MAX} fields")));
@@ -119,10 +108,6 @@ impl Schema {
         unknown.map(|name| ("required", format!("has {name}, which `fields` does not declare")))
     }
 
-    /// Checks the fields of an object.
-    ///
-    /// # Errors
-    /// The first mistake.
     pub fn check(&self, body: &Map<String, Value>) -> Result<(), String> {
         for (name, value) in body {
             let Some(of) = self.fields.get(name) else {

@@ -25,7 +25,6 @@ const AFTER_END: u8 = 1;
 pub struct Term(String);
 
 impl Term {
-    /// Creates the term of a value.
     pub fn of(value: &Value) -> Self {
         Self(match value {
             Value::Null => NOTHING.to_string(),
@@ -42,7 +41,6 @@ impl Term {
         })
     }
 
-    /// Returns the part that an index has.
     pub fn indexed(&self) -> &str {
         &self.0[..self.0.floor_char_boundary(INDEXED_BYTES_MAX)]
     }
@@ -80,7 +78,6 @@ pub struct Interval {
     high: Vec<u8>,
 }
 
-/// A comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Equal,
@@ -91,7 +88,6 @@ pub(super) enum Relation {
 }
 
 impl Interval {
-    /// Every value.
     pub fn all() -> Self {
         Self { low: Vec::new(), high: vec![0xff] }
     }
@@ -142,7 +138,6 @@ impl Interval {
         ]
     }
 
-    /// The intersection.
     pub(super) fn and(&self, other: &Self) -> Self {
         Self {
             low: self.low.clone().max(other.low.clone()),
@@ -150,7 +145,6 @@ impl Interval {
         }
     }
 
-    /// Returns whether it has no value.
     pub fn is_empty(&self) -> bool {
         self.low >= self.high
     }
@@ -162,7 +156,6 @@ impl Interval {
             (Some((&END, low)), Some((&AFTER_END, high))) if low == high)
     }
 
-    /// Returns whether it has a value.
     pub fn has(&self, term: &Term) -> bool {
         self.low <= term.point() && term.point() < self.high
     }

@@ -8,9 +8,7 @@ use serde_json::Value;
 const WORD_BYTES_MAX: usize = 40;
 /// The maximum number of different words of one field of one object that an index has.
 const WORDS_MAX: usize = 256;
-/// The maximum number of words of one query.
 const QUERY_WORDS_MAX: usize = 32;
-/// The deepest nesting of parentheses of a query.
 const NESTING_MAX: usize = 16;
 
 /// Returns the words of a text in order: letters and digits, in lower case.
@@ -53,13 +51,11 @@ fn collect(value: &Value, all: &mut Vec<String>) {
 pub enum WordQuery {
     /// Objects that have a word in one of the fields.
     Word {
-        /// The indexes of the fields.
         fields: Vec<Field>,
         word: String,
         /// Set if the word is the beginning of a longer one.
         is_prefix: bool,
     },
-    /// Objects that match one of several queries.
     Any(Vec<WordQuery>),
     /// Objects that match every one of the first, and none of the second.
     Every(Vec<WordQuery>, Vec<WordQuery>),
@@ -67,16 +63,12 @@ pub enum WordQuery {
 
 impl WordQuery {
     /// Parses a query for objects of a declared type. Words beside each other are alternatives.
-    ///
-    /// # Errors
-    /// The mistake.
     pub fn parse(text: &str, schema: &Schema) -> Result<Self, String> {
         let mut parser = WordParser { rest: text, schema, nesting: 0, words: 0 };
         let query = parser.any()?;
         if parser.rest.trim_start().is_empty() { Ok(query) } else { Err("`)` without `(`".into()) }
     }
 
-    /// Returns every word with its fields.
     pub fn leaves(&self) -> Vec<&Self> {
         match self {
             Self::Word { .. } => vec![self],

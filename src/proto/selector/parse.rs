@@ -11,15 +11,12 @@ const DEPTH_MAX: usize = 32;
 /// A text that is no expression. The message names the place and what was expected there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// A mistake at a place.
     #[error("at character {at}: {reason}")]
     At {
         /// The place, from 1.
         at: usize,
-        /// The mistake.
         reason: String,
     },
-    /// It is too long.
     #[error("is longer than {} bytes", Selector::BYTES_MAX)]
     TooLong,
 }
@@ -64,7 +61,6 @@ const fn is_of_word(c: char) -> bool {
 }
 
 impl SelectorParser<'_> {
-    /// Reads the next token.
     fn advance(&mut self) -> Result<(), SelectorError> {
         let left = &self.text[self.rest..];
         let trimmed = left.trim_start();

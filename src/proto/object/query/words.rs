@@ -11,7 +11,6 @@ pub(super) enum Word<'a> {
     Sign(&'static str),
 }
 
-/// The words of a query, read from the front.
 #[derive(Debug)]
 pub(super) struct Words<'a> {
     /// In reverse order.
@@ -43,7 +42,6 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Returns the column of the next word.
     pub(super) fn column(&self) -> usize {
         self.rest.last().map_or(self.end, |(column, _)| *column)
     }
@@ -83,7 +81,6 @@ impl<'a> Words<'a> {
         is_next
     }
 
-    /// Checks that no word is left.
     pub(super) fn end(&self) -> Result<(), QueryError> {
         match self.rest.last() {
             None => Ok(()),
