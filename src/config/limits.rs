@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::proto::job::LimitKey;
-use crate::proto::target::{Group, IllegalName, ScriptType, name};
+use crate::proto::target::{Group, IllegalName, ScriptType, is_small_word, name};
 use crate::proto::units::{format_duration, parse_duration};
 use crate::proto::word_table::as_text;
 use crate::proto::word_table::words;
@@ -17,9 +17,7 @@ name!(
     LimitName,
     "name of a limit",
     "a letter a-z or digit, then at most 63 of a-z, 0-9, _, . and -",
-    |name| matches!(name.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
-        && name.len() <= 64
-        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
+    |name| is_small_word(name, 64, b"_.-") && name[0].is_ascii_alphanumeric()
 );
 
 /// One limit: its jobs, the groups that it counts separately, and its bounds. `table/unit.rs` has the texts of its keys.

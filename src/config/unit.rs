@@ -7,7 +7,7 @@ use super::config_error::{ConfigError, Fault, KeyPath};
 use super::schema::Config;
 use super::unit_config::{Role, UnitConfig};
 use crate::proto::labels::{GIVEN_LABELS, LABELS_MAX, LabelName, Labels};
-use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::target::{ActorId, ScriptType, is_word};
 use crate::proto::text::{nearest, shown};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,9 +215,7 @@ fn must_be(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<
 
 /// Checks that systemd takes the name as an instance and a log line shows it as it is.
 fn is_unit_name(name: &str) -> bool {
-    name.len() <= 128
-        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+    is_word(name.as_bytes(), 128, b"_.-") && !name.starts_with(['_', '.', '-'])
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::target::{IllegalName, name};
+use super::target::{IllegalName, is_word, name};
 use crate::proto::word_table::words;
 
 name!(
@@ -14,10 +14,7 @@ name!(
     TokenName,
     "name of a token",
     "1 to 64 of A-Z, a-z, 0-9, _, . and -",
-    |name| {
-        (1..=64).contains(&name.len())
-            && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
-    }
+    |name| is_word(name, 64, b"_.-")
 );
 
 words! {

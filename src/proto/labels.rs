@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::target::{IllegalName, name};
+use super::target::{IllegalName, is_small_word, name};
 use super::text::is_invisible;
 use super::units::parse_size;
 
@@ -15,9 +15,8 @@ name!(
     LabelName,
     "label",
     "a letter a-z, then at most 63 of a-z, 0-9, _, . and -; not `and`, `or`, `not` or `in`",
-    |name| matches!(name.first(), Some(b'a'..=b'z'))
-        && name.len() <= 64
-        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
+    |name| is_small_word(name, 64, b"_.-")
+        && name[0].is_ascii_lowercase()
         && ![&b"and"[..], b"or", b"not", b"in"].contains(&name)
 );
 
@@ -128,8 +127,7 @@ impl FromStr for LabelValue {
         if is_legal {
             Ok(Self(value.to_owned()))
         } else {
-            let value = value.to_owned();
-            Err(IllegalName { what: "value of a label", value, form: Self::FORM })
+            Err(IllegalName::new("value of a label", value, Self::FORM))
         }
     }
 }

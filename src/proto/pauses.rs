@@ -95,15 +95,13 @@ impl FromStr for PauseRule {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let form = Self::FORM;
-        let illegal = || IllegalName { what: "pause", value: value.to_owned(), form };
         let parts: Vec<&str> = value.split(':').collect();
         let (script_type, group) = match parts.as_slice() {
             ["*"] => (None, None),
             ["type", of, "*"] => (Some(of.parse()?), None),
             ["type", "*", "group", group, "*"] => (None, Some(group.parse()?)),
             ["type", of, "group", group, "*"] => (Some(of.parse()?), Some(group.parse()?)),
-            _ => return Err(illegal()),
+            _ => return Err(IllegalName::new("pause", value, Self::FORM)),
         };
         Ok(Self { script_type, group })
     }

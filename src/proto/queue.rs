@@ -92,7 +92,6 @@ impl FromStr for Queue {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let illegal = || IllegalName { what: "queue", value: value.to_owned(), form: Self::FORM };
         let (target, priority) = match value.rsplit_once(":prio:") {
             Some((target, priority)) => (target, priority.parse()?),
             None => (value, Priority::Normal),
@@ -109,7 +108,7 @@ impl FromStr for Queue {
             ["type", script_type, "where", digest] => {
                 Target::matching(script_type.parse()?, digest.parse()?)
             }
-            _ => return Err(illegal()),
+            _ => return Err(IllegalName::new("queue", value, Self::FORM)),
         };
         Ok(Self { target, priority })
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::proto::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_small_word, name};
 use crate::proto::word_table::as_text;
 
 name!(
@@ -11,9 +11,7 @@ name!(
     ScriptName,
     "name of a script",
     "1 to 48 of a-z, 0-9, _ and -, the first a letter",
-    |name| (1..=48).contains(&name.len())
-        && name[0].is_ascii_lowercase()
-        && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+    |name| is_small_word(name, 48, b"_-") && name[0].is_ascii_lowercase()
 );
 
 /// A published script that a job names: its latest version, or one of its versions.
@@ -29,16 +27,11 @@ impl FromStr for ScriptUse {
     type Err = IllegalName;
 
     fn from_str(text: &str) -> Result<Self, IllegalName> {
-        let (name, version) = match text.split_once('@') {
-            Some((name, version)) => (name, Some(version)),
-            None => (text, None),
-        };
-        let illegal = || IllegalName {
-            what: "published script",
-            value: text.to_owned(),
-            form: "NAME or NAME@VERSION: a name has 1 to 48 of a-z, 0-9, _ and -, the first a letter; a version is \
-                   a whole number from 1",
-        };
+        const FORM: &str = "NAME or NAME@VERSION: a name has 1 to 48 of a-z, 0-9, _ and -, the first a letter; a version is \
+                            a whole number from 1";
+        let (name, version) =
+            text.split_once('@').map_or((text, None), |(name, version)| (name, Some(version)));
+        let illegal = || IllegalName::new("published script", text, FORM);
         let name = name.parse().map_err(|_| illegal())?;
         let version = version.map(|version| version_of(version).ok_or_else(illegal)).transpose()?;
         Ok(Self { name, version })

@@ -22,6 +22,23 @@ pub struct IllegalName {
     pub form: &'static str,
 }
 
+impl IllegalName {
+    pub fn new(what: &'static str, value: &str, form: &'static str) -> Self {
+        Self { what, value: value.to_owned(), form }
+    }
+}
+
+/// Returns whether a name has 1 to `most` letters, digits and these signs.
+pub fn is_word(name: &[u8], most: usize, signs: &[u8]) -> bool {
+    (1..=most).contains(&name.len())
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || signs.contains(byte))
+}
+
+/// Returns whether it has these, and no capital letter.
+pub fn is_small_word(name: &[u8], most: usize, signs: &[u8]) -> bool {
+    is_word(name, most, signs) && !name.iter().any(u8::is_ascii_uppercase)
+}
+
 /// Declares a string newtype with one check; a value of the type is always legal.
 #[doc(hidden)]
 #[macro_export]
@@ -48,7 +65,7 @@ macro_rules! name {
                 if check(value.as_bytes()) {
                     Ok(Self(value.to_owned()))
                 } else {
-                    Err(IllegalName { what: $what, value: value.to_owned(), form: $form })
+                    Err(IllegalName::new($what, value, $form))
                 }
             }
         }
@@ -69,20 +86,12 @@ name!(
     ScriptType,
     "script type",
     "a lower-case letter, then at most 31 of a-z, 0-9 and _",
-    |name| matches!(name.first(), Some(b'a'..=b'z'))
-        && name.len() <= 32
-        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+    |name| is_small_word(name, 32, b"_") && name[0].is_ascii_lowercase()
 );
 
-name!(
-    /// A pool of actors within one script type.
-    Group,
-    "group",
-    "a letter a-z or digit, then at most 63 of a-z, 0-9, _, . and -",
-    |name| matches!(name.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
-        && name.len() <= 64
-        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
-);
+name!(Group, "group", "a letter a-z or digit, then at most 63 of a-z, 0-9, _, . and -", |name| {
+    is_small_word(name, 64, b"_.-") && name[0].is_ascii_alphanumeric()
+});
 
 impl Default for Group {
     fn default() -> Self {
@@ -122,9 +131,8 @@ impl FromStr for Instance {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        canonical_number::<u16>(value).filter(|number| *number > 0).map(Self).ok_or_else(|| {
-            IllegalName { what: "instance", value: value.to_owned(), form: Self::FORM }
-        })
+        let number = canonical_number::<u16>(value).filter(|number| *number > 0);
+        number.map(Self).ok_or_else(|| IllegalName::new("instance", value, Self::FORM))
     }
 }
 
@@ -205,10 +213,7 @@ impl FromStr for Fallback {
             "none" | "0" | "false" | "no" => Ok(Self::None),
             "group" => Ok(Self::Group),
             "type" | "1" | "true" | "yes" => Ok(Self::Type),
-            _ => {
-                let form = "none, group or type";
-                Err(IllegalName { what: "fallback", value: text.to_owned(), form })
-            }
+            _ => Err(IllegalName::new("fallback", text, "none, group or type")),
         }
     }
 }
@@ -229,15 +234,10 @@ impl ActorId {
     /// Parses the name of a unit: the type ends at the first `-`, the instance starts after the
     /// last, and the group is between them.
     pub fn from_unit(unit: &str) -> Result<Self, IllegalName> {
-        let (script_type, rest) =
-            unit.split_once('-').ok_or_else(|| Self::illegal(unit, Self::UNIT_FORM))?;
-        let (group, instance) =
-            rest.rsplit_once('-').ok_or_else(|| Self::illegal(unit, Self::UNIT_FORM))?;
-        Ok(Self {
-            script_type: script_type.parse()?,
-            group: group.parse()?,
-            instance: instance.parse()?,
-        })
+        let illegal = || IllegalName::new("actor", unit, Self::UNIT_FORM);
+        let (script_type, rest) = unit.split_once('-').ok_or_else(illegal)?;
+        let (group, instance) = rest.rsplit_once('-').ok_or_else(illegal)?;
+        Self::of_parts(script_type, group, instance)
     }
 
     /// Parses either spelling of an actor's name: TYPE:GROUP:INSTANCE, or the name of its unit.
@@ -249,8 +249,9 @@ impl ActorId {
         format!("{}-{}-{}", self.script_type, self.group, self.instance)
     }
 
-    fn illegal(value: &str, form: &'static str) -> IllegalName {
-        IllegalName { what: "actor", value: value.to_owned(), form }
+    fn of_parts(script_type: &str, group: &str, instance: &str) -> Result<Self, IllegalName> {
+        let (script_type, group) = (script_type.parse()?, group.parse()?);
+        Ok(Self { script_type, group, instance: instance.parse()? })
     }
 }
 
@@ -258,17 +259,10 @@ impl FromStr for ActorId {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        let mut parts = value.split(':');
-        let (Some(script_type), Some(group), Some(instance), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(Self::illegal(value, Self::FORM));
-        };
-        Ok(Self {
-            script_type: script_type.parse()?,
-            group: group.parse()?,
-            instance: instance.parse()?,
-        })
+        match value.split(':').collect::<Vec<_>>().as_slice() {
+            [script_type, group, instance] => Self::of_parts(script_type, group, instance),
+            _ => Err(IllegalName::new("actor", value, Self::FORM)),
+        }
     }
 }
 

@@ -39,11 +39,8 @@ macro_rules! words {
 
                 fn from_str(text: &str) -> Result<Self, Self::Err> {
                     let is_meant = |one: &Self| $crate::words!(@is one.as_str(), text $(, $case)?);
-                    Self::ALL.into_iter().find(is_meant).ok_or_else(|| Self::Err {
-                        what: $what,
-                        value: text.to_owned(),
-                        form: $form,
-                    })
+                    let found = Self::ALL.into_iter().find(is_meant);
+                    found.ok_or_else(|| Self::Err::new($what, text, $form))
                 }
             }
         )?

@@ -14,7 +14,7 @@ use crate::config::key_row::{HOUR, KIB, MIB};
 use crate::config::secret_url::secret_url;
 use crate::config::toml_table::toml_table;
 use crate::config::units::{duration, size};
-use crate::proto::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_word, name};
 
 const TCP_SCHEME: &str = "mysql://";
 const TLS_SCHEME: &str = "mysqls://";
@@ -32,9 +32,7 @@ name!(
     SqlName,
     "name of a table or column",
     "a letter or _, then at most 63 of A-Z, a-z, 0-9 and _",
-    |name| matches!(name.first(), Some(b'A'..=b'Z' | b'a'..=b'z' | b'_'))
-        && name.len() <= 64
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    |name| is_word(name, 64, b"_") && !name[0].is_ascii_digit()
 );
 
 toml_table! {
@@ -185,10 +183,7 @@ impl RelationalUrl {
             let instead = "put it into the file of amqp.relational.password_file";
             return Err(format!("must have no password: {instead}"));
         }
-        let is_plain = |text: &str| {
-            !text.is_empty()
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
-        };
+        let is_plain = |text: &str| is_word(text.as_bytes(), usize::MAX, b"_-.");
         if !is_plain(user) {
             return Err(wrong("has an illegal user"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::civil::{Date, Weekday};
 
-use super::super::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_small_word, name};
 use crate::proto::text::shown;
 use crate::proto::word_table::as_text;
 
@@ -14,9 +14,7 @@ name!(
     CalendarName,
     "name of a calendar",
     "1 to 32 of a-z, 0-9, _ and -, the first a letter or digit",
-    |name| (1..=32).contains(&name.len())
-        && !matches!(name[0], b'_' | b'-')
-        && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+    |name| is_small_word(name, 32, b"_-") && name[0].is_ascii_alphanumeric()
 );
 
 /// The most entries of a calendar.

@@ -59,7 +59,7 @@ impl FromStr for MemorySize {
         let bytes = value.parse().ok().or_else(|| parse_size(value).ok());
         match bytes {
             Some(bytes) if (16 << 20..=1 << 50).contains(&bytes) => Ok(Self(bytes)),
-            _ => Err(IllegalName { what: "memory", value: value.to_owned(), form: Self::FORM }),
+            _ => Err(IllegalName::new("memory", value, Self::FORM)),
         }
     }
 }
@@ -86,10 +86,7 @@ impl FromStr for NetworkAccess {
             "all" => Ok(Self::Open),
             _ => match value.split(',').map(port).collect::<Option<BTreeSet<u16>>>() {
                 Some(ports) if ports.len() <= PORTS_MAX => Ok(Self::Ports(ports)),
-                _ => {
-                    let value = value.to_owned();
-                    Err(IllegalName { what: "network", value, form: Self::FORM })
-                }
+                _ => Err(IllegalName::new("network", value, Self::FORM)),
             },
         }
     }

@@ -4,16 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::value::{Give, ListItem};
-use crate::proto::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_small_word, name};
 
 name!(
     /// The name of a notification, in the configuration and in the jobs that ask for it.
     NotifyName,
     "name of a notification",
     "a letter a-z or digit, then at most 31 of a-z, 0-9, _ and -",
-    |name| matches!(name.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
-        && name.len() <= 32
-        && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+    |name| is_small_word(name, 32, b"_-") && name[0].is_ascii_alphanumeric()
 );
 
 const NAMES_MAX: usize = 8;

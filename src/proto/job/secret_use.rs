@@ -5,16 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::value::{ListItem, is_variable_name};
-use crate::proto::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_word, name};
 use crate::proto::text::shown;
 
 name!(
     SecretName,
     "name of a secret",
     "a letter, digit or _, then at most 127 of A-Z, a-z, 0-9, _, - and .",
-    |name| name.first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'_')
-        && name.len() <= 128
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
+    |name| is_word(name, 128, b"_-.") && !b"-.".contains(&name[0])
 );
 
 const SECRETS_MAX: usize = 64;

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use ring::signature::{ED25519, UnparsedPublicKey};
 
-use crate::proto::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_word, name};
 use crate::proto::text::shown;
 use crate::proto::word_table::as_text;
 
@@ -17,9 +17,7 @@ name!(
     KeyName,
     "name of a key",
     "a letter or digit, then at most 63 of A-Z, a-z, 0-9, _, - and .",
-    |name| name.first().is_some_and(u8::is_ascii_alphanumeric)
-        && name.len() <= 64
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
+    |name| is_word(name, 64, b"_-.") && name[0].is_ascii_alphanumeric()
 );
 
 const SIGNATURE_BYTES: usize = 64;
@@ -53,10 +51,8 @@ impl FromStr for PublicKey {
 
     fn from_str(text: &str) -> Result<Self, IllegalName> {
         let bytes = (text.len() <= TEXT_BYTES_MAX).then(|| BASE64.decode(text).ok()).flatten();
-        bytes.and_then(|bytes| Self::of_bytes(&bytes)).ok_or_else(|| {
-            let value = text.to_owned();
-            IllegalName { what: "public key", value, form: Self::FORM }
-        })
+        let key = bytes.and_then(|bytes| Self::of_bytes(&bytes));
+        key.ok_or_else(|| IllegalName::new("public key", text, Self::FORM))
     }
 }
 
@@ -105,10 +101,7 @@ impl FromStr for JobSignature {
     type Err = IllegalName;
 
     fn from_str(text: &str) -> Result<Self, IllegalName> {
-        Self::read(text).ok_or_else(|| {
-            let value = shown(text);
-            IllegalName { what: "signature", value, form: Self::FORM }
-        })
+        Self::read(text).ok_or_else(|| IllegalName::new("signature", &shown(text), Self::FORM))
     }
 }
 

@@ -70,10 +70,7 @@ impl FromStr for TraceParent {
     type Err = IllegalName;
 
     fn from_str(value: &str) -> Result<Self, IllegalName> {
-        read(value).ok_or_else(|| {
-            let value = value.to_owned();
-            IllegalName { what: "traceparent", value, form: Self::FORM }
-        })
+        read(value).ok_or_else(|| IllegalName::new("traceparent", value, Self::FORM))
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::id::JobId;
 use crate::proto::json_text::compact;
+use crate::proto::target::is_word;
 use crate::proto::units::parse_duration;
 
 /// The most bytes of what an event brings, as JSON without space between its parts.
@@ -111,8 +112,7 @@ impl AskedWait {
 }
 
 pub fn check_event(name: &str) -> Result<(), String> {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_legal) {
+    if is_word(name.as_bytes(), NAME_BYTES_MAX, b"_.-") {
         return Ok(());
     }
     Err(format!(

@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::parameter_kind::{Items, ParameterKind};
 use crate::proto::job::Params;
+use crate::proto::target::is_word;
 use crate::proto::text::{did_you_mean, nearest, shown};
 
 const PARAMETERS_MAX: usize = 64;
@@ -145,11 +146,8 @@ impl Parameters {
 
 /// Refuses a name that a shell, a form or a tool of an agent could not show.
 fn check_name(name: &str) -> Result<(), String> {
-    let mut bytes = name.bytes();
-    let is_legal = bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && name.len() <= 64
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if is_legal {
+    let begins = |first: char| first.is_ascii_digit() || first == '-';
+    if is_word(name.as_bytes(), 64, b"_-") && !name.starts_with(begins) {
         return Ok(());
     }
     Err("is not a legal name: 1 to 64 letters, digits, _ and -, the first a letter or _".to_owned())

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Field, OWN_FIELDS, time_ms};
+use crate::proto::target::is_word;
 
 /// The id of an object of a declared type, in its script.
 pub const SID: &str = "sid";
@@ -128,9 +129,7 @@ impl Schema {
 }
 
 fn is_field(name: &str) -> bool {
-    name.len() <= 64
-        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    is_word(name.as_bytes(), 64, b"_") && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 fn described(value: &Value) -> String {
