@@ -3,28 +3,16 @@
 //!
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
-mod amqp;
-mod batches;
-mod fixed;
-mod graphs;
 mod legacy;
-mod limits;
-mod lua;
-mod notify;
-mod objects;
-mod outputs;
-mod statistics;
-mod status;
+mod table;
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::cron::CronName;
-use super::job::{BootId, JobId, JobStatus, ReplyFormat, UniqueKey};
+use super::job::{JobId, ReplyFormat};
 use super::legacy::LegacyQueue;
 use super::queue::Queue;
-use super::script_use::ScriptName;
-use super::target::{ActorId, IllegalName, ScriptType, Target, name};
+use super::target::{ActorId, IllegalName, Target, is_word, name};
 
 name!(
     /// The prefix of every key, so that several environments can share one Redis.
@@ -33,8 +21,7 @@ name!(
     "1 to 64 of A-Z, a-z, 0-9, _, . and -, or the same in braces for Redis Cluster",
     |name| {
         let bare = name.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}")).unwrap_or(name);
-        (1..=64).contains(&bare.len())
-            && bare.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+        is_word(bare, 64, b"_.-")
     }
 );
 
@@ -61,153 +48,6 @@ pub struct Keys {
     has_events: bool,
     /// The format of the replies to jobs that do not set one.
     reply_format: ReplyFormat,
-}
-
-/// Makes functions that spell the keys of one namespace: `name(arguments) = "the key behind its prefix";`.
-macro_rules! spell {
-    ($(
-        $(#[doc = $doc:literal])+
-        $name:ident($($argument:ident: $type:ty),*) = $key:literal $(, $part:expr)?;
-    )+) => {
-        impl $crate::keys::Keys {$(
-            $(#[doc = $doc])+
-            pub fn $name(&self, $($argument: $type),*) -> String {
-                self.key(format_args!($key $(, $part)?))
-            }
-        )+}
-    };
-}
-use spell;
-
-spell! {
-    /// Hash: the job.
-    job(id: &JobId) = "job:{id}";
-
-    /// List: ids of the jobs that wait in a queue, head first.
-    work(queue: &Queue) = "q:work:{queue}";
-
-    /// List: control messages for every live actor of the type.
-    control_of_type(script_type: &ScriptType) = "q:ctl:type:{script_type}";
-
-    /// List, TTL 60 s: one reply.
-    reply(id: &JobId) = "q:reply:{id}";
-
-    /// List: ids of the jobs that used up their attempts.
-    dead(script_type: &ScriptType) = "q:dead:type:{script_type}";
-
-    /// String, TTL 15 s: presence of an actor, JSON.
-    presence(actor: &ActorId) = "meta:actor:inst:{actor}";
-
-    /// Hash: counters of a script type.
-    stats(script_type: &ScriptType) = "meta:queue:stats:type:{script_type}";
-
-    /// Stream, capped, TTL: live log lines of a job.
-    log(id: &JobId) = "meta:job:log:{id}";
-
-    /// Sorted set, the index of `dispatched`: ids that wait in a queue, by dispatch.
-    ready(queue: &Queue) = "meta:queue:ready:{queue}";
-
-    /// Sorted set, the index of `started`: ids that one boot runs, by start.
-    running(boot: &BootId) = "meta:boot:running:{boot}";
-
-    /// Sorted set, the index of every other state: ids by the time that matters to the state
-    /// (created: creation; waiting: submission; scheduled: when due; finished and error: expiry;
-    /// started by a foreign actor: when to look at it next).
-    index(status: JobStatus, script_type: &ScriptType) = "meta:job:index:{status}:type:{script_type}";
-
-    /// Set: names of the queues that may hold jobs.
-    queues() = "meta:queue:index";
-
-    /// Set: script types that ever had a job or an actor.
-    types() = "meta:type:index";
-
-    /// Sorted set: identities of actors, by their last heartbeat.
-    actors() = "meta:actor:index";
-
-    /// Sorted set: identities of actors, by when a supervisor last saw them live on a machine.
-    actors_seen() = "meta:actor:seen";
-
-    /// Hash: the labels of these, JSON.
-    actor_labels() = "meta:actor:labels";
-
-    /// Sorted set: boot ids, by the end of their lease.
-    boots() = "meta:boot:index";
-
-    /// Hash: the machine of each boot; it reports where the attempts of a job ran.
-    boot_hosts() = "meta:boot:hosts";
-
-    /// String: id of the job that holds a unique key.
-    unique(key: &UniqueKey) = "meta:job:unique:{key}";
-
-    /// Set: prerequisites of a job that have not finished yet.
-    pending(id: &JobId) = "meta:job:pending:{id}";
-
-    /// List: the dependents of a job that do not fit into the field of its hash.
-    dependents(id: &JobId) = "meta:job:dependents:{id}";
-
-    /// List: ended jobs whose dependents were too many to tell in one step, JSON with those left.
-    settling() = "meta:job:settling";
-
-    /// List: notes on jobs that ended before any actor had them, as JSON, for a supervisor's log.
-    notes() = "meta:job:notes";
-    /// Sorted set: jobs that stand in no index, and `LIST ID` of ids that were pushed before their hash, by when in µs.
-    unindexed() = "meta:job:unindexed";
-
-    /// Hash: throughput of a script type, as last sampled.
-    rate(script_type: &ScriptType) = "meta:queue:rate:type:{script_type}";
-
-    /// Sorted set: keys that scripts found to have the wrong type, by when that was logged; 0 before.
-    wrong_types() = "meta:key:wrong_types";
-
-    /// Stream, capped: every transition of every job, with `job.events`.
-    events() = "meta:job:events";
-
-    /// Stream: records of changes that people and programs make.
-    audit() = "meta:api:audit";
-
-    /// Hash: the records of the tokens of the API, by the SHA-256 of each.
-    tokens() = "meta:api:tokens";
-
-    /// Hash: the last firing of a periodic job.
-    cron(name: &CronName) = "meta:cron:{name}";
-
-    /// Hash: the periodic jobs that were added by command, JSON by name; and their revision, under `#`.
-    cron_added() = "meta:cron:added:jobs";
-
-    /// Hash: how the jobs of a periodic job ended, and the time from which it is overdue.
-    cron_ended(name: &CronName) = "meta:cron:ended:{name}";
-
-    /// Sorted set: the names of the periodic jobs that supervisors fire, by the latest note.
-    cron_names() = "meta:cron:names:index";
-
-    /// Hash: the latest version of each published script without its text, JSON by name.
-    scripts() = "meta:script:index";
-
-    /// Hash: the versions of a published script that are kept.
-    script(name: &ScriptName) = "meta:script:of:{name}";
-
-    /// Hash: the marks of the recovery sweeps, per queue and index.
-    marks() = "meta:queue:marks";
-
-    /// Sorted set, the other index of `dispatched`: ids of a queue that a limit holds back, by
-    /// dispatch.
-    held(queue: &Queue) = "meta:queue:held:{queue}";
-
-    /// Set: names of the paused queues.
-    paused() = "meta:queue:paused";
-
-    /// Hash: the expressions of `where` that jobs of a type have in their queues, by their digests.
-    selectors(script_type: &ScriptType) = "meta:where:{script_type}";
-
-    /// Sorted set: the digests of these expressions, by when a job with it last went to its queue.
-    selectors_used(script_type: &ScriptType) = "meta:where:used:{script_type}";
-
-    /// List: the token that wakes an actor which waits for jobs of a target, of any priority; one at most.
-    wake(target: &Target) = "meta:wake:{target}";
-
-    /// A key that never exists, as `!` is in no id: a cluster's answer to it reports whether a node
-    /// has the whole slot of the namespace.
-    probe() = "job:!";
 }
 
 impl Keys {
@@ -293,8 +133,8 @@ impl Keys {
     /// the keys of older programs.
     pub fn patterns(&self) -> Vec<(String, String)> {
         let of_older = ["LEGACY_WORK", "LEGACY_STOP", "LEGACY_REPLY", "SEEN", "LATE"];
-        let constants = lua::CONSTANTS.iter().filter(|(name, _)| !of_older.contains(name));
-        let pattern = |(_, rest): &(&str, &str)| {
+        let constants = constants().filter(|(name, _)| !of_older.contains(name));
+        let pattern = |(_, rest): (&str, &str)| {
             let key = self.key(format_args!("{rest}"));
             if key.ends_with(':') {
                 (format!("{key}*"), format!("{key}!"))
@@ -308,7 +148,7 @@ impl Keys {
     /// Returns the keys as Lua constants; every server-side script starts with them.
     pub fn lua(&self) -> String {
         let line =
-            |(name, rest): &(&str, &str)| format!("local {name} = '{}:{rest}'\n", self.namespace);
+            |(name, rest): (&str, &str)| format!("local {name} = '{}:{rest}'\n", self.namespace);
         let legacy = match self.legacy.as_slice() {
             [] => "false".to_owned(),
             queues => {
@@ -316,26 +156,42 @@ impl Keys {
                 format!("{{ {} }}", queues.join(", "))
             }
         };
-        let mut lua = lua::CONSTANTS.iter().map(line).collect::<Vec<_>>().concat();
+        let mut lua: String = constants().map(line).collect();
         lua.push_str("local HERO = '");
         lua.push_str(self.namespace.as_str());
         lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");
         // A constant, so that without events the scripts do not even check.
-        lua.push_str(if self.has_events {
-            "local EVENTS_ON = true\n"
-        } else {
-            "local EVENTS_ON = false\n"
-        });
+        lua.push_str(&format!("local EVENTS_ON = {}\n", self.has_events));
         lua.push_str(&["local REPLY_FORMAT = '", self.reply_format.as_str(), "'\n"].concat());
         lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
         lua
     }
+
+    /// Returns the keys without a variable part, each with its type.
+    pub fn fixed(&self) -> Vec<(String, &'static str)> {
+        let typed = table::KEYS.iter().filter(|(.., of)| !of.is_empty());
+        typed.map(|(_, rest, of)| (self.key(format_args!("{rest}")), *of)).collect()
+    }
+
+    /// The keys of one staged job, and the list of all of a batch.
+    pub fn staged_parts(&self, batch: &JobId, id: &JobId) -> [String; 5] {
+        let batch = self.staged(batch);
+        let job = format!("{batch}:{id}");
+        let part = |name| format!("{job}:{name}");
+        [part("pending"), part("dependents"), part("others"), format!("{batch}::jobs"), job]
+    }
+}
+
+/// Returns the constants of Lua: the name of each, and its key without the namespace.
+fn constants() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let named = table::KEYS.iter().filter(|(name, ..)| *name != "RUST_ONLY");
+    named.map(|(name, key, _)| (*name, key.split('{').next().unwrap_or(key)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::job::JobEnd;
+    use crate::proto::job::{BootId, JobEnd, JobStatus, UniqueKey};
     use crate::proto::object::{Context, Field, ObjectType};
     use crate::proto::target::Priority;
 
@@ -524,5 +380,18 @@ mod tests {
         for other in ["hero:job:x", "hero:q:work:type:osis", "hero:q:reply:", "hero:q:reply:a:b"] {
             assert!(!keys.is_reply(other), "{other} was accepted");
         }
+    }
+
+    #[test]
+    fn outputs_are_staged_under_names_that_no_job_has() {
+        let keys = Keys::default();
+        let id: JobId = "job-1".parse().expect("legal");
+        let boot: BootId = "b7e151628aed4a6abf7158809cf4f3c7".parse().expect("legal");
+        let (own, staged) = (keys.output(&id), keys.staged_output(&id, &boot, 7));
+        assert_eq!(own, "hero:meta:job:output:job-1");
+        assert_eq!(staged, "hero:meta:job:output:job-1:b7e151628aed4a6abf7158809cf4f3c7:7");
+        assert_eq!(keys.staged_reply(&id, &boot, 7), format!("{staged}:reply"));
+        assert!(keys.lua().contains("local OUTPUT = 'hero:meta:job:output:'\n"));
+        assert!("job-1:x".parse::<JobId>().is_err());
     }
 }

@@ -1,22 +1,7 @@
 //! The keys of older programs: legacy queues, and the circles of rhailib.
 
-use super::{Keys, spell};
+use super::Keys;
 use crate::proto::legacy::{Circle, LegacyQueue, is_old_name};
-
-spell! {
-    /// Hash: legacy queues and circles that a supervisor has found, by their keys, with the time in
-    /// microseconds. At most 256, each for a day.
-    older() = "meta:queue:older";
-
-    /// List: ids of jobs for one worker of an older program.
-    legacy_queue(worker: &str) = "work_queue:{worker}";
-
-    /// Hash: the last observation of a legacy queue or a circle.
-    seen(name: &str) = "meta:legacy:seen:{name}";
-
-    /// Sorted set: ids of tasks whose details have not appeared yet, by the time they were taken.
-    late_tasks(circle: &Circle) = "meta:legacy:late:{circle}";
-}
 
 impl Keys {
     /// Adds legacy queues.
