@@ -184,15 +184,15 @@ impl<'s> GraphFile<'s> {
 /// Returns the graph without jobs: the id, the name, the notifications and the window that the file gives.
 fn head_of(source: &Source<'_>) -> Result<GraphPlan<Job>, ConfigError> {
     let mut plan = GraphPlan::default();
-    if let Some((id, span)) = source.text("id")? {
+    if let Some((id, span)) = source.value::<String>("id", "a string")? {
         let id = id.parse::<JobId>();
         plan.id = Some(id.map_err(|error| source.wrong(Some(span), error.to_string()))?);
     }
-    if let Some((name, span)) = source.text("name")? {
+    if let Some((name, span)) = source.value::<String>("name", "a string")? {
         let name = name.parse::<JobName>();
         plan.name = Some(name.map_err(|error| source.wrong(Some(span), error.to_string()))?);
     }
-    if let Some((names, span)) = source.texts("notify")? {
+    if let Some((names, span)) = source.value::<Vec<String>>("notify", "a list of strings")? {
         notify_names(names.iter().map(String::as_str))
             .map_err(|error| source.wrong(Some(span), format!("notify: {error}")))?;
         plan.notify = names;

@@ -59,6 +59,12 @@ impl Source<'_> {
         Ok(tables)
     }
 
+    /// Returns the whole file as one table.
+    pub(super) fn whole(&self, entrance: Entrance) -> JobTable<'_> {
+        let (name, path) = (String::new(), KeyPath::default());
+        JobTable { name, span: 0..0, path, table: self.tree(), source: self, entrance }
+    }
+
     fn table_at<'s>(
         &'s self,
         path: KeyPath,
@@ -71,13 +77,6 @@ impl Source<'_> {
         };
         let name = path.last_key().to_owned();
         Ok(JobTable { name, span, path, table, source: self, entrance })
-    }
-}
-
-impl<'s> JobTable<'s> {
-    /// A whole file as one table.
-    pub(super) fn whole(source: &'s Source<'s>, path: KeyPath, entrance: Entrance) -> Self {
-        Self { name: String::new(), span: 0..0, path, table: source.tree(), source, entrance }
     }
 }
 
@@ -105,7 +104,8 @@ impl JobTable<'_> {
                 let span = error.span().unwrap_or(self.span.clone());
                 return self.source.wrong(Some(span), explain(error.message(), Some(&path)));
             };
-            let settings = SETTINGS.iter().filter(|setting| self.reason_against(setting).is_none());
+            let settings =
+                SETTINGS.iter().filter(|setting| setting.absent_at(self.entrance).is_none());
             let words = settings.map(|setting| setting.word).filter(|word| !own.contains(word));
             let known: Vec<&str> = words.chain(own.iter().copied()).collect();
             let span = self.table.get_key_value(key).map(|(key, _)| key.span());
@@ -123,7 +123,7 @@ impl JobTable<'_> {
             let path = self.path.then(setting.word);
             self.source.wrong(Some(value.span()), format!("{path}: {message}"))
         };
-        if let Some(reason) = self.reason_against(setting) {
+        if let Some(reason) = setting.absent_at(self.entrance) {
             return Err(wrong(reason.to_owned()));
         }
         let text = match value.get_ref() {
@@ -131,10 +131,6 @@ impl JobTable<'_> {
             _ => hash_text(setting.kind, value).map_err(wrong)?,
         };
         setting.set(spec, &setting.spoken(&text)).map_err(|error| wrong(error.reason))
-    }
-
-    fn reason_against(&self, setting: &Setting) -> Option<&'static str> {
-        setting.absent_at(self.entrance)
     }
 
     /// Reads the text of the file that one of its keys names.

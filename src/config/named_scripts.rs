@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::config_error::{ConfigError, FilePlace, KeyPath};
+use super::config_error::{ConfigError, FilePlace};
 use super::files::{self, TableKind};
 use super::job_table::JobTable;
 use super::schema::Config;
@@ -206,13 +206,6 @@ impl Config {
         let definition =
             self.define_script(&text, &spec, head).map_err(|error| table.wrong_table(error))?;
         Ok(ScriptFile { name, file: file.to_owned(), text, definition })
-    }
-}
-
-impl Source<'_> {
-    /// Returns the whole file as one table.
-    fn whole(&self, entrance: Entrance) -> JobTable<'_> {
-        JobTable::whole(self, KeyPath::default(), entrance)
     }
 }
 

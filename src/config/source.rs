@@ -56,22 +56,6 @@ impl<'t> Source<'t> {
         })
     }
 
-    /// Returns the text of a key at the top of the file, with its place; `None` if the key is missing.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] if its value is not text.
-    pub fn text(&self, key: &str) -> Result<Option<Placed<String>>, ConfigError> {
-        self.value(key, "a string")
-    }
-
-    /// Returns the texts of a list at the top of the file, with its place; `None` if the key is missing.
-    ///
-    /// # Errors
-    /// [`ConfigError::Wrong`] if its value is no list of texts.
-    pub fn texts(&self, key: &str) -> Result<Option<Placed<Vec<String>>>, ConfigError> {
-        self.value(key, "a list of strings")
-    }
-
     /// Returns the value of a key at the top of the file, with its place; `None` if the key is missing.
     pub fn value<T: DeserializeOwned>(
         &self,

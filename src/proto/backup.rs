@@ -289,11 +289,7 @@ pub struct ObjectCopy {
 #[serde(untagged)]
 pub enum Bytes {
     Text(String),
-    /// Any bytes.
-    Base64 {
-        /// The bytes in Base64.
-        base64: String,
-    },
+    Base64 { base64: String },
 }
 
 impl Bytes {

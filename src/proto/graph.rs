@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::every::Every;
 use super::job::JobId;
@@ -73,7 +74,7 @@ words! {
 }
 
 /// The number of the jobs of a graph, and of those that ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GraphCounts {
     pub jobs: u64,
     /// Jobs that finished, or failed and may fail.
@@ -176,7 +177,7 @@ impl GraphInfo {
         let fields = Self::FIELDS.into_iter().zip(values);
         let mut fields: HashMap<&str, String> =
             fields.filter_map(|(name, value)| Some((name, value?))).collect();
-        let jobs = fields.get("jobs")?.parse().ok()?;
+        let jobs = parsed(&fields, "jobs")?;
         let callbacks = GraphCallback::ALL.into_iter().zip(&Self::FIELDS[6..9]);
         let callbacks = callbacks
             .filter_map(|(callback, field)| Some((callback.as_str(), fields.get(field)?.clone())))
@@ -185,13 +186,14 @@ impl GraphInfo {
             Some("batch") => GraphKind::Batch,
             _ => GraphKind::Graph,
         };
-        let number = |name| fields.get(name).and_then(|text| text.parse().ok());
-        let stop_after = fields.get("stop_after").and_then(|text| text.parse().ok());
-        let pause_after = fields.get("pause_after").and_then(|text| text.parse().ok());
-        let window = GraphWindow { at_a_time: number("at_a_time"), stop_after, pause_after };
+        let window = GraphWindow {
+            at_a_time: parsed(&fields, "at_a_time"),
+            stop_after: parsed(&fields, "stop_after"),
+            pause_after: parsed(&fields, "pause_after"),
+        };
         let first = fields.get("first").map(String::as_str).unwrap_or_default();
         let first: Vec<JobId> = first.split(' ').filter_map(|id| id.parse().ok()).collect();
-        let goes_on_us = fields.get("goes_on_us").and_then(|text| text.parse().ok());
+        let goes_on_us = parsed(&fields, "goes_on_us");
         let is_full = window.pause_after.is_some_and(|pause| first.len() >= pause.jobs as usize);
         Some(Self {
             id,
@@ -206,10 +208,14 @@ impl GraphInfo {
             stopped: fields.remove("stopped"),
             first,
             goes_on_us,
-            every: fields.get("every").and_then(|word| word.parse().ok()),
+            every: parsed(&fields, "every"),
             paused: is_full && goes_on_us.is_none_or(|at: i64| at > now_us),
         })
     }
+}
+
+fn parsed<T: FromStr>(fields: &HashMap<&str, String>, name: &str) -> Option<T> {
+    fields.get(name)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
 use super::labels::Labels;
+use super::target::IllegalName;
 use crate::proto::units::brief;
 use crate::proto::word_table::words;
 
@@ -107,17 +108,13 @@ impl Control {
             serde_json::from_str(text).map_err(|_| unreadable("it is not a JSON object"))?
         };
         let word = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
+        let job = |cmd: &str| -> Result<JobId, Unreadable> {
+            let id = word("job_id").ok_or_else(|| unreadable(&format!("{cmd} has no job_id")))?;
+            id.parse().map_err(|error: IllegalName| unreadable(&error.to_string()))
+        };
         match word("cmd").as_deref() {
-            Some("stop") => word("job_id")
-                .ok_or_else(|| unreadable("stop has no job_id"))?
-                .parse()
-                .map(Self::Stop)
-                .map_err(|error| unreadable(&error.to_string())),
-            Some("call") => word("job_id")
-                .ok_or_else(|| unreadable("call has no job_id"))?
-                .parse()
-                .map(Self::Call)
-                .map_err(|error| unreadable(&error.to_string())),
+            Some("stop") => job("stop").map(Self::Stop),
+            Some("call") => job("call").map(Self::Call),
             Some("drain") => Ok(Self::Drain),
             Some("resume") => Ok(Self::Resume),
             Some("shutdown") => Ok(Self::Shutdown),
@@ -148,18 +145,19 @@ impl Control {
 
 words! {
     /// The state of an actor.
-    #[derive(Deserialize, schemars::JsonSchema)]
+    #[derive(Default, Deserialize, schemars::JsonSchema)]
     ActorState;
     /// It claims jobs.
     Ready = "ready",
     /// It claims no more jobs; running ones end.
     Draining = "draining",
     /// It belongs to a foreign program, which does not report.
+    #[default]
     Foreign = "foreign",
 }
 
 /// The presence of an actor, refreshed with every heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Presence {
     /// Its process id.
     pub pid: u32,
@@ -252,23 +250,11 @@ impl Presence {
         Self {
             pid: text("pid").parse().unwrap_or_default(),
             hostname: text("hostname"),
-            machine: String::new(),
-            boot_id: None,
             started_at: text("started_at"),
             version: text("version"),
             capabilities,
             last_heartbeat: text("last_heartbeat"),
-            beat: String::new(),
-            tasks: 0,
-            running: 0,
-            state: ActorState::Foreign,
-            holding: None,
-            oom_kills: None,
-            after_oom_kill: None,
-            labels: Labels::new(),
-            folders_left: 0,
-            load_hundredths: None,
-            memory_available: None,
+            ..Self::default()
         }
     }
 

@@ -70,13 +70,9 @@ pub fn parse_past_time(
     let lower = text.to_ascii_lowercase();
     let whole_day = || Some((day(lower.trim(), today)?, Time::midnight()));
     let (day, time) = local(&lower, today).or_else(whole_day).ok_or_else(form)?;
-    let days: Vec<Date> = match day {
-        Day::Date(date) => vec![date],
-        Day::Next => back_from(today, 1).collect(),
-        Day::Weekday(name) => back_from(today, 7).filter(|date| date.weekday() == name).collect(),
-    };
+    let days = day.dates(today, -1).into_iter();
     let moments: Vec<Timestamp> =
-        days.into_iter().flat_map(|day| moments(day.to_datetime(time), zone)).collect();
+        days.flat_map(|day| moments(day.to_datetime(time), zone)).collect();
     let passed = moments.iter().filter(|moment| **moment <= now).max();
     // A date that is ahead may be an end.
     passed.or(moments.first()).copied().ok_or_else(form)
@@ -96,13 +92,8 @@ pub fn parse_time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timesta
     }
     let today = now.to_zoned(zone.clone()).date();
     let (day, time) = local(&text.to_ascii_lowercase(), today).ok_or_else(form)?;
-    let days: Vec<Date> = match day {
-        Day::Date(date) => vec![date],
-        // A time may have passed today.
-        Day::Next => from(today, 1).collect(),
-        Day::Weekday(name) => from(today, 7).filter(|date| date.weekday() == name).collect(),
-    };
-    let mut moments = days.into_iter().flat_map(|day| moments(day.to_datetime(time), zone));
+    let days = day.dates(today, 1).into_iter();
+    let mut moments = days.flat_map(|day| moments(day.to_datetime(time), zone));
     moments.find(|moment| *moment > now).ok_or_else(|| {
         let here = now.to_zoned(zone.clone()).strftime("%H:%M on %Y-%m-%d").to_string();
         let now = format!("{here} in {}", zone.iana_name().unwrap_or("the local time zone"));
@@ -110,14 +101,20 @@ pub fn parse_time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timesta
     })
 }
 
-/// Returns a day and as many that follow.
-fn from(day: Date, more: i64) -> impl Iterator<Item = Date> {
-    (0..=more).filter_map(move |after| day.checked_add(after.days()).ok())
-}
-
-/// Returns a day and as many before it.
-fn back_from(day: Date, more: i64) -> impl Iterator<Item = Date> {
-    (0..=more).filter_map(move |before| day.checked_sub(before.days()).ok())
+impl Day {
+    /// Returns the dates that it may mean, the nearest first: from today on in this direction, 1 or -1, as its time may have
+    /// passed today, or may be ahead.
+    fn dates(self, today: Date, direction: i64) -> Vec<Date> {
+        let near = |more| {
+            (0..=more)
+                .filter_map(move |days: i64| today.checked_add((direction * days).days()).ok())
+        };
+        match self {
+            Self::Date(date) => vec![date],
+            Self::Next => near(1).collect(),
+            Self::Weekday(name) => near(7).filter(|date| date.weekday() == name).collect(),
+        }
+    }
 }
 
 /// Reads an optional day and a time of day.

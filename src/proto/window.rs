@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::text::counted;
 use super::units::{format_duration, parse_duration};
+use super::word_table::as_text;
 
 /// The window of a graph or batch, or a change of it. Zero is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -150,17 +151,7 @@ impl FromStr for PauseAfter {
     }
 }
 
-impl Serialize for PauseAfter {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PauseAfter {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(PauseAfter);
 
 impl JsonSchema for PauseAfter {
     fn inline_schema() -> bool {

@@ -72,20 +72,6 @@ pub struct JobField {
 }
 
 impl JobField {
-    const fn new(name: &'static str, label: &'static str, group: FieldGroup) -> Self {
-        Self {
-            name,
-            label,
-            group,
-            unit: FieldUnit::None,
-            is_listed: false,
-            is_exported: false,
-            is_searched: false,
-            is_secret: false,
-            added: None,
-        }
-    }
-
     const fn unit(self, unit: FieldUnit) -> Self {
         Self { unit, ..self }
     }
@@ -149,7 +135,17 @@ use FieldGroup::{Inputs, Place, Relations, Results, Settings, State, Texts, Time
 use FieldUnit::{Bytes, Seconds, Share, Time};
 
 const fn row(name: &'static str, label: &'static str, group: FieldGroup) -> JobField {
-    JobField::new(name, label, group)
+    JobField {
+        name,
+        label,
+        group,
+        unit: FieldUnit::None,
+        is_listed: false,
+        is_exported: false,
+        is_searched: false,
+        is_secret: false,
+        added: None,
+    }
 }
 
 pub static JOB_FIELDS: &[JobField] = &[

@@ -97,15 +97,8 @@ impl Interval {
     pub(super) fn of(relation: Relation, value: &Value) -> Self {
         let term = Term::of(value).0;
         let kind = term.as_bytes()[0];
-        let (first, last) = (vec![kind], vec![kind + 1]);
-        let (low, high) = match relation {
-            Relation::Equal => (ended(&term, END), ended(&term, AFTER_END)),
-            Relation::Less => (first, ended(&term, END)),
-            Relation::LessOrEqual => (first, ended(&term, AFTER_END)),
-            Relation::Greater => (ended(&term, AFTER_END), last),
-            Relation::GreaterOrEqual => (ended(&term, END), last),
-        };
-        Self { low, high }
+        let all = Self { low: vec![kind], high: vec![kind + 1] };
+        all.part(relation, ended(&term, END), ended(&term, AFTER_END))
     }
 
     pub(super) fn prefix(text: &str) -> Self {
@@ -115,12 +108,17 @@ impl Interval {
 
     /// The ids in this relation to an id; their index has them as they are.
     pub(super) fn of_ids(relation: Relation, id: &str) -> Self {
+        Self::all().part(relation, id.into(), ended(id, END))
+    }
+
+    /// The part of it in this relation to a value, which begins at `at` and ends before `after`.
+    fn part(self, relation: Relation, at: Vec<u8>, after: Vec<u8>) -> Self {
         let (low, high) = match relation {
-            Relation::Equal => (id.into(), ended(id, END)),
-            Relation::Less => (Vec::new(), id.into()),
-            Relation::LessOrEqual => (Vec::new(), ended(id, END)),
-            Relation::Greater => (ended(id, END), vec![0xff]),
-            Relation::GreaterOrEqual => (id.into(), vec![0xff]),
+            Relation::Equal => (at, after),
+            Relation::Less => (self.low, at),
+            Relation::LessOrEqual => (self.low, after),
+            Relation::Greater => (after, self.high),
+            Relation::GreaterOrEqual => (at, self.high),
         };
         Self { low, high }
     }
