@@ -12,7 +12,7 @@ pub use relational::{
     ColumnType, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, SqlName,
     TableConfig,
 };
-pub use route::{AckMode, AmqpDelay, BuiltInName, RouteConfig};
+pub use route::{AckMode, BuiltInName, RouteConfig};
 pub use url::AmqpUrl;
 
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::config_error::{ConfigError, Fault, KeyPath};
+use super::config_error::{ConfigError, Fault, KeyPath, check_each};
 use super::connection::{Password, TlsFiles, empty_is_none, password_of, read_pem};
 use super::key_row::{DAY, KIB, MIB, SECOND, TEN_YEARS};
 use super::types::TypeConfig;
-use super::units::{duration, size};
+use super::units::{FileDuration, duration, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::object::Context;
-use crate::proto::target::ScriptType;
+use crate::proto::target::{ScriptType, is_word};
 
 /// Tags that begin so let a broker delete messages when it starts.
 const DEV_TAG: &str = "dev_";
@@ -76,8 +76,8 @@ toml_table! {
         /// The number of redeliveries of a message with a temporary failure.
         max_retries: u32 = 3 => Number(0, 1000);
         /// The delay before each redelivery; the last one is also the delay of all further ones.
-        retry_delays: Vec<AmqpDelay> = [1, 10, 60]
-            .map(|seconds| AmqpDelay(Duration::from_secs(seconds)))
+        retry_delays: Vec<FileDuration> = [1, 10, 60]
+            .map(|seconds| FileDuration(Duration::from_secs(seconds)))
             .to_vec() => Durations(10, DAY);
         /// The largest body of a message.
         message_size_max: u64 as "size" = 1 << 20 => Size(KIB, 64 * MIB);
@@ -163,8 +163,7 @@ impl AmqpConfig {
         if !self.management_url.is_empty() && !is_management(&self.management_url) {
             return wrong("management_url", "must be of the form http://HOST:PORT");
         }
-        let is_tag_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        if !(1..=32).contains(&self.queue_tag.len()) || !self.queue_tag.bytes().all(is_tag_byte) {
+        if !is_word(self.queue_tag.as_bytes(), 32, b"_-.") {
             let form = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
             return wrong("queue_tag", form);
         }
@@ -178,10 +177,8 @@ impl AmqpConfig {
         if !(1..=LANES_MAX).contains(&self.retry_delays.len()) {
             return wrong("retry_delays", &format!("must have from 1 to {LANES_MAX} durations"));
         }
-        if let Some(place) = self.shutdown_keys.iter().position(|key| !route::is_pattern(key)) {
-            let message = "must be words joined by dots, each of them a word, * or #";
-            return Err(Fault::new(key("shutdown_keys").then(place), message));
-        }
+        let message = "must be words joined by dots, each of them a word, * or #";
+        check_each(&self.shutdown_keys, &key("shutdown_keys"), route::is_pattern, message)?;
         if !self.retry_delays.is_sorted() {
             return wrong("retry_delays", "must not become shorter");
         }

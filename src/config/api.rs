@@ -14,6 +14,7 @@ use super::connection::{check_pair, empty_is_none};
 use super::key_row::{HOUR, KIB, REDIS_STRING, SECOND};
 use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
+use crate::proto::target::is_word;
 use crate::proto::word_table::as_text;
 
 /// The longest path of a Unix socket, in bytes.
@@ -124,10 +125,12 @@ impl ApiKey {
     }
 }
 
+/// The word for all callers.
+pub(super) const EVERYONE: &str = "*";
+
 /// Returns true if a text is a legal name of a token or a key.
 pub fn is_caller_name(name: &str) -> bool {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.@-".contains(&byte);
-    (1..=64).contains(&name.len()) && name.bytes().all(is_legal)
+    is_word(name.as_bytes(), 64, b"_.@-")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

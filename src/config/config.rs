@@ -14,9 +14,7 @@ mod amqp;
 mod api;
 mod artifacts;
 mod asked_bounds;
-mod calendar;
 mod check;
-mod client;
 mod command;
 mod config_error;
 mod connection;
@@ -24,7 +22,6 @@ mod cron_rules;
 mod files;
 mod graph_file;
 mod interpreter;
-mod job_bounds;
 mod job_table;
 mod key_row;
 mod keys;
@@ -32,7 +29,6 @@ mod limits;
 mod load;
 mod load_max;
 mod log;
-mod metrics;
 mod named_scripts;
 mod notify;
 mod offered;
@@ -46,7 +42,6 @@ mod schema;
 mod secret_files;
 mod secret_url;
 mod secrets;
-mod session;
 mod source;
 mod table;
 #[cfg(test)]
@@ -61,7 +56,6 @@ mod unit;
 mod unit_config;
 mod units;
 mod user;
-mod who;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use crate::proto::units::{
@@ -69,15 +63,13 @@ pub use crate::proto::units::{
 };
 pub use ack::Ack;
 pub use amqp::{
-    AckMode, AmqpConfig, AmqpDelay, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType,
-    LogsConfig, Node, QueueKind, RelationalAddress, RelationalConfig, RelationalServer,
-    RelationalUrl, RouteConfig, SqlName, TableConfig,
+    AckMode, AmqpConfig, AmqpMode, AmqpUrl, BrokerName, BuiltInName, ColumnType, LogsConfig, Node,
+    QueueKind, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, RouteConfig,
+    SqlName, TableConfig,
 };
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
-pub use calendar::CalendarConfig;
-pub use client::ClientConfig;
 pub use command::{CommandOptions, DependenciesConfig, is_python};
 pub use config_error::{ConfigError, FilePlace};
 pub use connection::{Password, RedisConfig, TlsFiles};
@@ -91,7 +83,6 @@ pub use keys::KeyConfig;
 pub use limits::{LimitConfig, LimitName, Per, Rate};
 pub use load_max::LoadMax;
 pub use log::{LogConfig, LogLevel, LoggedJobs};
-pub use metrics::MetricsConfig;
 pub use named_scripts::{ScriptFile, ScriptFiles, ScriptHead, read_script_head};
 pub use notify::NotifyConfig;
 pub use osis::OsisConfig;
@@ -100,7 +91,10 @@ pub use readable::FileReader;
 pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig, machine_memory_bytes};
-pub use schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
+pub use schema::{
+    ActorConfig, CalendarConfig, ClientConfig, Config, JobConfig, MetricsConfig, Migration,
+    SupervisorConfig,
+};
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
 pub use source::Source;
@@ -112,4 +106,5 @@ pub use type_of_script::{ScriptTypes, check_configured, type_of_script, unreadab
 pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TimesConfig, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use unit_config::{Role, UnitActor, UnitConfig};
+pub use units::FileDuration;
 pub use user::UserFolders;

@@ -13,13 +13,7 @@ pub(super) const NO_PERMISSION: &str = "permission denied";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     #[error("{place}: {message}")]
-    Wrong {
-        /// The place of the mistake.
-        place: FilePlace,
-        /// The mistake, and the expected value.
-        message: String,
-    },
-    /// A file cannot be read.
+    Wrong { place: FilePlace, message: String },
     #[error("cannot read {what} {}: {reason}", .file.display())]
     Unreadable {
         /// The purpose of the file: `the configuration`, `the password`.
@@ -29,13 +23,7 @@ pub enum ConfigError {
     },
     /// The unit is unknown: it is not of the form of an actor's, and has no `[unit.NAME]`.
     #[error("no such unit: `{}`{}", shown(.name), unit_hint(.name, .nearest.as_deref()))]
-    NoSuchUnit {
-        /// The name.
-        name: String,
-        /// The most similar known name.
-        nearest: Option<String>,
-    },
-    /// The unit is known, but its settings are wrong.
+    NoSuchUnit { name: String, nearest: Option<String> },
     #[error("{message}")]
     Unit {
         name: String,
@@ -160,6 +148,17 @@ impl Fault {
         self.keys.push(key);
         self
     }
+}
+
+/// Rejects the first text of a list that is not legal; `key` is the place of the list.
+pub(super) fn check_each(
+    texts: &[String],
+    key: &KeyPath,
+    is_legal: impl Fn(&str) -> bool,
+    message: &str,
+) -> Result<(), Fault> {
+    let place = texts.iter().position(|text| !is_legal(text));
+    place.map_or(Ok(()), |place| Err(Fault::new(key.then(place), message).or(key.clone())))
 }
 
 /// Rewords a message of the TOML and serde crates. `path` is the path of the key or value at fault. A

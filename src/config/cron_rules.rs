@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::calendar::CalendarConfig;
-use super::schema::Config;
+use super::schema::{CalendarConfig, Config};
 use super::types::TypeConfig;
 use crate::proto::cron::{Calendar, CalendarName, CronName, Schedule};
 use crate::proto::every::{CronFleet, Every, check_copied};

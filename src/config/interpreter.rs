@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::command::is_python;
+use super::types::TypeConfig;
 
 /// The shells that take each other's scripts.
 const SHELLS: [&str; 3] = ["sh", "bash", "dash"];
@@ -38,6 +39,25 @@ pub fn is_interpreter_of(program: &str, command: &[String]) -> bool {
 /// Returns the name of a program without its folder.
 pub fn file_name(program: &str) -> &str {
     Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// The scripts that serve calls, by the start of the name of their program.
+const DRIVERS: [(&str, &str); 2] =
+    [("bash", include_str!("session/driver.sh")), ("node", include_str!("session/driver.js"))];
+/// The same for Python.
+const PYTHON: &str = include_str!("session/driver.py");
+
+impl TypeConfig {
+    /// Returns the script that serves the calls of a session; `None` if the type has no sessions. Its argument is the
+    /// number of seconds without a call after which it ends.
+    pub fn session_driver(&self) -> Option<&'static str> {
+        let command = &self.command;
+        if is_python(command) {
+            return Some(PYTHON);
+        }
+        let program = file_name(command.first()?);
+        DRIVERS.iter().find(|(name, _)| *name == program).map(|(_, driver)| *driver)
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::api::EVERYONE;
 use super::schema::Config;
 use super::types::EngineKind;
-use super::who::EVERYONE;
 use crate::proto::target::ScriptType;
 
 impl Config {

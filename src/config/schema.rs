@@ -9,15 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
 use super::artifacts::{ArtifactFolder, ArtifactsConfig};
-use super::calendar::CalendarConfig;
-use super::client::ClientConfig;
-use super::connection::RedisConfig;
-use super::key_row::{DAY, HOUR, PIB, TEN_YEARS};
+use super::connection::{RedisConfig, empty_is_none};
+use super::key_row::{ANY, DAY, HOUR, PIB, TEN_YEARS};
 use super::keys::KeyConfig;
 use super::limits::{LimitConfig, LimitName};
 use super::load_max::LoadMax;
 use super::log::LogConfig;
-use super::metrics::MetricsConfig;
 use super::notify::NotifyConfig;
 use super::osis::OsisConfig;
 use super::sal::SalConfig;
@@ -28,8 +25,8 @@ use super::types::{self, TypeConfig, TypeLayer};
 use super::unit_config::UnitConfig;
 use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
-use crate::proto::cron::CalendarName;
-use crate::proto::job::{KeyName, OutputOverflow, ReplyFormat};
+use crate::proto::cron::{CalendarName, FreeDays};
+use crate::proto::job::{JobBounds, KeyName, OutputOverflow, ReplyFormat, Retention};
 use crate::proto::labels::Labels;
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
@@ -174,6 +171,21 @@ toml_table! {
     }
 }
 
+impl JobConfig {
+    pub fn bounds(&self) -> JobBounds {
+        JobBounds {
+            script_size_max: self.script_size_max,
+            timeout_max: self.timeout_max,
+            retention_max: self.retention_max,
+        }
+    }
+
+    pub fn kept(&self) -> Retention {
+        let failed = self.retention_failed.min(self.retention_max).max(self.retention);
+        Retention { default: self.retention, failed, max: self.retention_max }
+    }
+}
+
 toml_table! {
     /// Defaults of every actor, the processes that run jobs.
     pub struct ActorConfig in "actor" {
@@ -214,5 +226,44 @@ toml_table! {
         ///     actor.labels = { role = "web", rack = 4 }
         #[serde(skip_serializing_if = "Labels::is_empty")]
         labels: Labels = Labels::new() => Labels;
+    }
+}
+
+toml_table! {
+    /// The number of series that `hero metrics` prints.
+    pub struct MetricsConfig in "metrics" {
+        /// The queues with series of their own, the longest first; the others are one, `others`.
+        queues_max: usize = 100 => Number(0, ANY);
+        /// The script types with series, in the order of their names.
+        types_max: usize = 100 => Number(0, ANY);
+    }
+}
+
+toml_table! {
+    /// Calendars: days on which the periodic jobs that name one (`calendar = "holidays"`) do not fire. All machines
+    /// with a supervisor must have the same calendars.
+    ///
+    ///     [calendar.holidays]
+    ///     days = ["12-25", "2026-04-06", "2026-12-28..2026-12-31", "SUN"]
+    /// ---
+    /// Names have 1 to 32 of a-z, 0-9, `_` and `-`.
+    pub struct CalendarConfig in "calendar.NAME" {
+        /// Dates (`2026-12-25`), days of every year (`12-25`), ranges (`2026-07-01..2026-07-31`) and days of the week
+        /// (`SUN`), at most 1000. A day is one of the time zone of the periodic job.
+        days: Vec<FreeDays> = Vec::new() => Texts;
+    }
+}
+
+toml_table! {
+    /// The daemon that commands speak to, in place of Redis.
+    pub struct ClientConfig in "client" {
+        /// The address of the API of a daemon elsewhere: `https://HOST:PORT`, `http://HOST:PORT`, or `unix:PATH` of a socket.
+        /// Commands such as `hero exec` and `hero job list` call it and need no login of Redis; `--api` and `HERO_API` name
+        /// another. Empty, the default: they use Redis itself. It belongs into `~/.config/hero/hero.toml`.
+        api: Option<String> as "empty_is_none" = None => Text;
+        /// The file of the token for it, from `hero token new`; `HERO_TOKEN` has the token itself. Empty: no token.
+        token_file: Option<PathBuf> as "empty_is_none" = None => File;
+        /// The certificate authorities for its certificate, in PEM. Empty: those that the system trusts.
+        tls_ca_file: Option<PathBuf> as "empty_is_none" = None => File;
     }
 }

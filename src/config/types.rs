@@ -1,9 +1,7 @@
 //! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
-mod hooks;
 mod kinds;
 mod rhai_limits;
-mod times;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +9,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::hooks::HooksConfig;
-pub use self::kinds::{DeadLetters, EngineKind};
+pub use self::kinds::{DeadLetters, EngineKind, HooksConfig, TimesConfig};
 pub use self::rhai_limits::RhaiLimits;
 use self::rhai_limits::usual_extension;
-pub use self::times::TimesConfig;
-use self::times::TypeTime;
+use super::api::{EVERYONE, is_caller_name};
 use super::command::{CommandOptions, DependenciesConfig, is_python};
-use super::config_error::{Fault, KeyPath};
+use super::config_error::{Fault, KeyPath, check_each};
 use super::sandbox::SandboxConfig;
-use super::who::{check_callers, check_may_submit};
-use crate::proto::job::{KeyName, OutputOverflow};
+use super::units::FileDuration;
+use crate::proto::job::{KeyName, OutputOverflow, SubmitRule};
 use crate::proto::target::{Fallback, ScriptType};
 
 /// `[type.NAME]`: one script type. `table/script_type.rs` has the texts of its keys.
@@ -86,9 +82,9 @@ pub struct TypeLayer {
     require_signature: Option<Vec<KeyName>>,
     before: Option<PathBuf>,
     after: Option<PathBuf>,
-    hook_timeout: Option<TypeTime>,
-    expect_within: Option<TypeTime>,
-    slow_after: Option<TypeTime>,
+    hook_timeout: Option<FileDuration>,
+    expect_within: Option<FileDuration>,
+    slow_after: Option<FileDuration>,
 }
 crate::toml_table::only_as_table!(TypeLayer);
 
@@ -123,9 +119,9 @@ impl From<TypeConfig> for TypeLayer {
             require_signature: Some(config.require_signature),
             before: Some(config.hooks.before),
             after: Some(config.hooks.after),
-            hook_timeout: Some(TypeTime(config.hooks.timeout)),
-            expect_within: Some(TypeTime(config.times.expect_within)),
-            slow_after: Some(TypeTime(config.times.slow_after)),
+            hook_timeout: Some(FileDuration(config.hooks.timeout)),
+            expect_within: Some(FileDuration(config.times.expect_within)),
+            slow_after: Some(FileDuration(config.times.slow_after)),
         }
     }
 }
@@ -192,7 +188,9 @@ fn merge(
 ) -> Result<TypeConfig, Fault> {
     let table = KeyPath::of(&["type", name.as_str()]);
     let may_submit = layer.may_submit.clone().unwrap_or_default();
-    check_may_submit(&may_submit, &table.then("may_submit"))?;
+    let message = "must be a script type, such as \"python\", or TYPE:GROUP";
+    let is_rule = |rule: &str| rule.parse::<SubmitRule>().is_ok();
+    check_each(&may_submit, &table.then("may_submit"), is_rule, message)?;
     let Some(engine) = layer.engine.or(known.map(|known| known.engine)) else {
         let message = "needs an engine: \"osis\", \"sal\", \"heroscript\" or \"command\"";
         return Err(Fault::new(table, message));
@@ -200,7 +198,9 @@ fn merge(
     let known = known.filter(|known| known.engine == engine);
     let base = known.cloned().unwrap_or_else(|| plain(engine));
     let who = layer.who.clone().unwrap_or(base.who);
-    check_callers(&who, &table.then("who"))?;
+    let message = "must be the name of a caller of the API, or \"*\"";
+    let is_caller = |name: &str| name == EVERYONE || is_caller_name(name);
+    check_each(&who, &table.then("who"), is_caller, message)?;
     check_engine(&table, engine, &layer)?;
     let is_command = engine == EngineKind::Command;
     if is_command && layer.command.is_none() && base.command.is_empty() {
@@ -228,11 +228,11 @@ fn merge(
         hooks: HooksConfig {
             before: layer.before.clone().unwrap_or_default(),
             after: layer.after.clone().unwrap_or_default(),
-            timeout: layer.hook_timeout.map_or(base.hooks.timeout, |TypeTime(time)| time),
+            timeout: layer.hook_timeout.map_or(base.hooks.timeout, |FileDuration(time)| time),
         },
         times: TimesConfig {
-            expect_within: layer.expect_within.map_or(Duration::ZERO, |TypeTime(time)| time),
-            slow_after: layer.slow_after.map_or(Duration::ZERO, |TypeTime(time)| time),
+            expect_within: layer.expect_within.map_or(Duration::ZERO, |FileDuration(time)| time),
+            slow_after: layer.slow_after.map_or(Duration::ZERO, |FileDuration(time)| time),
         },
         options: merge_options(base.options, layer, &command),
         command,

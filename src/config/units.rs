@@ -1,6 +1,15 @@
 //! Durations and sizes in the configuration file.
 
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
 use crate::proto::units::{AmountKind, DURATION, SIZE, parse};
+
+/// A duration with its unit, where an attribute of a field cannot stand: in a list or an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FileDuration(#[serde(with = "duration")] pub Duration);
 
 /// Durations, for `#[serde(with)]`.
 pub(super) mod duration {

@@ -7,7 +7,6 @@
 
 mod added;
 mod calendar;
-mod firing_rules;
 mod import;
 mod in_force;
 mod lateness;
@@ -23,7 +22,6 @@ use jiff::{Timestamp, ToSpan};
 
 pub use self::added::{ADDED_BYTES_MAX, ADDED_MAX, AddedCron, CronChange, CronGraph};
 pub use self::calendar::{CALENDAR_DAYS_MAX, Calendar, CalendarName, FreeDays};
-use self::firing_rules::FiringRules;
 pub use self::import::{CrontabKind, ImportNote, ImportedCrontab, ImportedJob, imported};
 pub use self::in_force::CronInForce;
 pub use self::lateness::{MissedFirings, OverdueTime};
@@ -31,7 +29,7 @@ use self::line::CronLine;
 pub use self::rules::delay_of;
 use super::job::JobId;
 use super::spoken_time::moments;
-use super::target::{IllegalName, name};
+use super::target::{IllegalName, is_small_word, name};
 use super::units::{format_duration, parse_duration};
 use crate::proto::word_table::words;
 
@@ -40,9 +38,7 @@ name!(
     CronName,
     "name of a periodic job",
     "1 to 32 of a-z, 0-9, _ and -, the first a letter or digit",
-    |name| (1..=32).contains(&name.len())
-        && !matches!(name[0], b'_' | b'-')
-        && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+    |name| is_small_word(name, 32, b"_-") && name[0].is_ascii_alphanumeric()
 );
 
 /// A firing that is later than this counts as missed: no supervisor was running.
@@ -65,6 +61,17 @@ pub enum CatchUp {
     Once,
     /// Each is caught up, of the latest [`CAUGHT_UP_MAX`].
     All,
+}
+
+impl CatchUp {
+    /// Returns the number of missed firings that are caught up at most.
+    fn most(self) -> usize {
+        match self {
+            Self::Skip => 0,
+            Self::Once => 1,
+            Self::All => CAUGHT_UP_MAX,
+        }
+    }
 }
 
 words! {
@@ -101,6 +108,15 @@ impl Pattern {
         }
         i64::try_from(every.as_secs()).map(Self::Every).map_err(|error| error.to_string())
     }
+}
+
+/// The rules of a schedule beside its line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct FiringRules {
+    delay: Duration,
+    /// The longest delay that the name could give.
+    spread: Duration,
+    calendar: Option<Calendar>,
 }
 
 /// A cron line and its time zone.
@@ -204,12 +220,8 @@ impl Schedule {
     pub fn due(&self, last: Timestamp, now: Timestamp, catch_up: CatchUp) -> Vec<Timestamp> {
         let minute_ago = now.checked_sub(MISSED_AFTER).unwrap_or(Timestamp::MIN);
         let last = if last > now { minute_ago } else { last };
-        let missed_before = now.checked_sub(MISSED_AFTER).unwrap_or(Timestamp::MIN).max(last);
-        let mut due = match catch_up {
-            CatchUp::Skip => Vec::new(),
-            CatchUp::Once => self.latest(last, missed_before, 1),
-            CatchUp::All => self.latest(last, missed_before, CAUGHT_UP_MAX),
-        };
+        let missed_before = minute_ago.max(last);
+        let mut due = self.latest(last, missed_before, catch_up.most());
         due.extend(self.between(missed_before, now));
         due
     }
@@ -256,9 +268,7 @@ impl CronName {
     pub fn job_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
         format!("cron-{self}-{}", due.strftime("%Y%m%dT%H%M%SZ")).parse()
     }
-}
 
-impl CronName {
     /// Returns the id of the job that a backfill submits for a time.
     pub fn backfill_id(&self, due: Timestamp) -> Result<JobId, IllegalName> {
         format!("{}-fill", self.job_id(due)?).parse()

@@ -7,24 +7,18 @@ mod attempts;
 mod bounds;
 mod checkpoint;
 mod child;
-mod content_hash;
 mod content_key;
-mod copy;
 mod corrections;
-mod end;
-mod exit_codes;
 mod fields;
 mod files;
 mod foreign_spelling;
 mod hash;
 mod id;
 mod json;
-mod last_attempt;
 mod notify_names;
 mod output;
 mod output_overflow;
 mod record;
-mod reply_format;
 mod retry_delays;
 mod secret_use;
 mod session;
@@ -35,11 +29,9 @@ mod signing_key;
 mod spec;
 mod state_filter;
 mod status;
-mod submitter_bounds;
 mod tags;
 mod time_value;
 mod traceparent;
-mod type_times;
 mod uniqueness;
 mod value;
 mod wait;
@@ -54,10 +46,7 @@ pub use child::{
     CHILDREN_BYTES_MAX, CHILDREN_PER_REQUEST_MAX, ChildName, GENERATIONS_MAX, NewChildren,
     SubmitRule, child_id, is_id_of_callback, is_id_of_child, shown_place,
 };
-pub use content_hash::ContentHash;
 pub use corrections::Corrections;
-pub use end::JobEnd;
-pub use exit_codes::ExitCodes;
 pub use fields::{
     AddedField, FieldGroup, FieldUnit, JOB_FIELDS, JobField, QUEUE_PLACE, TREES, WAITS_FOR,
 };
@@ -65,14 +54,13 @@ pub use files::{
     Artifact, FILES_NOT_KEPT, FileBody, FileName, INPUT_FILES, JobFiles, NamedFiles, OUTPUT_FILES,
     STDIN, file_names,
 };
-pub use id::{BootId, JobId, JobName, JobReference, LimitKey, ShardKey, UniqueKey};
+pub use id::{BootId, ContentHash, JobId, JobName, JobReference, LimitKey, ShardKey, UniqueKey};
 pub use json::json_of_field;
 pub use notify_names::{NotifyName, notify_names};
-pub use output::JobOutput;
+pub use output::{JobOutput, ReplyFormat};
 pub use output_overflow::OutputOverflow;
 pub use record::Job;
-pub use reply_format::ReplyFormat;
-pub use retry_delays::RetryDelays;
+pub use retry_delays::{ExitCodes, RetryDelays};
 pub use secret_use::{SecretName, SecretUse};
 pub use session::{
     AskedCall, CALL_BYTES_MAX, CALL_OUTPUT_BYTES_MAX, CallKind, SessionAnswer, SessionCall,
@@ -84,11 +72,10 @@ pub use signed_job::{RequiredKeys, file_digests, signed_text};
 pub use signing_key::SigningKey;
 pub use spec::{Entrance, JobSpec, SETTINGS, Setting};
 pub use state_filter::StateFilter;
-pub use status::JobStatus;
+pub use status::{JobEnd, JobStatus};
 pub use tags::Tags;
-pub use time_value::parse_timestamp;
+pub use time_value::{TypeTimes, parse_timestamp};
 pub use traceparent::TraceParent;
-pub use type_times::TypeTimes;
 pub use uniqueness::{OnDuplicate, UniqueBy, holder_of_key, unique_scope};
 pub use value::FieldKind;
 pub use value::Give;

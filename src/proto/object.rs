@@ -2,7 +2,6 @@
 //! language is in `query`, the order of values in `term`.
 
 mod document;
-mod mark;
 mod query;
 mod rights;
 mod schema;
@@ -10,7 +9,6 @@ mod term;
 mod words;
 
 pub use document::{time_ms, time_text};
-pub use mark::WriteMark;
 pub use query::{Direction, Every, Query, QueryError};
 pub use rights::{GroupRights, Right, groups_of};
 pub use schema::{FieldType, SID, Schema};
@@ -23,16 +21,14 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::target::{IllegalName, name};
+use super::target::{IllegalName, is_word, name};
 
 name!(
     /// The type of an object: `person`, `invoice`, …
     ObjectType,
     "object type",
     "a letter or _, then at most 63 of A-Z, a-z, 0-9 and _",
-    |name| matches!(name.first(), Some(b'A'..=b'Z' | b'a'..=b'z' | b'_'))
-        && name.len() <= 64
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    |name| is_word(name, 64, b"_") && !name[0].is_ascii_digit()
 );
 
 name!(
@@ -50,8 +46,7 @@ name!(
     "names joined by dots, each a letter or _ and then letters, digits and _; 128 bytes at most",
     |field| field.len() <= 128
         && field.strip_suffix(b"~").unwrap_or(field).split(|byte| *byte == b'.').all(|name| {
-            matches!(name.first(), Some(b'A'..=b'Z' | b'a'..=b'z' | b'_'))
-                && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            is_word(name, 128, b"_") && !name[0].is_ascii_digit()
         })
 );
 
@@ -146,7 +141,7 @@ impl FromStr for Context {
     fn from_str(text: &str) -> Result<Self, IllegalName> {
         if text.len() > Self::TEXT_BYTES_MAX {
             let form = "at most 256 bytes of text";
-            return Err(IllegalName { what: "context", value: text.to_owned(), form });
+            return Err(IllegalName::new("context", text, form));
         }
         if text.is_empty() {
             return Ok(Self::default());
@@ -188,7 +183,14 @@ pub struct Write {
     pub change: Change,
 }
 
-/// A change of an object.
+/// The mark of a message whose changes are applied once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteMark {
+    /// The message, as a part of a key.
+    pub name: String,
+    pub digest: String,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     Set {
@@ -291,20 +293,12 @@ pub enum ObjectError {
     )]
     OtherMessage,
     #[error("the object is larger than {max} bytes, which osis.object_size_max allows")]
-    TooLarge {
-        /// The maximum number of bytes.
-        max: u64,
-    },
-    /// The context has reached its limit of objects.
+    TooLarge { max: u64 },
     #[error(
         "the context holds {max} objects, as many as osis.objects_max allows; delete some, or \
          raise it"
     )]
-    Full {
-        /// The maximum number of objects.
-        max: u64,
-    },
-    /// The answer would be too large.
+    Full { max: u64 },
     #[error("{0}")]
     TooMuch(String),
     #[error(
@@ -321,14 +315,7 @@ pub enum ObjectError {
         "the index on {object_type}.{field} is being built, {done} of {objects} objects are in \
          it; try again a little later"
     )]
-    Building {
-        object_type: ObjectType,
-        field: Field,
-        /// The number of objects in the index.
-        done: u64,
-        /// The number of objects.
-        objects: u64,
-    },
+    Building { object_type: ObjectType, field: Field, done: u64, objects: u64 },
     /// The store cannot be reached, with the reason.
     #[error("{0}")]
     Unavailable(String),

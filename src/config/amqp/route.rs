@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::nodes::BrokerName;
+use crate::config::TypeConfig;
 use crate::config::config_error::{Fault, KeyPath};
-use crate::config::{TypeConfig, units};
+use crate::config::units::FileDuration;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
 use crate::proto::target::{Group, ScriptType};
@@ -23,11 +23,6 @@ pub enum AckMode {
     /// Once its job has ended.
     End,
 }
-
-/// A duration with its unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AmqpDelay(#[serde(with = "units::duration")] pub Duration);
 
 words! {
     /// A part of Hero that answers messages without a job.
@@ -71,8 +66,7 @@ pub struct RouteConfig {
     pub script_file: Option<PathBuf>,
     pub uses: Option<ScriptUse>,
     /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
-    pub timeout: Option<AmqpDelay>,
-    /// When the delivery is acknowledged.
+    pub timeout: Option<FileDuration>,
     #[serde(default)]
     pub ack: AckMode,
 }

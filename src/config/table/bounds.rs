@@ -6,9 +6,8 @@ use std::time::Duration;
 use toml::value::Value;
 
 use super::KEY_TABLES;
-use super::places::places;
 use crate::config::config_error::{Fault, KeyPath};
-use crate::config::key_row::KeyKind;
+use crate::config::key_row::{KeyKind, KeyTable, is_chosen};
 use crate::config::schema::Config;
 use crate::proto::units::{format_duration, format_size, parse_duration, parse_size};
 
@@ -90,4 +89,28 @@ fn is_plain(folder: &str) -> bool {
         |part| matches!(part, Component::RootDir | Component::CurDir | Component::Normal(_));
     let folder_path = Path::new(folder);
     folder_path.is_absolute() && folder_path.components().all(is_way) && !folder.contains('\0')
+}
+
+/// Returns each place of a table with its values: `type.NAME` is at `type.osis`, `type.python` and so on.
+fn places<'v>(root: &'v Value, table: &KeyTable) -> Vec<(KeyPath, &'v Value)> {
+    let mut found = vec![(KeyPath::default(), root)];
+    for part in table.path.split('.') {
+        found = found.into_iter().flat_map(|(path, value)| step(&path, value, part)).collect();
+    }
+    if !table.is_list {
+        return found;
+    }
+    let entries = |(path, value): (KeyPath, &'v Value)| {
+        let entries = value.as_array().into_iter().flatten().enumerate();
+        entries.map(move |(index, entry)| (path.then(index), entry)).collect::<Vec<_>>()
+    };
+    found.into_iter().flat_map(entries).collect()
+}
+
+fn step<'v>(path: &KeyPath, value: &'v Value, part: &str) -> Vec<(KeyPath, &'v Value)> {
+    let entries = value.as_table().into_iter().flatten();
+    entries
+        .filter(|(key, _)| is_chosen(part) || *key == part)
+        .map(|(key, value)| (path.then(key.as_str()), value))
+        .collect()
 }

@@ -1,4 +1,7 @@
-//! The choices of a script type.
+//! The choices of a script type, its hooks, and its times.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,4 +34,33 @@ pub enum DeadLetters {
     Retried,
     /// Jobs without retries too.
     All,
+}
+
+/// The hooks of a script type. An empty path stands for none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HooksConfig {
+    pub before: PathBuf,
+    pub after: PathBuf,
+    pub timeout: Duration,
+}
+
+impl Default for HooksConfig {
+    fn default() -> Self {
+        let (before, after) = (PathBuf::new(), PathBuf::new());
+        Self { before, after, timeout: Duration::from_secs(30) }
+    }
+}
+
+impl HooksConfig {
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let files = [&self.before, &self.after].into_iter().map(PathBuf::as_path);
+        files.filter(|file| !file.as_os_str().is_empty())
+    }
+}
+
+/// The times that the jobs of a script type have unless they say. Zero stands for none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimesConfig {
+    pub expect_within: Duration,
+    pub slow_after: Duration,
 }

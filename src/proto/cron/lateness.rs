@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{CAUGHT_UP_MAX, CatchUp, MISSED_AFTER, Schedule};
+use super::{CatchUp, MISSED_AFTER, Schedule};
 
 /// The most missed firings that are counted at once.
 const MISSED_COUNTED_MAX: usize = 10_000;
@@ -35,11 +35,7 @@ impl Schedule {
         catch_up: CatchUp,
     ) -> Option<MissedFirings> {
         let until = now.checked_sub(MISSED_AFTER).ok().filter(|until| *until > last)?;
-        let caught_up = match catch_up {
-            CatchUp::Skip => 0,
-            CatchUp::Once => 1,
-            CatchUp::All => CAUGHT_UP_MAX,
-        };
+        let caught_up = catch_up.most();
         let mut found = self.latest(last, until, MISSED_COUNTED_MAX + caught_up);
         found.truncate(found.len().saturating_sub(caught_up));
         let (latest, number) = (*found.last()?, found.len());

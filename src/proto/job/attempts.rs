@@ -1,9 +1,7 @@
 //! One attempt of a job, as the field `attempts` of its hash has it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::value::{FieldKind, HashValue};
 use crate::proto::word_table::words;
 
 words! {
@@ -49,16 +47,4 @@ pub struct JobAttempt {
     /// The script that it ran, if the script was corrected after it; the first 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-}
-
-impl HashValue for Vec<JobAttempt> {
-    const KIND: FieldKind = FieldKind::List;
-
-    fn read(text: &str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|_| "is not a JSON array of attempts".to_owned())
-    }
-
-    fn write(&self) -> String {
-        json!(self).to_string()
-    }
 }

@@ -38,6 +38,19 @@ const OF_A_SCRIPT: [&str; 2] = ["uses", "script_digest"];
 pub type Corrections = Vec<(&'static str, Option<String>)>;
 
 impl Job {
+    /// Returns a new job with the settings of this one except the fields `without`, and with these
+    /// changes: members named as the fields of the hash, where null takes one away.
+    pub fn copy_with(
+        &self,
+        changes: &Map<String, Value>,
+        without: &[&str],
+    ) -> Result<Self, InvalidJob> {
+        let mut members = self.spec.to_json();
+        members.retain(|field, _| !without.contains(&field.as_str()));
+        members.extend(Setting::by_fields(changes)?);
+        Self::from_json(&members)
+    }
+
     /// Returns this job with other settings: members named as the fields of the hash, or as the words of the command
     /// line, where null takes one away.
     ///
@@ -132,5 +145,35 @@ mod tests {
     #[test]
     fn every_fixed_name_is_a_setting() {
         assert!(FIXED.iter().all(|name| Setting::of_field(name).is_some()));
+    }
+
+    #[test]
+    fn copy_has_the_settings_with_the_changes_and_a_new_id() {
+        let given = json!({
+            "id": "a", "script": "1", "script_type": "osis", "unique_key": "k", "retries": 2,
+            "env_vars": {"A": "b"}, "timeout": 5, "reply": false,
+        });
+        let job = Job::from_json(given.as_object().expect("an object")).expect("a job");
+        let changes = json!({ "script": "2", "timeout": null, "env_vars": {"B": "c"} });
+        let changes = changes.as_object().expect("an object");
+        let copy = job.copy_with(changes, &["id", "unique_key"]).expect("legal");
+        assert_ne!(copy.id, job.id);
+        let mut expected = job.spec.clone();
+        expected.script = "2".to_owned();
+        expected.unique_key = None;
+        expected.timeout = None;
+        expected.env_vars = [("B".to_owned(), "c".to_owned())].into();
+        assert_eq!(copy.spec, expected);
+        // By the words of the command line.
+        let changes = json!({ "env": null, "context": "c", "retries": 1 });
+        let copy = job.copy_with(changes.as_object().expect("an object"), &[]).expect("legal");
+        assert_eq!((copy.spec.env_vars.len(), copy.spec.context_id.as_str()), (0, "c"));
+        let both = json!({ "env": { "A": "1" }, "env_vars": null });
+        assert!(job.copy_with(both.as_object().expect("an object"), &[]).is_err());
+        for wrong in [json!({ "scrip": "1" }), json!({ "retries": "x" }), json!({ "script": null })]
+        {
+            let wrong = wrong.as_object().expect("an object");
+            assert!(job.copy_with(wrong, &[]).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::bounds::InvalidJob;
-use super::content_hash::ContentHash;
+use super::id::ContentHash;
 use super::record::Job;
 use crate::proto::target::{IllegalName, name};
 

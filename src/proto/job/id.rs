@@ -3,15 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::proto::target::{IllegalName, name};
+use crate::proto::target::{IllegalName, is_word, name};
 
 name!(
     /// The id of a job: a UUID when Hero makes it, any short word when a submitter chooses it.
     JobId,
     "job id",
     "1 to 64 of A-Z, a-z, 0-9, _ and -",
-    |name| (1..=64).contains(&name.len())
-        && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    |name| is_word(name, 64, b"_-")
 );
 
 name!(
@@ -19,8 +18,7 @@ name!(
     BootId,
     "boot id",
     "1 to 64 of A-Z, a-z, 0-9 and -, a UUID when Hero makes it",
-    |name| (1..=64).contains(&name.len())
-        && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+    |name| is_word(name, 64, b"-")
 );
 
 name!(
@@ -53,6 +51,14 @@ name!(
     "job name",
     "1 to 256 bytes without control characters",
     |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
+);
+
+name!(
+    /// The SHA-256 of a content.
+    ContentHash,
+    "SHA-256",
+    "64 of 0-9 and a-f",
+    |name| name.len() == 64 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 );
 
 impl JobId {

@@ -4,9 +4,11 @@ use std::fmt;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::proto::text::text_of;
+use crate::proto::word_table::words;
 
 /// The output of a finished job, as the script wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +103,17 @@ impl fmt::Display for JobOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text_of(self.as_bytes()))
     }
+}
+
+words! {
+    /// The format of the reply that is pushed when a job ends.
+    #[derive(Default, Deserialize)]
+    ReplyFormat, "reply_format", "json or plain", any_case;
+    /// An object with the job's id, its status, and its output or error.
+    #[default]
+    Json = "json",
+    /// The output, or the error, and nothing else.
+    Plain = "plain",
 }
 
 #[cfg(test)]

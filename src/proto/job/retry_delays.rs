@@ -37,10 +37,7 @@ impl FromStr for RetryDelays {
             Some((first, longest)) if first <= longest && longest <= Self::MAX => {
                 Ok(Self { first, longest })
             }
-            _ => {
-                let value = value.to_owned();
-                Err(IllegalName { what: "backoff", value, form: Self::FORM })
-            }
+            _ => Err(IllegalName::new("backoff", value, Self::FORM)),
         }
     }
 }
@@ -50,6 +47,55 @@ impl fmt::Display for RetryDelays {
         f.write_str(&format_duration(self.first))?;
         if self.longest > self.first {
             write!(f, "..{}", format_duration(self.longest))?;
+        }
+        Ok(())
+    }
+}
+
+/// Exit codes and ranges of them: `1`, `1,4`, `1-10,75`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExitCodes {
+    ranges: Vec<(u8, u8)>,
+}
+
+impl ExitCodes {
+    pub const FORM: &'static str =
+        "exit codes from 1 to 255 and ranges of them, with commas between them, such as 1,64-78";
+    const RANGES_MAX: usize = 64;
+
+    pub fn contains(&self, code: i32) -> bool {
+        self.ranges
+            .iter()
+            .any(|(first, last)| (i32::from(*first)..=i32::from(*last)).contains(&code))
+    }
+}
+
+impl FromStr for ExitCodes {
+    type Err = IllegalName;
+
+    fn from_str(value: &str) -> Result<Self, IllegalName> {
+        let range = |text: &str| {
+            let (first, last) = text.split_once('-').unwrap_or((text, text));
+            let (first, last): (u8, u8) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first > 0 && first <= last).then_some((first, last))
+        };
+        let ranges: Option<Vec<_>> = value.split(',').map(range).collect();
+        match ranges {
+            Some(ranges) if ranges.len() <= Self::RANGES_MAX => Ok(Self { ranges }),
+            _ => Err(IllegalName::new("retry_if", value, Self::FORM)),
+        }
+    }
+}
+
+impl fmt::Display for ExitCodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (first, last)) in self.ranges.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            if first == last {
+                write!(f, "{comma}{first}")?;
+            } else {
+                write!(f, "{comma}{first}-{last}")?;
+            }
         }
         Ok(())
     }
@@ -83,5 +129,21 @@ mod tests {
         for text in ["", "10", "5m..10s", "..5m", "5m..", "1s..2s..3s", "400d", "-1s"] {
             assert!(text.parse::<RetryDelays>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn set_contains_its_codes_and_ranges() {
+        let codes: ExitCodes = "1, 4,10-12".parse().expect("legal");
+        let inside: Vec<i32> = (-2..300).filter(|code| codes.contains(*code)).collect();
+        assert_eq!(inside, [1, 4, 10, 11, 12]);
+        assert_eq!(codes.to_string(), "1,4,10-12");
+    }
+
+    #[test]
+    fn illegal_sets_are_rejected() {
+        for text in ["", "0", "256", "a", "1,", "3-1", "1--2", "-1"] {
+            assert!(text.parse::<ExitCodes>().is_err(), "{text}");
+        }
+        assert!(vec!["1"; 65].join(",").parse::<ExitCodes>().is_err());
     }
 }

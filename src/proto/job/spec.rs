@@ -10,13 +10,11 @@ use serde_json::{Map, Value};
 use super::arguments::Params;
 use super::asked_bounds::{AskedBounds, MemorySize, NetworkAccess};
 use super::bounds::{InvalidJob, JobBounds};
-use super::content_hash::ContentHash;
-use super::exit_codes::ExitCodes;
-use super::id::{JobId, JobName, LimitKey, ShardKey, UniqueKey};
+use super::id::{ContentHash, JobId, JobName, LimitKey, ShardKey, UniqueKey};
 use super::notify_names::NotifyName;
+use super::output::ReplyFormat;
 use super::output_overflow::OutputOverflow;
-use super::reply_format::ReplyFormat;
-use super::retry_delays::RetryDelays;
+use super::retry_delays::{ExitCodes, RetryDelays};
 use super::secret_use::SecretUse;
 use super::settings::job_settings;
 use super::signature::JobSignature;
@@ -28,6 +26,7 @@ use crate::proto::queue::Queue;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
 use crate::proto::target::{Fallback, Group, Instance, Priority, ScriptType, Target};
+use crate::proto::text::shown;
 use crate::proto::units::{format_duration, parse_duration};
 
 /// A way for settings to come in from people. The builder, the hash and JSON know all of them.
@@ -201,6 +200,22 @@ impl JobSpec {
         Ok(())
     }
 
+    /// Refuses a log file that a job with the bounds of a token may not write: the files of each caller are in a folder of its
+    /// name, and others have theirs in the same `job.log_dir`.
+    pub fn check_bound_log_file(&self) -> Result<(), InvalidJob> {
+        let is_own = |path: &str| {
+            path.strip_prefix(&self.caller_id).is_some_and(|rest| rest.starts_with('/'))
+        };
+        if self.log_path.as_deref().is_some_and(|path| !is_own(path)) {
+            let caller = shown(&self.caller_id);
+            let why = format!(
+                "of a token with bounds must be in the folder of its caller: `{caller}/FILE`"
+            );
+            return Err(InvalidJob::new("log_path", why));
+        }
+        Ok(())
+    }
+
     /// Returns the reason why it may not have its `where`: it names a group or an instance as well.
     pub(super) fn where_conflict(&self) -> Option<String> {
         let label = match (&self.r#where, &self.group, self.instance) {
@@ -239,4 +254,25 @@ impl JobSpec {
 fn longer(asked: Option<Duration>, most: Duration, key: &str) -> Option<String> {
     let asked = format_duration(asked.filter(|asked| *asked > most)?);
     Some(format!("`{asked}` is more than {}, the limit {key}", format_duration(most)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_file_of_a_bound_job_is_in_the_folder_of_its_caller() {
+        let mut spec = JobSpec::new("1");
+        spec.caller_id = "ann".to_owned();
+        for (path, is_legal) in [
+            ("ann/a.log", true),
+            ("ann", false),
+            ("anna/a.log", false),
+            ("/ann/a.log", false),
+            ("bob/a.log", false),
+        ] {
+            spec.log_path = Some(path.to_owned());
+            assert_eq!(spec.check_bound_log_file().is_ok(), is_legal, "{path}");
+        }
+    }
 }

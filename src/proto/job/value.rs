@@ -10,19 +10,19 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::asked_bounds::{MemorySize, NetworkAccess};
-use super::content_hash::ContentHash;
-use super::exit_codes::ExitCodes;
-use super::id::{BootId, JobId, JobName, LimitKey, ShardKey, UniqueKey};
+use super::attempts::JobAttempt;
+use super::id::{BootId, ContentHash, JobId, JobName, LimitKey, ShardKey, UniqueKey};
+use super::output::ReplyFormat;
 use super::output_overflow::OutputOverflow;
-use super::reply_format::ReplyFormat;
-use super::retry_delays::RetryDelays;
+use super::retry_delays::{ExitCodes, RetryDelays};
 use super::signature::JobSignature;
 use super::status::JobStatus;
 use super::traceparent::TraceParent;
 use super::uniqueness::{OnDuplicate, UniqueBy};
+use crate::proto::access::Bounds;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
-use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType};
+use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType, is_word};
 use crate::proto::text::shown;
 
 /// The longest duration in any job: ten years.
@@ -140,6 +140,28 @@ from_str! {
     u32: Number, no_number;
     u64: Number, no_number;
     i32: Number, no_number;
+}
+
+/// Values that Hero alone writes, as JSON.
+macro_rules! from_json {
+    ($($type:ty: $kind:ident;)+) => {$(
+        impl HashValue for $type {
+            const KIND: FieldKind = FieldKind::$kind;
+
+            fn read(text: &str) -> Result<Self, String> {
+                serde_json::from_str(text).map_err(|error| error.to_string())
+            }
+
+            fn write(&self) -> String {
+                json!(self).to_string()
+            }
+        }
+    )+};
+}
+
+from_json! {
+    Bounds: Object;
+    Vec<JobAttempt>: List;
 }
 
 /// The part of a name's error that follows the field's name.
@@ -323,10 +345,7 @@ fn too_many(len: usize, of: &str) -> Option<String> {
 
 /// A letter or `_`, then letters, digits and `_`: the names that every shell can read.
 pub(crate) fn is_variable_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && name.len() <= 256
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    is_word(name.as_bytes(), 256, b"_") && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// A field that the builder sets from an argument of type `A`.

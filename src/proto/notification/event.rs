@@ -49,13 +49,8 @@ impl NotifyKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphEnd {
     pub kind: GraphKind,
-    pub jobs: u64,
-    /// Jobs that finished.
-    pub finished: u64,
-    /// Jobs that failed.
-    pub failed: u64,
-    /// Jobs that were stopped, or deleted before their end.
-    pub cancelled: u64,
+    #[serde(flatten)]
+    pub counts: GraphCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -142,8 +137,7 @@ impl NotifyEvent {
                 _ => {}
             }
         }
-        let GraphCounts { jobs, finished, failed, cancelled } = counts;
-        event.whole = whole.map(|kind| GraphEnd { kind, jobs, finished, failed, cancelled });
+        event.whole = whole.map(|kind| GraphEnd { kind, counts });
         event.kind.is_some().then_some(event)
     }
 
@@ -175,8 +169,7 @@ impl NotifyEvent {
 
     /// Returns the name of its job, graph or batch, or else what it is; or the queue or the periodic job that has a problem.
     pub fn job(&self) -> String {
-        if let Some(GraphEnd { kind, jobs, finished, failed, cancelled }) = self.whole {
-            let counts = GraphCounts { jobs, finished, failed, cancelled };
+        if let Some(GraphEnd { kind, counts }) = self.whole {
             let Self { name, graph, .. } = self;
             return match name.as_str() {
                 "" => format!("{kind} {graph}: {counts}"),

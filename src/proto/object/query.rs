@@ -1,10 +1,9 @@
 //! The query language: `age >= 18 and (city = "Gent" or email starts with "a") order by age desc
 //! limit 20`. A query is normalized to a list of alternatives, each with one condition per field.
 
-mod error;
 mod words;
 
-pub use error::QueryError;
+pub use words::QueryError;
 
 use std::collections::BTreeMap;
 
@@ -12,8 +11,7 @@ use serde_json::Value;
 
 use super::term::Relation;
 use super::{Field, Interval, Term};
-use error::wrong;
-use words::{Word, Words};
+use words::{Word, Words, wrong};
 
 const BYTES_MAX: usize = 16 * 1024;
 const NESTING_MAX: usize = 32;

@@ -2,7 +2,17 @@
 
 use serde_json::Value;
 
-use super::error::{QueryError, wrong};
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("query, column {column}: {message}")]
+pub struct QueryError {
+    /// The column, in characters from 1.
+    pub column: usize,
+    pub message: String,
+}
+
+pub(super) fn wrong(column: usize, message: &str) -> QueryError {
+    QueryError { column, message: message.to_owned() }
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Word<'a> {
