@@ -17,7 +17,6 @@ use crate::config::toml_table::toml_table;
 use crate::proto::target::is_word;
 use crate::proto::word_table::as_text;
 
-/// The longest path of a Unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
 const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 

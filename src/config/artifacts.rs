@@ -35,7 +35,6 @@ pub struct ArtifactFolder {
     pub dir: PathBuf,
     /// The folder inside it that belongs to the namespace.
     pub own: PathBuf,
-    /// The largest file, in bytes.
     pub max_size: u64,
     /// The time that files stay after the end of their job; zero for as long as their job.
     pub retention: Duration,

@@ -218,7 +218,6 @@ impl RedisConfig {
         Ok(())
     }
 
-    /// Rejects settings that make a connection impossible.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let key = |name| KeyPath::of(&["redis", name]);
         self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;

@@ -15,7 +15,6 @@ use crate::proto::text::shown;
 use crate::proto::units::parse_duration;
 use crate::proto::window::GraphWindow;
 
-/// Refuses a graph beside a script.
 pub(super) const BESIDE_GRAPH: &str =
     "cannot be set beside a script or settings of a job: its jobs have theirs in the graph";
 
@@ -39,9 +38,6 @@ impl CronRules {
     }
 
     /// Returns a schedule with a spread and a calendar, if there are any.
-    ///
-    /// # Errors
-    /// The key that has a mistake, and the mistake.
     pub(super) fn with_rules(
         &self,
         name: &CronName,
@@ -72,9 +68,6 @@ impl CronRules {
     }
 
     /// Returns the batch of the firings of a periodic job with `every`; its spread is one of the jobs, not of the firings.
-    ///
-    /// # Errors
-    /// The key that has a mistake, and the mistake.
     pub(super) fn fleet(
         (every, window): (Option<Every>, GraphWindow),
         spec: &JobSpec,

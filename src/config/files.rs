@@ -39,7 +39,6 @@ pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
     text(file, bytes)
 }
 
-/// Reads a file that must not be larger than a bound.
 pub(super) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let opened = File::open(file)?;
     // Room for all of it: a vector that grows would leave parts of a secret in memory.

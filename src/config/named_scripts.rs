@@ -38,7 +38,6 @@ pub struct ScriptHead {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptFile {
     pub name: ScriptName,
-    /// The file that declares it.
     pub file: PathBuf,
     pub text: String,
     pub definition: ScriptDefinition,

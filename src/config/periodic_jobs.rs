@@ -194,7 +194,6 @@ impl CronRules {
         Ok(())
     }
 
-    /// Reads the file with the graph of a periodic job.
     fn read_graph(
         &self,
         table: &JobTable<'_>,

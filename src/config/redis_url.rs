@@ -18,9 +18,7 @@ const SENTINEL_SCHEME: &str = "redis+sentinel://";
 const TLS_SENTINEL_SCHEME: &str = "rediss+sentinel://";
 const CLUSTER_SCHEME: &str = "redis+cluster://";
 const TLS_CLUSTER_SCHEME: &str = "rediss+cluster://";
-/// The default port of a sentinel.
 const SENTINEL_PORT: u16 = 26379;
-/// The default port of a node of a cluster.
 const NODE_PORT: u16 = 6379;
 
 /// The address of Redis. Its password is never printed.

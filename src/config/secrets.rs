@@ -8,7 +8,6 @@ use crate::config::toml_table::toml_table;
 use crate::proto::job::SecretName;
 use crate::proto::target::{Group, ScriptType};
 
-/// The largest secret, in bytes.
 pub const SECRET_SIZE_MAX: u64 = 64 << 10;
 
 toml_table! {

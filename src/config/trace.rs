@@ -9,7 +9,6 @@ use super::files::{read_bounded, reason};
 use super::notify::is_header;
 use super::toml_table::toml_table;
 
-/// The limit of the file of headers.
 const HEADERS_BYTES_MAX: u64 = 16 << 10;
 
 toml_table! {

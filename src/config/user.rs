@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use nix::unistd::{Gid, Group, Uid};
 use serde_json::json;
 
-/// The folders of the user who runs this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserFolders {
     config: PathBuf,

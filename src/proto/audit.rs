@@ -3,11 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The longest text of a record, in characters.
 const TEXT_CHARS_MAX: usize = 500;
-/// The days that records are kept.
 pub const AUDIT_DAYS: u64 = 90;
-/// The maximum number of records that are kept.
 pub const AUDIT_LEN_MAX: u64 = 20_000;
 
 /// A person or program that changes something.

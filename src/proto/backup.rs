@@ -126,9 +126,7 @@ pub struct Head {
 pub struct End {
     /// The lines before this one.
     pub lines: u64,
-    /// The jobs among them.
     pub jobs: u64,
-    /// The objects among them.
     pub objects: u64,
     /// The SHA-256 of all bytes before this line, in hexadecimal.
     pub sha256: String,
@@ -139,7 +137,6 @@ pub struct End {
 pub struct JobCopy {
     pub id: JobId,
     pub fields: BTreeMap<String, Bytes>,
-    /// The queue where it waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// Its place in that queue, the time of its dispatch in us; its score in the index of an ended job.
@@ -200,7 +197,6 @@ pub struct CronCopy {
 #[serde(deny_unknown_fields)]
 pub struct CronAddedCopy {
     pub name: CronName,
-    /// Its definition, JSON.
     pub definition: String,
 }
 

@@ -7,7 +7,6 @@ use regex::Regex;
 use super::job::{JobEnd, JobId};
 use crate::proto::word_table::words;
 
-/// The longest kind, in characters.
 const CHARS_MAX: usize = 200;
 /// Patterns of parts that differ, and the text that replaces each, in the order of replacement.
 const VARYING: [(&str, &str); 4] = [
@@ -21,7 +20,6 @@ const VARYING: [(&str, &str); 4] = [
     (r"[0-9]+([.:][0-9]+)*", "N"),
 ];
 
-/// The errors of jobs that were stopped.
 const STOP_ERRORS: [&str; 2] = ["stopped", "stopped_by_request"];
 /// Begins the error of a job whose graph or batch was stopped after failures, in small letters.
 const STOPPED_AFTER: &str = "stopped after ";
@@ -139,7 +137,6 @@ impl JobEnd {
     }
 }
 
-/// Returns true for the error of a job whose graph or batch was stopped after failures.
 fn is_stopped_after(error: &str) -> bool {
     let parts = error.strip_prefix(STOPPED_AFTER).map(|rest| rest.split(' ').collect::<Vec<_>>());
     matches!(parts.as_deref(), Some([number, "failure" | "failures", "of", "graph" | "batch", id])

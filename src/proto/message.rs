@@ -12,9 +12,7 @@ use super::target::IllegalName;
 use crate::proto::units::brief;
 use crate::proto::word_table::words;
 
-/// The longest control message, in bytes.
 const CONTROL_SIZE_MAX: usize = 4096;
-/// The longest presence, in bytes.
 const PRESENCE_SIZE_MAX: usize = 16_384;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,5 +17,4 @@ pub const VERSIONS_KEPT: u32 = 20;
 pub const VERSIONS_BYTES_MAX: u64 = 8 << 20;
 /// The largest definition of a script without its text, in bytes of JSON.
 pub const DEFINITION_BYTES_MAX: usize = 16 << 10;
-/// The largest text of a published script, in bytes.
 pub const TEXT_BYTES_MAX: u64 = 1 << 20;

@@ -205,7 +205,6 @@ pub enum Change {
 pub struct Written {
     /// The new version; 0 if it does not exist any more.
     pub version: u64,
-    /// Set if the object existed before.
     pub existed: bool,
 }
 
@@ -265,7 +264,6 @@ impl Ask {
 pub enum Answer {
     /// To [`Ask::Get`].
     Object(Option<Object>),
-    /// To [`Ask::Exists`].
     Exists(bool),
     /// To [`Ask::Write`], [`Ask::WriteOnce`] and [`Ask::Applied`], in the order of the changes.
     Written(Vec<Written>),

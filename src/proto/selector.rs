@@ -49,7 +49,6 @@ impl Comparison {
 }
 
 impl Selector {
-    /// The maximum length of its text, in bytes.
     pub const BYTES_MAX: usize = 1000;
 
     pub fn digest(&self) -> SelectorDigest {

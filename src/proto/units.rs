@@ -49,7 +49,6 @@ pub static DURATION: AmountKind = AmountKind {
     is_compound: true,
 };
 
-/// Sizes, in bytes.
 pub static SIZE: AmountKind = AmountKind {
     what: "a size",
     example: "1MiB",

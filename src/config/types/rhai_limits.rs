@@ -26,7 +26,6 @@ toml_table! {
     }
 }
 
-/// Returns the extension of a well-known language.
 pub(super) fn usual_extension(name: &ScriptType) -> &'static str {
     match name.as_str() {
         "sh" => ".sh",

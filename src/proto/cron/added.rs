@@ -8,9 +8,7 @@ use crate::proto::every::{Every, EveryOrNone};
 use crate::proto::graph_plan::GraphPlan;
 use crate::proto::window::GraphWindow;
 
-/// The maximum number of periodic jobs that are kept in Redis.
 pub const ADDED_MAX: usize = 200;
-/// The largest definition of a periodic job in Redis, in bytes.
 pub const ADDED_BYTES_MAX: usize = 128 << 10;
 
 /// The graph of a periodic job in Redis: the settings of its jobs are named as the fields of the hash.
@@ -59,7 +57,6 @@ pub struct CronChange {
     /// The receivers of the copies of its job; without them the window goes too.
     pub every: Option<EveryOrNone>,
     pub window: GraphWindow,
-    /// Settings of its jobs, named as the fields of the hash.
     pub job: Map<String, Value>,
     /// The graph of each firing, in place of its script or its graph.
     pub graph: Option<CronGraph>,

@@ -17,7 +17,6 @@ name!(
     |name| is_small_word(name, 32, b"_-") && name[0].is_ascii_alphanumeric()
 );
 
-/// The most entries of a calendar.
 pub const CALENDAR_DAYS_MAX: usize = 1000;
 
 const WEEKDAYS: [(&str, Weekday); 7] = [
@@ -41,7 +40,6 @@ pub enum FreeDays {
     },
     /// The days from one to another.
     Range(Date, Date),
-    /// A day of every week.
     Weekday(Weekday),
 }
 as_text!(FreeDays);

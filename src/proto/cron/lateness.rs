@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::{CatchUp, MISSED_AFTER, Schedule};
 
-/// The most missed firings that are counted at once.
 const MISSED_COUNTED_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -41,12 +41,10 @@ impl Schedule {
         (self.rules.spread, self.rules.delay)
     }
 
-    /// The calendar of the days on which it does not fire.
     pub fn calendar(&self) -> Option<&Calendar> {
         self.rules.calendar.as_ref()
     }
 
-    /// Returns the first firing after a time.
     pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
         let mut from = time.checked_sub(self.rules.delay).unwrap_or(Timestamp::MIN);
         for _ in 0..LEFT_OUT_MAX {

@@ -6,9 +6,7 @@ use super::id::JobId;
 use super::output::JobOutput;
 use super::status::JobStatus;
 
-/// The most bytes of an output that is an answer.
 pub const ASKED_OUTPUT_BYTES_MAX: u64 = 256 * 1024;
-/// The most bytes of the name of a job that is asked for.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The job whose output a script asks for: its id, or its name.

@@ -20,7 +20,6 @@ impl InvalidJob {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobBounds {
-    /// The longest script, in bytes.
     pub script_size_max: u64,
     pub timeout_max: Duration,
     pub retention_max: Duration,

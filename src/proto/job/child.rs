@@ -15,7 +15,6 @@ use crate::proto::target::{Group, IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
 use crate::proto::units::parse_duration;
 
-/// The most bytes of a request for children.
 pub const CHILDREN_BYTES_MAX: usize = 256 * 1024;
 pub const CHILDREN_PER_REQUEST_MAX: usize = 50;
 /// The most generations of children below a job that no script submitted.

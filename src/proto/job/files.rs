@@ -25,7 +25,6 @@ name!(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
     pub hash: ContentHash,
-    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -52,7 +51,6 @@ pub enum FileBody {
 }
 
 impl FileBody {
-    /// Returns its size in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -60,7 +58,6 @@ impl FileBody {
         }
     }
 
-    /// Returns its size in Redis, in bytes.
     pub fn redis_bytes(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,

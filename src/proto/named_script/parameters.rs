@@ -104,7 +104,6 @@ impl Parameters {
         }
     }
 
-    /// Gives a job the defaults of what it leaves out, and checks its parameters.
     pub fn fill(&self, given: &mut Params) -> Result<(), String> {
         self.check(given)?;
         for (name, parameter) in &self.0 {
@@ -128,7 +127,6 @@ impl Parameters {
         format!("`{}` is an unknown parameter{hint}; {all}", shown(name))
     }
 
-    /// Returns them as a schema of JSON Schema.
     pub fn schema(&self) -> Value {
         let required: Vec<&String> =
             self.0.iter().filter(|(_, of)| of.required).map(|(name, _)| name).collect();

@@ -7,7 +7,6 @@ use crate::proto::graph::{GraphCounts, GraphKind};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
 
-/// The longest error of a job in an event, in bytes.
 const ERROR_BYTES_MAX: usize = 1000;
 /// The longest other text, in bytes.
 const WORD_BYTES_MAX: usize = 256;
@@ -198,7 +197,6 @@ fn list(text: &str) -> Vec<String> {
     words.iter().take(WORDS_MAX).map(|word| bounded(word, WORD_BYTES_MAX)).collect()
 }
 
-/// Returns the start of a text, up to so many bytes.
 fn bounded(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

@@ -13,7 +13,6 @@ use crate::proto::text::escape;
 /// The events that a message has in full; of the others it has their number.
 const EVENTS_MAX: usize = 20;
 const TITLE_CHARS_MAX: usize = 160;
-/// The longest error in the text of a mail, in characters.
 const ERROR_CHARS_MAX: usize = 500;
 /// The time from the first attempt on in which a delivery is repeated, in ms.
 const PATIENCE_MS: u64 = 3_600_000;
@@ -29,7 +28,6 @@ pub struct NotifyMessage {
     pub to: NotifyName,
     /// The time of its first event.
     pub at: String,
-    /// The number of its events of each kind.
     pub counts: BTreeMap<String, u64>,
     pub events: Vec<NotifyEvent>,
     /// The attempts to deliver it that failed.

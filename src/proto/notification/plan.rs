@@ -36,7 +36,6 @@ pub struct PlannedMessage {
 /// The decisions of one step.
 #[derive(Debug, Default)]
 pub struct MessagePlan {
-    /// The time, in ms since 1970.
     pub now_ms: u64,
     pub states: BTreeMap<NotifyName, NotifyState>,
     /// The messages that gather events, and those that this step writes, by id.

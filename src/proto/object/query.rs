@@ -15,9 +15,7 @@ use words::{Word, Words, wrong};
 
 const BYTES_MAX: usize = 16 * 1024;
 const NESTING_MAX: usize = 32;
-/// The maximum number of alternatives of a query.
 const LISTS_MAX: usize = 64;
-/// The maximum number of conditions of one alternative.
 const CONDITIONS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +35,6 @@ pub struct Every(pub BTreeMap<Field, Interval>);
 pub enum Direction {
     #[default]
     Ascending,
-    /// The highest first.
     Descending,
 }
 

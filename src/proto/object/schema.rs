@@ -60,7 +60,6 @@ pub enum FieldType {
     OneOf(Vec<String>),
 }
 
-/// The types without a parameter, by their names.
 const PLAIN: [(&str, FieldType); 7] = [
     ("any", FieldType::Any),
     ("bool", FieldType::Bool),

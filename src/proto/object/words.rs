@@ -53,7 +53,6 @@ pub enum WordQuery {
     Word {
         fields: Vec<Field>,
         word: String,
-        /// Set if the word is the beginning of a longer one.
         is_prefix: bool,
     },
     Any(Vec<WordQuery>),

@@ -5,7 +5,6 @@ use crate::proto::labels::{LabelName, LabelValue};
 use crate::proto::text::shown;
 use crate::proto::units::parse_size;
 
-/// The maximum depth of parentheses and negations.
 const DEPTH_MAX: usize = 32;
 
 /// A text that is no expression. The message names the place and what was expected there.
