@@ -130,10 +130,8 @@ impl AmqpConfig {
         if !self.url.is_tls() {
             return Ok(None);
         }
-        let authorities = match &self.tls_ca_file {
-            Some(file) => Some(read_pem("the certificate authority of RabbitMQ from", file)?),
-            None => None,
-        };
+        let read = |file: &PathBuf| read_pem("the certificate authority of RabbitMQ from", file);
+        let authorities = self.tls_ca_file.as_ref().map(read).transpose()?;
         Ok(Some(TlsFiles { authorities, ..TlsFiles::default() }))
     }
 

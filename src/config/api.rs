@@ -14,11 +14,11 @@ use super::connection::{check_pair, empty_is_none};
 use super::key_row::{HOUR, KIB, REDIS_STRING, SECOND};
 use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
+use crate::proto::access::Scope;
 use crate::proto::target::is_word;
 use crate::proto::word_table::as_text;
 
 const SOCKET_PATH_MAX: usize = 107;
-const SCOPES: [&str; 4] = ["read", "submit", "operate", "admin"];
 
 toml_table! {
     /// The API and the page, which each supervisor serves. docs/api.md has examples.
@@ -91,10 +91,10 @@ impl ApiConfig {
             }
         }
         let is_path = |text: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-            let legal = |part: &str| !part.is_empty() && part != "." && part != "..";
-            text.strip_prefix('/')
-                .is_some_and(|rest| rest.split('/').all(|p| legal(p) && p.bytes().all(plain)))
+            let legal = |part: &str| {
+                is_word(part.as_bytes(), usize::MAX, b"-_.~") && part != "." && part != ".."
+            };
+            text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(legal))
         };
         if !self.path.is_empty() && !is_path(&self.path) {
             let message = "must begin with / and not end with it, such as \"/hero\"";
@@ -117,8 +117,9 @@ impl ApiKey {
             let message = "must be a public key of secp256k1: 66 or 130 hexadecimal digits";
             return Err(Fault::new(key("public_key"), message));
         }
-        if self.scopes.is_empty() || !self.scopes.iter().all(|one| SCOPES.contains(&one.as_str())) {
-            return Err(Fault::new(key("scopes"), format!("must be of {}", SCOPES.join(", "))));
+        if self.scopes.is_empty() || self.scopes.iter().any(|one| one.parse::<Scope>().is_err()) {
+            let scopes = Scope::ALL.map(Scope::as_str).join(", ");
+            return Err(Fault::new(key("scopes"), format!("must be of {scopes}")));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::command::{NOT_EXTENSION, is_extension};
+use super::command::{NOT_EXTENSION, are_words, is_extension};
 use super::config_error::{Fault, KeyPath};
 use super::connection::RedisConfig;
 use super::keys::check_signatures;
@@ -162,7 +162,6 @@ fn check_modules(table: &KeyPath, modules: &[PathBuf], least: usize) -> Result<(
 }
 
 fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
-    const WORDS_MAX: usize = 256;
     let fault = |key: &str, message| Err(Fault::new(table.then(key), message).or(table.clone()));
     let command = &script_type.command;
     if command.first().is_none_or(String::is_empty) {
@@ -171,7 +170,7 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
             "must begin with a program, such as [\"/bin/bash\", \"{script}\"]",
         );
     }
-    if command.len() > WORDS_MAX || command.iter().any(|word| word.contains('\0')) {
+    if !are_words(command) {
         return fault("command", "must have at most 256 words without a NUL");
     }
     let is_compiled = !script_type.options.compile.is_empty();

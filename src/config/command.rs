@@ -10,6 +10,7 @@ use super::key_row::{DAY, SECOND};
 use super::units::duration;
 use crate::config::toml_table::toml_table;
 use crate::proto::job::OutputOverflow;
+use crate::proto::target::is_word;
 
 /// The optional keys of `[type.NAME]` with `engine = "command"`; `table/script_type.rs` has their texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,9 +52,8 @@ toml_table! {
 
 impl CommandOptions {
     pub(super) fn check(&self, table: &KeyPath, command: &[String]) -> Result<(), Fault> {
-        let fault = |key: &str, message: &str| {
-            Err(Fault::new(table.then(key), message.to_owned()).or(table.clone()))
-        };
+        let fault =
+            |key: &str, message: &str| Err(Fault::new(table.then(key), message).or(table.clone()));
         if !self.more_extensions.iter().all(|extension| is_extension(extension)) {
             return fault("more_extensions", NOT_EXTENSION);
         }
@@ -117,10 +117,7 @@ pub(super) const NOT_EXTENSION: &str =
 
 /// Returns true for a dot and 1 to 15 letters, digits, `_` and `-`.
 pub(super) fn is_extension(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.first() == Some(&b'.')
-        && (2..=16).contains(&bytes.len())
-        && bytes[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+    text.strip_prefix('.').is_some_and(|rest| is_word(rest.as_bytes(), 15, b"_-"))
 }
 
 const NOT_VARIABLES: &str = "has a name that is empty or has = or a NUL, or a value with a NUL";
@@ -140,7 +137,7 @@ fn has(words: &[String], placeholder: &str) -> bool {
     words.iter().any(|word| word.contains(placeholder))
 }
 
-fn are_words(words: &[String]) -> bool {
+pub(super) fn are_words(words: &[String]) -> bool {
     const WORDS_MAX: usize = 256;
     words.len() <= WORDS_MAX && words.iter().all(|word| !word.contains('\0'))
 }

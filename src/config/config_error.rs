@@ -4,6 +4,7 @@ use hero_error::{Error, Exit};
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::proto::target::is_word;
 use crate::proto::text::{did_you_mean, nearest, shown};
 
 /// The reason of [`ConfigError::Unreadable`] where another user may be able to read the file.
@@ -111,10 +112,7 @@ impl KeyPath {
 
 impl fmt::Display for KeyPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_bare = |key: &str| {
-            !key.is_empty()
-                && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        };
+        let is_bare = |key: &str| is_word(key.as_bytes(), usize::MAX, b"_-");
         for (number, step) in self.0.iter().enumerate() {
             match step {
                 PathStep::Index(index) => write!(f, "[{index}]")?,

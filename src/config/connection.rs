@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::ack::Ack;
 use super::config_error::{ConfigError, Fault, KeyPath};
-use super::files::read_bounded;
+use super::files::{read_bounded, unreadable};
 use super::key_row::TEN_YEARS;
 use super::redis_url::RedisUrl;
 use super::units::duration;
@@ -361,10 +361,6 @@ fn password_with(
 pub(super) fn read_pem(what: &'static str, file: &Path) -> Result<Vec<u8>, ConfigError> {
     const PEM_SIZE_MAX: u64 = 1 << 20;
     read_bounded(file, PEM_SIZE_MAX).map_err(|error| unreadable(what, file, &error))
-}
-
-fn unreadable(what: &'static str, file: &Path, error: &io::Error) -> ConfigError {
-    ConfigError::Unreadable { what, file: file.to_owned(), reason: super::files::reason(error) }
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ use crate::proto::window::GraphWindow;
 pub(super) const BESIDE_GRAPH: &str =
     "cannot be set beside a script or settings of a job: its jobs have theirs in the graph";
 
+/// The key that has a mistake, or an empty text, and the mistake.
+type KeyMistake = (&'static str, String);
+
 /// The parts of a configuration that check a periodic job in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronRules {
@@ -44,7 +47,7 @@ impl CronRules {
         mut schedule: Schedule,
         spread: Option<&str>,
         calendar: Option<&str>,
-    ) -> Result<Schedule, (&'static str, String)> {
+    ) -> Result<Schedule, KeyMistake> {
         if let Some(spread) = spread {
             let wrong = |why: String| ("spread", why);
             let spread = parse_duration(spread).map_err(|error| wrong(error.to_string()))?;
@@ -72,7 +75,7 @@ impl CronRules {
         (every, window): (Option<Every>, GraphWindow),
         spec: &JobSpec,
         schedule: &mut Schedule,
-    ) -> Result<Option<CronFleet>, (&'static str, String)> {
+    ) -> Result<Option<CronFleet>, KeyMistake> {
         let Some(every) = every else {
             let field = window.fields().next();
             let why = "is for the batch of a periodic job with every".to_owned();
@@ -89,10 +92,7 @@ impl CronRules {
     }
 
     /// Checks the script type of a job, and the bounds that it asks for.
-    ///
-    /// # Errors
-    /// The key that has a mistake, or an empty text, and the mistake.
-    pub(super) fn check_type(&self, spec: &JobSpec) -> Result<(), (&'static str, String)> {
+    pub(super) fn check_type(&self, spec: &JobSpec) -> Result<(), KeyMistake> {
         let Some(script_type) = &spec.script_type else {
             // The script that it names has a type.
             let missing = || Err(("", "needs a type, such as \"python\"".to_owned()));

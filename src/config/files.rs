@@ -25,7 +25,7 @@ pub(super) fn read_all(
     match read_bounded(file, FILE_SIZE_MAX) {
         Ok(bytes) => texts.push((file.to_owned(), text(file, bytes)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_missing => {}
-        Err(error) => return Err(unreadable(file, &error)),
+        Err(error) => return Err(unreadable(WHAT, file, &error)),
     }
     for file in drop_ins(file)? {
         let text = read_text(&file)?;
@@ -35,7 +35,8 @@ pub(super) fn read_all(
 }
 
 pub(super) fn read_text(file: &Path) -> Result<String, ConfigError> {
-    let bytes = read_bounded(file, FILE_SIZE_MAX).map_err(|error| unreadable(file, &error))?;
+    let bytes =
+        read_bounded(file, FILE_SIZE_MAX).map_err(|error| unreadable(WHAT, file, &error))?;
     text(file, bytes)
 }
 
@@ -77,11 +78,11 @@ pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(folder, &error)),
+        Err(error) => return Err(unreadable(WHAT, folder, &error)),
     };
     let mut files = Vec::new();
     for entry in entries {
-        let name = entry.map_err(|error| unreadable(folder, &error))?.file_name();
+        let name = entry.map_err(|error| unreadable(WHAT, folder, &error))?.file_name();
         let bytes = name.as_encoded_bytes();
         if bytes.ends_with(b".toml") && !bytes.starts_with(b".") {
             files.push(folder.join(name));
@@ -150,6 +151,6 @@ fn text(file: &Path, bytes: Vec<u8>) -> Result<String, ConfigError> {
 
 const WHAT: &str = "the configuration";
 
-fn unreadable(file: &Path, error: &io::Error) -> ConfigError {
-    ConfigError::Unreadable { what: WHAT, file: file.to_owned(), reason: reason(error) }
+pub(super) fn unreadable(what: &'static str, file: &Path, error: &io::Error) -> ConfigError {
+    ConfigError::Unreadable { what, file: file.to_owned(), reason: reason(error) }
 }

@@ -75,17 +75,14 @@ impl Config {
             merge(&mut table, source.read()?);
             sources.push(source);
         }
-        let whole = |message: String| ConfigError::Wrong {
-            place: FilePlace { file: main.to_owned(), position: None },
-            message,
-        };
+        let whole = || FilePlace { file: main.to_owned(), position: None };
         // Cannot fail after each file was read by itself; if it does, the error has no line.
-        let read = table
-            .try_into()
-            .map_err(|error: toml::de::Error| whole(explain(error.message(), None)))?;
+        let read = table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
+            place: whole(),
+            message: explain(error.message(), None),
+        })?;
         resolve(read).map_err(|fault| {
-            let place = blame(&fault, &sources)
-                .unwrap_or(FilePlace { file: main.to_owned(), position: None });
+            let place = blame(&fault, &sources).unwrap_or_else(whole);
             ConfigError::Wrong { place, message: fault.message }
         })
     }

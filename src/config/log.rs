@@ -8,6 +8,7 @@ use super::config_error::{Fault, KeyPath};
 use super::key_row::TEN_YEARS;
 use super::toml_table::toml_table;
 use super::units::duration;
+use crate::proto::target::is_word;
 use crate::proto::text::shown;
 use crate::proto::word_table::words;
 
@@ -39,10 +40,7 @@ impl LogConfig {
     pub(super) fn check(&self) -> Result<(), Fault> {
         const PATTERNS_MAX: usize = 100;
         let key = || KeyPath::of(&["log", "redact"]);
-        let is_legal = |pattern: &&String| {
-            (1..=256).contains(&pattern.len())
-                && pattern.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*'))
-        };
+        let is_legal = |pattern: &&String| is_word(pattern.as_bytes(), 256, b"_*");
         if let Some(illegal) = self.redact.iter().find(|pattern| !is_legal(pattern)) {
             let message = format!(
                 "has `{}`, which is not the name of a variable: letters, digits, _ and * for any text",

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::config_error::{ConfigError, FilePlace};
+use super::cron_rules::with_key;
 use super::files::{self, TableKind};
 use super::job_table::JobTable;
 use super::schema::Config;
@@ -103,9 +104,8 @@ fn read_keys(
             Ok((name.clone(), parameter.map_err(wrong)?))
         });
         let declared = Parameters(read.collect::<Result<_, ConfigError>>()?);
-        declared.check_declared().map_err(|(name, why)| {
-            table.wrong("params", if name.is_empty() { why } else { format!("{name}: {why}") })
-        })?;
+        let checked = declared.check_declared();
+        checked.map_err(|(name, why)| table.wrong("params", with_key(&name, why)))?;
         head.params = Some(declared);
     }
     Ok(keys)

@@ -12,7 +12,7 @@ use super::units::duration;
 use crate::config::toml_table::toml_table;
 use crate::proto::cron::CronName;
 use crate::proto::notification::{NotifyEvent, NotifyKind, NotifyName};
-use crate::proto::target::{Group, ScriptType};
+use crate::proto::target::{Group, ScriptType, is_word};
 
 const NOTIFICATIONS_MAX: usize = 100;
 /// The most entries of a list, and the longest of them in bytes.
@@ -225,10 +225,7 @@ pub(super) fn check_notifications(
 pub(super) fn is_header(name: &str, value: &str) -> bool {
     const OWN: &str =
         "host content-length transfer-encoding connection hero-signature hero-message-id";
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    !name.is_empty()
-        && name.len() <= 64
-        && name.bytes().all(is_name)
+    is_word(name.as_bytes(), 64, b"-")
         && !OWN.split(' ').any(|own| name.eq_ignore_ascii_case(own))
         && value.len() <= TEXT_BYTES_MAX
         && value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
@@ -236,10 +233,8 @@ pub(super) fn is_header(name: &str, value: &str) -> bool {
 
 /// Returns whether a text is an address of mail: no blanks, no option of a program, one line.
 fn is_address(address: &str) -> bool {
-    let is_of = |byte: u8| byte.is_ascii_alphanumeric() || b"!#%&*+-/=?^_{|}~.@".contains(&byte);
-    (1..=254).contains(&address.len())
+    is_word(address.as_bytes(), 254, b"!#%&*+-/=?^_{|}~.@")
         && !address.starts_with('-')
-        && address.bytes().all(is_of)
         && address.bytes().filter(|byte| *byte == b'@').count() <= 1
 }
 

@@ -23,10 +23,8 @@ macro_rules! toml_table {
         } $(with { $($further:tt)+ })?
     ) => {
         $crate::toml_table::toml_table! {
-            #[doc = concat!("The table `", $path, "` of hero.toml.")]
             pub struct $name {
                 $(
-                    #[doc = concat!("The key `", stringify!($key), "`; its row says more.")]
                     $(#[serde $serde])*
                     pub $key: $type $(as $with)? = $default,
                 )+

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::connection::empty_is_none;
-use super::files::{read_bounded, reason};
+use super::files::{read_bounded, unreadable};
 use super::notify::is_header;
 use super::toml_table::toml_table;
 
@@ -51,11 +51,7 @@ impl TraceConfig {
     /// Reads the headers of requests to the receiver, such as its login, from `headers_file`.
     pub fn headers(&self) -> Result<Vec<(String, String)>, ConfigError> {
         let Some(file) = &self.headers_file else { return Ok(Vec::new()) };
-        read_headers(file).map_err(|error| ConfigError::Unreadable {
-            what: "the headers of spans from",
-            file: file.clone(),
-            reason: reason(&error),
-        })
+        read_headers(file).map_err(|error| unreadable("the headers of spans from", file, &error))
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {

@@ -199,10 +199,7 @@ fn broker_of(name: &str) -> Option<NamedBroker> {
 
 /// Rejects a role or actors that contradict the name of the unit.
 fn must_be(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
-    let name = match table.0.last() {
-        Some(super::config_error::PathStep::Key(name)) => shown(name),
-        _ => String::new(),
-    };
+    let name = shown(table.last_key());
     if unit.role.is_some_and(|own| own != role) {
         return Err(Fault::new(table.then("role"), format!("must not differ: `{name}` {why}")));
     }

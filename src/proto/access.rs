@@ -9,13 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::target::{IllegalName, is_word, name};
 use crate::proto::word_table::words;
 
-name!(
-    /// The name of a token.
-    TokenName,
-    "name of a token",
-    "1 to 64 of A-Z, a-z, 0-9, _, . and -",
-    |name| is_word(name, 64, b"_.-")
-);
+name!(TokenName, "name of a token", "1 to 64 of A-Z, a-z, 0-9, _, . and -", |name| {
+    is_word(name, 64, b"_.-")
+});
 
 words! {
     /// A right of a caller. Each method needs one.

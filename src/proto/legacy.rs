@@ -8,7 +8,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pattern;
-use super::target::{ActorId, Group, IllegalName, Instance, ScriptType, name};
+use super::target::{ActorId, Group, IllegalName, Instance, ScriptType, is_word, name};
 
 /// One legacy queue and the target of its jobs. In the configuration it may be its key alone; its jobs
 /// are then of the type `osis`, since the jobs of the older dispatcher were Rhai.
@@ -121,12 +121,7 @@ impl Circle {
 
 /// Returns whether a name is legal as the last part of a legacy queue, or as a circle.
 pub(super) fn is_old_name(name: &[u8], is_pattern: bool) -> bool {
-    (1..=128).contains(&name.len())
-        && name.iter().all(|b| {
-            b.is_ascii_alphanumeric()
-                || matches!(b, b'_' | b'.' | b'-' | b'@' | b':')
-                || is_pattern && *b == b'*'
-        })
+    is_word(name, 128, if is_pattern { b"_.-@:*" } else { b"_.-@:" })
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

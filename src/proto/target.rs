@@ -39,6 +39,11 @@ pub fn is_small_word(name: &[u8], most: usize, signs: &[u8]) -> bool {
     is_word(name, most, signs) && !name.iter().any(u8::is_ascii_uppercase)
 }
 
+/// Returns whether it has so many hexadecimal digits, in small letters.
+pub fn is_hexadecimal(name: &[u8], length: usize) -> bool {
+    name.len() == length && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Declares a string newtype with one check; a value of the type is always legal.
 #[doc(hidden)]
 #[macro_export]
@@ -105,7 +110,7 @@ name!(
     SelectorDigest,
     "digest of `where`",
     "40 of 0-9 and a-f",
-    |name| name.len() == 40 && name.iter().all(|byte| matches!(byte, b'a'..=b'f' | b'0'..=b'9'))
+    |name| is_hexadecimal(name, 40)
 );
 
 impl SelectorDigest {

@@ -82,17 +82,16 @@ impl RouteConfig {
         table: &KeyPath,
         types: &BTreeMap<ScriptType, TypeConfig>,
     ) -> Result<(), Fault> {
-        let fault = |key: &str, message: String| {
-            Err(Fault::new(table.then(key), message).or(table.clone()))
-        };
+        let fault =
+            |key: &str, message: &str| Err(Fault::new(table.then(key), message).or(table.clone()));
         if !is_pattern(&self.key) {
             let message = "must be words joined by dots, such as \"rec.*\"; * stands for one word, \
                            # for any number";
-            return fault("key", message.to_owned());
+            return fault("key", message);
         }
         if self.selector.is_some() && self.group.is_some() {
             let message = "cannot be set beside group: add `group = \"NAME\"` to the expression";
-            return fault("where", message.to_owned());
+            return fault("where", message);
         }
         let scripts =
             usize::from(!self.script.is_empty()) + usize::from(self.script_file.is_some());
@@ -104,23 +103,19 @@ impl RouteConfig {
             ];
             let beside = beside.iter().find(|(_, is_set)| *is_set);
             return beside.map_or(Ok(()), |(key, _)| {
-                fault(key, "cannot be set beside uses, which names a published script".to_owned())
+                fault(key, "cannot be set beside uses, which names a published script")
             });
         }
         match (&self.script_type, self.built_in) {
-            (None, None) => {
-                fault("type", "needs a type with a script, uses, or a builtin".to_owned())
-            }
-            (Some(_), Some(_)) => fault("builtin", "cannot be set beside a type".to_owned()),
-            (None, Some(_)) if scripts > 0 => {
-                fault("script", "cannot be set beside a builtin".to_owned())
-            }
+            (None, None) => fault("type", "needs a type with a script, uses, or a builtin"),
+            (Some(_), Some(_)) => fault("builtin", "cannot be set beside a type"),
+            (None, Some(_)) if scripts > 0 => fault("script", "cannot be set beside a builtin"),
             (Some(of_type), None) if !types.contains_key(of_type) => {
                 let known: Vec<&str> = types.keys().map(ScriptType::as_str).collect();
-                fault("type", format!("must be a configured script type: {}", known.join(", ")))
+                fault("type", &format!("must be a configured script type: {}", known.join(", ")))
             }
             (Some(_), None) if scripts != 1 => {
-                fault("script", "needs either a script or a script_file".to_owned())
+                fault("script", "needs either a script or a script_file")
             }
             (None, Some(_)) | (Some(_), None) => Ok(()),
         }

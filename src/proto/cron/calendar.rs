@@ -34,11 +34,7 @@ const LEAP_YEAR: i16 = 2000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreeDays {
     Date(Date),
-    Yearly {
-        month: i8,
-        day: i8,
-    },
-    /// The days from one to another.
+    Yearly { month: i8, day: i8 },
     Range(Date, Date),
     Weekday(Weekday),
 }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use jiff::tz::TimeZone;
 
 use super::{CronName, Schedule};
+use crate::proto::target::is_word;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrontabKind {
@@ -297,9 +298,8 @@ fn environment(line: &str) -> Option<(&str, String)> {
         Some(inner.to_owned())
     };
     let name = name.trim().trim_matches(['"', '\'']);
-    let mut bytes = name.bytes();
-    let is_name = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_name = is_word(name.as_bytes(), usize::MAX, b"_")
+        && !name.starts_with(|first: char| first.is_ascii_digit());
     let value = value.trim();
     is_name.then(|| (name, unquoted(value).unwrap_or_else(|| value.to_owned())))
 }

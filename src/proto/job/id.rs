@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::proto::target::{IllegalName, is_word, name};
+use crate::proto::target::{IllegalName, is_hexadecimal, is_word, name};
 
 name!(
     /// The id of a job: a UUID when Hero makes it, any short word when a submitter chooses it.
@@ -53,13 +53,7 @@ name!(
     |name| (1..=256).contains(&name.len()) && !name.iter().any(u8::is_ascii_control)
 );
 
-name!(
-    /// The SHA-256 of a content.
-    ContentHash,
-    "SHA-256",
-    "64 of 0-9 and a-f",
-    |name| name.len() == 64 && name.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-);
+name!(ContentHash, "SHA-256", "64 of 0-9 and a-f", |name| is_hexadecimal(name, 64));
 
 impl JobId {
     /// The length of the ids that Hero makes.

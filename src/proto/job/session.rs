@@ -125,14 +125,8 @@ pub struct SessionCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CallKind {
-    Run {
-        script: String,
-        /// The time that it may take, in milliseconds.
-        timeout_ms: u64,
-    },
-    End {
-        end: String,
-    },
+    Run { script: String, timeout_ms: u64 },
+    End { end: String },
 }
 
 impl SessionCall {

@@ -182,22 +182,12 @@ macro_rules! job_settings {
                     let most = JobSpec::PREREQUISITES_MAX;
                     (named > most).then(|| format!("name more than {most} jobs"))
                 },
-                absent: &[
-                    (Entrance::Script, OF_ITS_JOBS),
-                    (Entrance::GraphDefaults, EACH_ITS_OWN),
-                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
-                    (Entrance::PeriodicJob, STARTED_BY_TIME),
-                ],
+                absent: WITHOUT_PREREQUISITES,
             }
             /// A job that must end, finished or failed, before this one starts
             after_any as after_any(id: &str): Vec<JobId> = Vec::new() => {
                 value_name: "ID",
-                absent: &[
-                    (Entrance::Script, OF_ITS_JOBS),
-                    (Entrance::GraphDefaults, EACH_ITS_OWN),
-                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
-                    (Entrance::PeriodicJob, STARTED_BY_TIME),
-                ],
+                absent: WITHOUT_PREREQUISITES,
             }
             /// Counts its failure for nothing in its graph or atomic batch, whose jobs after it run then as well
             may_fail as may_fail(may_fail: bool): bool = false => {
@@ -263,22 +253,12 @@ macro_rules! job_settings {
             /// of jobs that come in quick succession the last one runs
             debounce as debounce(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
-                absent: &[
-                    (Entrance::Graph, "a graph is submitted as a whole or not at all"),
-                    (Entrance::GraphDefaults, "a graph is submitted as a whole or not at all"),
-                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
-                    (Entrance::PeriodicJob, STARTED_BY_TIME),
-                ],
+                absent: WITHOUT_DEBOUNCE,
             }
             /// The longest time from the first of the jobs that replaced each other until one of them runs, such as 1m
             debounce_max as debounce_max(time: Duration): Option<Duration> = None => {
                 value_name: "DURATION",
-                absent: &[
-                    (Entrance::Graph, "a graph is submitted as a whole or not at all"),
-                    (Entrance::GraphDefaults, "a graph is submitted as a whole or not at all"),
-                    (Entrance::GraphCallback, STARTED_BY_GRAPH),
-                    (Entrance::PeriodicJob, STARTED_BY_TIME),
-                ],
+                absent: WITHOUT_DEBOUNCE,
             }
             /// A word, such as the name of a customer: a limit of the configuration with `per = "key"` counts the
             /// jobs of each word apart

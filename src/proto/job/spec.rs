@@ -50,6 +50,18 @@ const EACH_ITS_OWN: &str = "each job has its own";
 const STARTED_BY_GRAPH: &str = "the end of its graph alone starts a callback";
 const OF_ITS_JOBS: &str = "each job of the script has its own";
 const STARTED_BY_TIME: &str = "its schedule alone starts a periodic job";
+const WITHOUT_PREREQUISITES: &[(Entrance, &str)] = &[
+    (Entrance::Script, OF_ITS_JOBS),
+    (Entrance::GraphDefaults, EACH_ITS_OWN),
+    (Entrance::GraphCallback, STARTED_BY_GRAPH),
+    (Entrance::PeriodicJob, STARTED_BY_TIME),
+];
+const WITHOUT_DEBOUNCE: &[(Entrance, &str)] = &[
+    (Entrance::Graph, "a graph is submitted as a whole or not at all"),
+    (Entrance::GraphDefaults, "a graph is submitted as a whole or not at all"),
+    (Entrance::GraphCallback, STARTED_BY_GRAPH),
+    (Entrance::PeriodicJob, STARTED_BY_TIME),
+];
 
 /// One row of the list in `settings.rs`.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::proto::target::IllegalName;
+use crate::proto::target::{IllegalName, is_hexadecimal};
 
 /// A `traceparent`: the trace, the span that is the parent of what is done next, and the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl TraceParent {
         if version == "00" {
             return text.parse().ok();
         }
-        let is_later = version != "ff" && is_hexadecimal(version, 2);
+        let is_later = version != "ff" && is_hexadecimal(version.as_bytes(), 2);
         let (known, further) = rest.split_at_checked(Self::BYTES - "00-".len())?;
         let read = read(&format!("00-{known}"))?;
         let is_known = is_later && (further.is_empty() || further.starts_with('-'));
@@ -74,17 +74,14 @@ impl FromStr for TraceParent {
     }
 }
 
-fn is_hexadecimal(text: &str, length: usize) -> bool {
-    text.len() == length && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 fn read(value: &str) -> Option<TraceParent> {
     let mut parts = value.split('-');
     let (version, trace, span, flags) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let is_whole = version == "00" && parts.next().is_none();
     let are_legal = [(trace, 32), (span, 16), (flags, 2)];
-    if !is_whole || !are_legal.iter().all(|(text, length)| is_hexadecimal(text, *length)) {
+    if !is_whole || !are_legal.iter().all(|(text, length)| is_hexadecimal(text.as_bytes(), *length))
+    {
         return None;
     }
     let trace = u128::from_str_radix(trace, 16).ok().filter(|trace| *trace != 0)?;

@@ -20,12 +20,6 @@ pub enum SelectorError {
     TooLong,
 }
 
-impl SelectorError {
-    fn check_length(text: &str) -> Result<(), Self> {
-        if text.len() > Selector::BYTES_MAX { Err(Self::TooLong) } else { Ok(()) }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lexeme<'t> {
     /// A word without quotation marks: a label, a value, or one of `and`, `or`, `not`, `in`.
@@ -45,7 +39,9 @@ struct SelectorParser<'t> {
 }
 
 pub(super) fn parse(text: &str) -> Result<Expression, SelectorError> {
-    SelectorError::check_length(text)?;
+    if text.len() > Selector::BYTES_MAX {
+        return Err(SelectorError::TooLong);
+    }
     let mut parser = SelectorParser { text, next: Lexeme::End, begins: 0, rest: 0, depth: 0 };
     parser.advance()?;
     let expression = parser.alternatives()?;
