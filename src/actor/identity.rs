@@ -103,7 +103,8 @@ async fn recover(
         true if engine.is_some_and(|engine| engine.runs_processes()) => BootDeath::Memory,
         true => BootDeath::MemoryOfScripts,
     };
-    let found = boot.store.recover_gone(gone, death, job.crash_limit, job.kept()).await?;
+    let (gone, limit) = (Some((gone, death)), job.crash_limit);
+    let found = boot.store.recover_boots(gone, Duration::ZERO, limit, job.kept()).await?;
     for note in &found.notes {
         warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }

@@ -103,7 +103,7 @@ impl Client {
 
 impl<W: Write> BackupRun<'_, W> {
     async fn queues_and_limits(&mut self) -> Result<(), BackupError> {
-        let paused = self.store.backup_paused().await?;
+        let paused = self.store.pauses().await?.names();
         if !paused.is_empty() {
             self.writer.write(&BackupLine::Paused(paused))?;
         }

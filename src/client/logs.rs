@@ -33,7 +33,7 @@ impl Client {
         id: &JobId,
         limit: usize,
     ) -> Result<Vec<LogLine>, ClientError> {
-        Ok(self.of(id)?.read_log_end(id, limit).await?)
+        Ok(self.of(id)?.read_log_before(id, None, limit).await?)
     }
 
     /// Reads the last `limit` lines of a job's log before a given line, or before its end, the oldest first. With a

@@ -284,7 +284,7 @@ impl Client {
         }
         let jobs = &*self.complete_batch(on, jobs, name).await?;
         let confirms = will_confirm(on, jobs).await?;
-        let submitted = on.submit_atomic_graph(jobs, graph, self.job.kept()).await;
+        let submitted = on.submit_atomic_batch(jobs, graph, self.job.kept()).await;
         let submitted = submitted.map_err(|error| match error {
             // The first job stands for all.
             StoreError::Unreachable { sent: true, .. } => {

@@ -129,7 +129,7 @@ impl Client {
         others: impl IntoIterator<Item = Queue>,
     ) -> Result<Vec<QueueState>, ClientError> {
         let others: BTreeSet<Queue> = others.into_iter().collect();
-        let of_shards = self.shards.each(|store| store.queue_states_with(others.clone())).await?;
+        let of_shards = self.shards.each(|store| store.queue_states(others.clone())).await?;
         let mut queues: BTreeMap<Queue, QueueState> = BTreeMap::new();
         for of in of_shards.into_iter().flatten() {
             match queues.entry(of.queue.clone()) {

@@ -7,8 +7,8 @@ use crate::store::{StoreError, WorkKind};
 
 /// Forwards control messages.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
-    let handed_on =
-        round.store.fan_out(round.settings.actor.lease, round.settings.job.kept()).await?;
+    let (lease, kept) = (round.settings.actor.lease, round.settings.job.kept());
+    let handed_on = round.store.fan_out(lease, kept, None).await?;
     round.counts.forwarded.fetch_add(handed_on.messages, Ordering::Relaxed);
     let pause = round.settings.supervisor.sweep_interval;
     // The next round has to notice when foreign actors have taken them.

@@ -15,7 +15,8 @@ const LATE: Duration = Duration::from_secs(2);
 /// Recovers the jobs of dead actors.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let (limit, kept) = (round.settings.job.crash_limit, round.settings.job.kept());
-    let recovered = round.store.recover_expired(round.long_pause() + LATE, limit, kept).await?;
+    let pause = round.long_pause() + LATE;
+    let recovered = round.store.recover_boots(None, pause, limit, kept).await?;
     round.counts.note(round.name, recovered);
     // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
     let sweep = round.settings.supervisor.sweep_interval;

@@ -45,7 +45,7 @@ async fn round(
     blocking: &mut Blocking,
     list: &str,
 ) -> Result<(), StoreError> {
-    let Some(entry) = blocking.peek_entry(list, WAIT).await? else {
+    let Some(entry) = blocking.peek(list, WAIT).await? else {
         return Ok(());
     };
     let pushed = store.note_legacy_push(list, &entry).await?;

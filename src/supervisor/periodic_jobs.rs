@@ -104,7 +104,7 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
         let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
         let why = checked.err().map(|error| error.to_string());
         let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
-        round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await?
+        round.store.fire(&entry.name, due, rules, fired, retention).await?
     };
     let what = entry.kind().map_or("job", GraphKind::as_str);
     match fired {
@@ -150,7 +150,7 @@ async fn fire_batch(
             ClientError::Store(error) => return Err(error),
             why => why.to_string(),
         };
-        let failed = round.store.fire_or_fail(name, due, rules, Err((job, &why)), retention);
+        let failed = round.store.fire(name, due, rules, Err((job, &why)), retention);
         failed.await.map(Some)
     };
     let client = Client::on(&round.system, round.settings.job.clone());

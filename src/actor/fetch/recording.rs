@@ -18,9 +18,7 @@ use crate::failpoint;
 use crate::proto::job::{FILES_NOT_KEPT, FileName, JobId, NamedFiles, OUTPUT_FILES};
 use crate::proto::target::ScriptType;
 use crate::proto::text::escape;
-use crate::store::{
-    AttemptEnd, Counts, FilesResult, LogEntry, Recorded, RefusedLines, StoreError, Verdict,
-};
+use crate::store::{AttemptEnd, Counts, LogEntry, Recorded, RefusedLines, StoreError, Verdict};
 
 /// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
@@ -344,13 +342,13 @@ async fn record(
 async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreError> {
     let attempt = (&ended.ending.id, ended.ending.claimed_at);
     match boot.store.keep_files(&boot.id, attempt, &ended.files).await {
-        Ok(FilesResult::Kept) => {
+        Ok(true) => {
             let names: Vec<&str> = ended.files.keys().map(FileName::as_str).collect();
             let names = serde_json::json!(names).to_string();
             ended.ending.used.push((OUTPUT_FILES, names));
         }
         // Nor will its end be recorded.
-        Ok(FilesResult::Lost) => {}
+        Ok(false) => {}
         Err(error @ StoreError::Unreachable { .. }) => return Err(error),
         Err(error) => {
             let line = format!("the files of HERO_OUTPUT_DIR are not kept: {error}");
