@@ -30,7 +30,6 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// Returns one without a request.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,9 +52,6 @@ impl Cancel {
     }
 
     /// Returns a descriptor for `poll` that becomes readable once a stop is requested.
-    ///
-    /// # Errors
-    /// Any error of `eventfd(2)`, such as too many open files.
     pub fn descriptor(&self) -> std::io::Result<BorrowedFd<'_>> {
         if self.wake.get().is_none() {
             let created = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;

@@ -80,7 +80,6 @@ pub fn build(
 /// for a prerequisite that did not finish.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inputs {
-    /// The outputs.
     pub by_name: BTreeMap<String, Option<Arc<str>>>,
     /// Each prerequisite once: its name in the job's graph, else its id.
     pub prerequisites: Vec<String>,
@@ -88,19 +87,15 @@ pub struct Inputs {
     pub jobs: BTreeMap<String, String>,
 }
 
-/// The files that a script is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InputFiles {
-    /// The files of its submitter.
     pub own: NamedFiles,
     /// The files that its prerequisites left, by the names or the ids of these.
     pub of_prerequisites: BTreeMap<String, NamedFiles>,
-    /// Its standard input.
     pub stdin: Option<FileBody>,
 }
 
 impl InputFiles {
-    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.is_without_own() && self.of_prerequisites.is_empty()
     }
@@ -132,21 +127,14 @@ pub struct Script<'a> {
     pub state: Option<&'a str>,
     /// The event that ended the last wait of the job, as JSON.
     pub event: Option<&'a str>,
-    /// The text of the script.
     pub source: &'a str,
     /// The extension of its file; empty for the first of its type.
     pub extension: &'a str,
-    /// The environment variables of the job.
     pub env: &'a BTreeMap<String, String>,
-    /// The arguments of the job.
     pub args: &'a [String],
-    /// The parameters of the job.
     pub params: &'a Params,
-    /// The bounds that the job asks for.
     pub bounds: &'a AskedBounds,
-    /// The values of the secrets of the job.
     pub secrets: &'a SecretValues,
-    /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
     /// The files that it is given; `None` where there cannot be any.
     pub files: Option<&'a InputFiles>,
@@ -155,7 +143,6 @@ pub struct Script<'a> {
     pub deadline: Instant,
 }
 
-/// The result of a script that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Success {
     /// The output; JSON if the result is a map or an array.
@@ -164,14 +151,12 @@ pub struct Success {
     pub exit_code: Option<i32>,
 }
 
-/// The reason why a script did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The script failed or exceeded a limit.
     Script {
         /// The error of the job, with line and column if the engine knows them.
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The machine could not start the script, as `before_start.rs` decides. Nothing of the script ran.
@@ -182,31 +167,24 @@ pub enum Failure {
     /// The kernel killed the script for memory that its unit or the machine lacked. It is run again, as after a
     /// crash of its actor.
     Killed {
-        /// The limit.
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The script asks to be run again later; this is no attempt of those that it has.
     Postponed {
-        /// The reason, as for [`Failure::Script`].
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
         /// The wait that it wants; `None` to leave that to Hero.
         delay: Option<Duration>,
     },
     /// The script failed and says that no further attempt can succeed.
     Discarded {
-        /// The reason, as for [`Failure::Script`].
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The script waits: its job runs again once what it waits for has come.
     Waits {
         wait: Box<AskedWait>,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The job is invalid: no attempt can run it.
@@ -214,9 +192,7 @@ pub enum Failure {
         /// The error of the job: `invalid job: FIELD …`.
         message: String,
     },
-    /// The script timed out and was stopped.
     Timeout,
-    /// The script was stopped on request.
     Stopped(StopReason),
 }
 
@@ -227,7 +203,6 @@ impl Failure {
         Some(Self::Invalid { message: no_process(field, script_type).to_string() })
     }
 
-    /// Returns the exit code, if a process exited.
     pub fn exit_code(&self) -> Option<i32> {
         match self {
             Self::Script { exit_code, .. }
@@ -346,13 +321,11 @@ pub trait Log: Send + Sync {
     }
 }
 
-/// Runs the scripts of one script type.
 pub trait Engine: Send + Sync {
     /// Runs one script to its end and blocks the calling thread. Returns soon after a stop is
     /// requested or the deadline has passed, when everything that the script started has ended.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
 
-    /// Returns the stack that a thread needs to run this engine.
     fn stack_bytes(&self) -> usize {
         STACK_SIZE_BYTES
     }

@@ -20,10 +20,8 @@ use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
 use form::is_of_actions;
 
-/// The maximum number of files of all folders.
 const FILES_MAX: usize = 256;
 
-/// Runs `HeroScript` with the functions of Rhai files.
 #[derive(Debug)]
 pub struct HeroScriptEngine {
     rhai: RhaiEngine,
@@ -78,7 +76,6 @@ impl HeroScriptEngine {
         self.takes_rhai && !is_of_actions(source)
     }
 
-    /// Returns every mistake that can be found without running the script, ordered by line.
     pub fn check(&self, source: &str) -> Vec<Finding> {
         self.check_beside(source, &[])
     }

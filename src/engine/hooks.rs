@@ -29,7 +29,6 @@ const ERROR_BYTES_MAX: usize = 16 << 10;
 /// The time of `after` in a unit that stops: little of its drain is left.
 const AT_SHUTDOWN: Duration = Duration::from_secs(2);
 
-/// An engine with the hooks of its script type.
 pub(super) struct HookedEngine {
     engine: Arc<dyn Engine>,
     before: Option<Hook>,
@@ -50,7 +49,6 @@ enum JobDataFor {
     Program,
 }
 
-/// A script that runs before or after a job.
 struct Hook {
     /// Its key in the configuration.
     key: &'static str,
@@ -101,7 +99,6 @@ fn read(file: &Path, bytes_max: u64) -> Result<String, String> {
 }
 
 impl JobDataFor {
-    /// Returns the variables of a hook.
     fn variables(self, job: &Script<'_>) -> BTreeMap<String, String> {
         let mut env = job.env.clone();
         if self != Self::Interpreter {
@@ -110,7 +107,6 @@ impl JobDataFor {
         env
     }
 
-    /// Returns the standard input of a hook.
     fn files(self, job: &Script<'_>) -> Option<InputFiles> {
         let stdin = json!({ "env_vars": job.env, "args": job.args }).to_string().into_bytes();
         let files = InputFiles { stdin: Some(stdin.into()), ..InputFiles::default() };
@@ -155,10 +151,6 @@ impl Hook {
 }
 
 impl HookedEngine {
-    /// Runs the hook before the job.
-    ///
-    /// # Errors
-    /// The failure of the attempt.
     fn run_before(
         &self,
         script: &Script<'_>,
@@ -205,7 +197,6 @@ impl HookedEngine {
     }
 }
 
-/// Returns the outcome of an attempt as JSON.
 fn outcome(result: &Result<Success, Failure>) -> String {
     let (status, error, exit_code) = match result {
         Ok(success) => ("finished", None, success.exit_code),

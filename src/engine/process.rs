@@ -62,7 +62,6 @@ pub struct CommandEngine {
 }
 
 impl CommandEngine {
-    /// Returns an engine for `script_type` as configured.
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
         let sandbox = Sandbox::of_type(&config.sandbox);
         let preparer = Preparer::new(config, job, &sandbox, run_tool);
@@ -86,14 +85,11 @@ impl CommandEngine {
     }
 
     /// Checks a script, with the extension of its file as in [`Script`], without running it. Returns the error in it, if there is one.
-    ///
-    /// # Errors
-    /// A check that cannot be made on this machine.
+    /// Fails if the check cannot be made on this machine.
     pub fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         self.preparer.check(source, extension)
     }
 
-    /// Returns true if scripts of this type can be checked.
     pub fn has_check(&self) -> bool {
         self.preparer.has_check()
     }
@@ -127,7 +123,6 @@ impl CommandEngine {
         }
     }
 
-    /// Converts the end of a child to the result of its script.
     fn outcome(
         &self,
         mut report: ChildReport,
@@ -170,7 +165,6 @@ impl CommandEngine {
         })
     }
 
-    /// Explains what the sandbox refused a child that has failed.
     fn explanations(
         &self,
         spec: &Spec<'_>,
@@ -203,10 +197,7 @@ impl CommandEngine {
         missing.or_else(module).or_else(of_silence).into_iter().collect()
     }
 
-    /// Keeps the files that a script left.
-    ///
-    /// # Errors
-    /// The failure of a job that wants its output in full, if some files exceed a bound.
+    /// Keeps the files that a script left. Fails for a job that wants its output in full, if some files exceed a bound.
     fn keep_files(&self, home: &Path, script: &Script<'_>, log: &dyn Log) -> Result<(), Failure> {
         let (room, contents) = (self.job.files_size_max, self.preparer.contents());
         let Collected { files, not_kept, lacks_some } = collect(home, room, contents, log);
@@ -217,7 +208,6 @@ impl CommandEngine {
         Ok(())
     }
 
-    /// Returns the fate of an output over its bound.
     fn overflow(&self, script: &Script<'_>) -> OutputOverflow {
         script.output_overflow.or(self.output_overflow).unwrap_or(self.job.output_overflow)
     }
@@ -237,7 +227,6 @@ impl CommandEngine {
         }
     }
 
-    /// Returns the error of a failed child.
     fn failed(&self, report: &ChildReport, script: &Path) -> Failure {
         let (tail, exit_code) = (&report.written.stderr_tail, report.status.code());
         let failure = |message: String| Failure::Script { message, exit_code };
@@ -264,7 +253,6 @@ impl CommandEngine {
     }
 }
 
-/// Returns the explainer of a script type, for a script that asked for bounds.
 fn explainer<'a>(
     script_type: &ScriptType,
     config: &'a SandboxConfig,

@@ -8,20 +8,15 @@ use crate::proto::job::{AskedCall, AskedOutput, Checkpoint, NewChildren};
 pub struct ScriptRequest {
     /// The request, or the reason why nobody can do it.
     pub asked: Result<RequestKind, String>,
-    /// Takes the answer.
     pub answers: Arc<dyn Answers>,
 }
 
-/// A service that a script asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// Keep a state for the next attempt of the job.
     State(Checkpoint),
-    /// Submit jobs.
     Submit(NewChildren),
-    /// Tell the output of another job.
     Inputs(AskedOutput),
-    /// Give the next call of the session.
     Next(AskedCall),
 }
 
@@ -33,6 +28,5 @@ pub trait Answers: Send + Sync + std::fmt::Debug {
     /// Takes the answer to a request that was done and has a result, as JSON in one line.
     fn answer_with(&self, result: &str);
 
-    /// Notes that no further answer comes.
     fn close(&self);
 }

@@ -39,7 +39,6 @@ use runtime::settings::{OsisSettings, SalSettings};
 use runtime::{failure, memory, output};
 pub use session::Session;
 
-/// Runs Rhai scripts with a fixed set of functions.
 #[derive(Debug)]
 pub struct RhaiEngine {
     script_type: ScriptType,
@@ -96,7 +95,6 @@ impl RhaiEngine {
         self
     }
 
-    /// Allows scripts the function `eval`, if `allowed`.
     #[must_use]
     pub fn with_eval(mut self, allowed: bool) -> Self {
         if allowed {
@@ -152,9 +150,6 @@ impl RhaiEngine {
     }
 
     /// Runs a script as [`Engine::run`] does, after those that ran in the session before.
-    ///
-    /// # Errors
-    /// An error of the run.
     pub fn run_in(
         &self,
         session: &mut Session,
@@ -193,7 +188,6 @@ impl RhaiEngine {
             .map_err(|error| failure::message(&error))
     }
 
-    /// Converts a script's value to its output.
     fn output(&self, run: &ScriptRun<'_>, value: &Dynamic) -> Result<JobOutput, String> {
         if sal::is_command(value) {
             let message = "the script ends in a command that was not run: call `.execute()` on it";

@@ -42,9 +42,7 @@ impl FunctionDocument {
 
 /// Checks a script without running it. Returns its mistakes. Blocks; a script that runs as a process is checked by the `check`
 /// command of its type.
-///
-/// # Errors
-/// [`Exit::Data`] if the type is not configured, [`Exit::Usage`] if it has no check.
+/// Fails with [`Exit::Data`] if the type is not configured, with [`Exit::Usage`] if it has no check.
 pub fn check_script(
     types: &BTreeMap<ScriptType, TypeConfig>,
     (job, osis): (&JobConfig, &OsisConfig),
@@ -117,7 +115,6 @@ pub fn osis_engine(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine,
     Ok(engine.with_backends(&backends))
 }
 
-/// Creates the engine of sal scripts.
 pub fn sal_engine(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
     Ok(RhaiEngine::sal(named("sal")?, limits, &JobConfig::default(), &SalConfig::default()))
 }
@@ -127,14 +124,11 @@ fn named(name: &str) -> Result<ScriptType, Error> {
 }
 
 /// Returns the documentation of the functions of scripts, of `osis` or `sal` or both.
-///
-/// # Errors
-/// [`Exit::Usage`] for another script type.
+/// Fails with [`Exit::Usage`] for another type.
 pub fn script_functions(script_type: Option<&str>) -> Result<Vec<FunctionDocument>, Error> {
     Ok(function_documents(&script_groups(script_type)?))
 }
 
-/// Returns the documentation of functions.
 pub fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
     let documents = groups.iter().flat_map(|group| {
         group.functions.iter().map(|function| FunctionDocument::of(group.name, function))
@@ -143,9 +137,7 @@ pub fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
 }
 
 /// Returns the functions of one engine, `osis` or `sal`, or of both without duplicates.
-///
-/// # Errors
-/// [`Exit::Usage`] for another script type.
+/// Fails with [`Exit::Usage`] for another type.
 pub fn script_groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
     let limits = RhaiLimits::default();
     match script_type {

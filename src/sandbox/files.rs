@@ -15,7 +15,6 @@ use super::policy::{Network, Policy};
 /// The newest Landlock version whose rights are all handled. An older kernel applies what it can.
 pub(super) const NEWEST: ABI = ABI::V8;
 
-/// The folders of the system's programs and their libraries.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Files that programs read to start, to resolve names and to learn about the machine; none is secret
 /// on a Debian machine.
@@ -77,9 +76,6 @@ pub(super) fn of_every_child() -> [&'static [&'static str]; 3] {
 }
 
 /// Returns the rules for one child; `None` if the kernel has no Landlock.
-///
-/// # Errors
-/// The kernel cannot create them.
 pub(super) fn rules(
     policy: &Policy,
     program: &Path,
@@ -92,11 +88,9 @@ pub(super) fn rules(
 /// The access that a rule grants to a file, or to all that is below a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grant {
-    /// Reading and listing.
     Read,
     /// And starting programs.
     Execute,
-    /// Reading and writing a file.
     Device,
     /// Everything but new devices.
     All,

@@ -9,7 +9,6 @@ use nix::sys::signal::Signal;
 
 use crate::config::SandboxConfig;
 
-/// The number of limits.
 pub(super) const LIMITS_MAX: usize = 7;
 
 /// The limits of one process. Zero sets none.
@@ -23,27 +22,21 @@ pub struct Limits {
     file_bytes: u64,
 }
 
-/// A limit that a script hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The processor time of a process.
     Cpu,
     /// The memory, or the address space, of a process.
     Memory,
     /// The processes of the user.
     Processes,
-    /// The open files of a process.
     OpenFiles,
     FileSize,
     /// The size of the job's own folder.
     Disk,
-    /// The size of standard output.
     Output,
-    /// The memory of the job as a whole.
     JobMemory,
     /// The processes and threads of the job as a whole.
     JobProcesses,
-    /// The memory of the actor's unit.
     UnitMemory,
     /// The memory of a slice that the unit is in.
     SliceMemory,

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{SalConfig, SandboxConfig};
 
-/// The access rights of children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy {
     /// Folders and files that may be read and executed, in addition to the system's.
@@ -20,14 +19,11 @@ pub(super) struct Policy {
     pub(super) own_signals: bool,
 }
 
-/// The network that children may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// Any connection.
     Open,
     /// These TCP ports; with port 53, UDP for name resolution too.
     Ports(Vec<u16>),
-    /// No connection.
     Closed,
 }
 

@@ -64,7 +64,6 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// The sandbox of a script type.
     pub fn of_type(config: &SandboxConfig) -> Self {
         let policy = config.enabled.then(|| Policy::of_type(config));
         let limits = if config.enabled { Limits::of(config) } else { Limits::default() };
@@ -116,15 +115,12 @@ impl Sandbox {
         Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// The limits of each process.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// Creates the restrictions of one child: it may run `program`, write in `home` and read `more`.
-    ///
-    /// # Errors
-    /// The kernel cannot create the rules, or enforces less than is required.
+    /// Fails if the kernel cannot create the rules, or enforces less than is required.
     pub fn restrictions(
         &self,
         program: &Path,
@@ -155,9 +151,6 @@ impl Sandbox {
     }
 
     /// Creates the control group of one child and of all that it starts, if they have one.
-    ///
-    /// # Errors
-    /// The errors of creating it, with its name.
     pub fn job_group(&self) -> io::Result<Option<JobGroup>> {
         self.job_bounds.map_or(Ok(None), CgroupBounds::group)
     }

@@ -15,7 +15,6 @@ const ABI_SCOPES: u32 = 6;
 /// The first Landlock version with `truncate(2)`: Linux 6.2.
 const ABI_TRUNCATE: u32 = 3;
 
-/// The parts of the sandbox that a kernel can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Support {
     /// The Landlock version; zero if there is none.
@@ -40,7 +39,6 @@ pub(super) fn target() -> Option<TargetArch> {
 }
 
 impl Support {
-    /// Returns what the running kernel can enforce.
     pub fn of_this_kernel() -> Self {
         static SUPPORT: OnceLock<Support> = OnceLock::new();
         *SUPPORT.get_or_init(|| {
@@ -53,7 +51,6 @@ impl Support {
         })
     }
 
-    /// Returns how much of the sandbox it enforces.
     pub fn level(self) -> Require {
         match self {
             Self { landlock: 0, .. } | Self { seccomp: false, .. } => Require::None,
@@ -62,7 +59,6 @@ impl Support {
         }
     }
 
-    /// Returns true if the kernel can open single ports.
     pub fn has_ports(self) -> bool {
         self.landlock >= ABI_PORTS
     }

@@ -38,7 +38,6 @@ pub(crate) type Done<T = ()> = Result<T, Box<dyn Error>>;
 
 const FEW: usize = 1000;
 const MANY: usize = 1_000_000;
-/// Jobs in one call of a bulk submission.
 const BULK: usize = 1000;
 /// Repetitions of a measure; the figure is their median.
 const TIMES: usize = 500;

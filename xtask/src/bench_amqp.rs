@@ -31,9 +31,7 @@ const PINGS: usize = 1000;
 const WARM_UPS: usize = 100;
 /// The messages that a publisher sends before it waits for their confirmations.
 const IN_FLIGHT: usize = 256;
-/// The bound of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The queues of the bare consumers.
 const BARE: &str = "bench.bare";
 const RELAYED: &str = "bench.relayed";
 const BODY: &[u8] =
@@ -333,7 +331,6 @@ async fn answer(channel: Channel) -> Result<(), String> {
     }
 }
 
-/// Sends a ping and waits for its answer.
 async fn ping(
     channel: &Channel,
     answers: &mut Consumer,

@@ -19,7 +19,6 @@ const PAGES: usize = 200;
 /// The time of one figure in per cent.
 const WATCHED: Duration = Duration::from_secs(10);
 
-/// The API of `hero dev`.
 struct ApiAddress {
     host: String,
     token: String,
@@ -145,7 +144,6 @@ impl ApiAddress {
         Ok(serde_json::from_slice(&answer)?)
     }
 
-    /// Opens a WebSocket.
     fn upgraded(&self) -> Done<BufReader<TcpStream>> {
         let mut link = self.connect()?;
         let headers = [
@@ -194,7 +192,6 @@ fn send(link: &mut BufReader<TcpStream>, call: &Value) -> Done {
     Ok(())
 }
 
-/// Receives the next text.
 fn receive(link: &mut BufReader<TcpStream>) -> Done<Value> {
     loop {
         let mut head = [0; 2];

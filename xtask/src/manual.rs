@@ -124,7 +124,6 @@ fn item(line: &str) -> (String, &str) {
     }
 }
 
-/// Returns true if a line belongs to the paragraph before.
 fn goes_on(line: &str) -> bool {
     let begins = ["#", "```", "|", "- "].iter().any(|mark| line.starts_with(mark))
         || line.trim_start().starts_with("```");

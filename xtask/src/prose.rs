@@ -21,7 +21,6 @@ enum Block {
 const COLUMNS: usize = 88;
 
 impl Prose {
-    /// Parses the lines of documentation.
     pub(crate) fn parse(lines: &[&str]) -> Self {
         let (mut blocks, mut in_file, mut goes_on) = (Vec::new(), None, false);
         for line in lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)) {
@@ -66,12 +65,10 @@ impl Prose {
         }
     }
 
-    /// Returns whether the file has an example in it.
     pub(crate) fn has_example(&self) -> bool {
         self.blocks[..self.in_file].iter().any(|block| matches!(block, Block::Example(_)))
     }
 
-    /// Returns the comment of the file.
     pub(crate) fn comment(&self) -> String {
         let mut parts = Vec::new();
         for block in &self.blocks[..self.in_file] {
@@ -106,7 +103,6 @@ impl Prose {
         page
     }
 
-    /// Returns the text as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let block = |block: &Block| match block {
             Block::Paragraph(text) => text.clone(),

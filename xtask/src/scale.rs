@@ -63,7 +63,6 @@ struct Stage<'a> {
     store: Store,
     config: Config,
     watch: Watch,
-    /// Calls beyond the bound.
     over: Vec<String>,
     asked: &'a Scale,
 }

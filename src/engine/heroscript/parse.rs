@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::proto::text::shown;
 
-/// The maximum number of actions of one script.
 const ACTIONS_MAX: usize = 10_000;
 /// The maximum number of parameters and arguments of one action.
 const PARAMETERS_MAX: usize = 1000;
 /// The longest name of an actor, an action or a parameter.
 const NAME_BYTES_MAX: usize = 64;
 
-/// One action of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeroAction {
     /// The part before the dot, in lower case.
@@ -30,9 +28,7 @@ pub struct HeroAction {
 /// The value of a parameter. A value in quotes is always a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParameterValue {
-    /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
     Int(i64),
     /// A number with a dot.
     Float(f64),
@@ -42,7 +38,6 @@ pub enum ParameterValue {
     List(Vec<ParameterValue>),
 }
 
-/// A mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {line}, position {column})")]
 pub struct HeroScriptError {
@@ -50,16 +45,12 @@ pub struct HeroScriptError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The mistake.
     pub message: String,
 }
 
 type Parsed<T> = Result<T, HeroScriptError>;
 
-/// Parses a script.
-///
-/// # Errors
-/// The first mistake.
+/// Parses a script, or returns its first mistake.
 pub fn parse(source: &str) -> Parsed<Vec<HeroAction>> {
     let mut text = SourceCursor::new(source);
     let mut actions: Vec<HeroAction> = Vec::new();
@@ -91,7 +82,6 @@ pub fn parse(source: &str) -> Parsed<Vec<HeroAction>> {
     }
 }
 
-/// A place in a script.
 struct SourceCursor<'a> {
     rest: &'a str,
     line: usize,
@@ -242,7 +232,6 @@ fn parameter(text: &mut SourceCursor<'_>, action: &mut HeroAction) -> Parsed<()>
     Ok(())
 }
 
-/// Checks that a value has ended.
 fn gap(text: &SourceCursor<'_>) -> Parsed<()> {
     if text.is_at_gap() { Ok(()) } else { Err(text.wrong("expected a space after the value")) }
 }

@@ -49,13 +49,11 @@ use programs::{BINARY, resolve};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
-/// The placeholder for the file of the script.
 const SCRIPT: &str = "{script}";
 const KIND: &str = "programs";
 /// The time limit of a check, which reads one script and runs nothing.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Prepares the scripts of one type, as configured.
 #[derive(Debug)]
 pub(super) struct Preparer {
     command: Vec<String>,
@@ -67,7 +65,6 @@ pub(super) struct Preparer {
     packages: Option<Packages>,
     sandbox: Sandbox,
     run_tool: RunTool,
-    /// The files of jobs.
     contents: Contents,
     /// Keeps the folder of this process from the first job on.
     of_process: OnceLock<Arc<ProcessFolder>>,
@@ -95,7 +92,6 @@ impl Preparer {
         }
     }
 
-    /// Returns the way to the contents of files.
     pub(super) fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -110,9 +106,6 @@ impl Preparer {
     }
 
     /// Creates the folder of a script, writes its files, and compiles it or installs its packages.
-    ///
-    /// # Errors
-    /// [`Failure`] of the script's text, its packages or its compiler.
     pub(super) fn prepare(
         &self,
         script: &Script<'_>,
@@ -199,10 +192,7 @@ impl Preparer {
     }
 
     /// Checks a script with the configured command, without running it. Returns the error in it, if
-    /// there is one.
-    ///
-    /// # Errors
-    /// A check that cannot be made on this machine.
+    /// there is one. Fails if the check cannot be made on this machine.
     pub(super) fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         // As a run does before the script begins.
         if self.packages.is_some()
@@ -233,7 +223,6 @@ impl Preparer {
         Ok((self.run_tool)(self.tool(program, args, &scratch), until, None)?.err())
     }
 
-    /// Returns true if a check is configured.
     pub(super) fn has_check(&self) -> bool {
         !self.options.check.is_empty()
     }
@@ -265,7 +254,6 @@ impl Preparer {
         Ok(answer.and_then(|answer| node::option_of(&answer)))
     }
 
-    /// Writes a script into a folder of its scratch.
     fn write(
         &self,
         source: &str,
@@ -283,7 +271,6 @@ impl Preparer {
         program.is_some_and(|name| ["sh", "bash", "dash", "zsh", "ksh"].iter().any(|s| name == *s))
     }
 
-    /// Returns the cache entry with the compiled program.
     fn compiled(
         &self,
         source: &str,
@@ -337,10 +324,7 @@ impl Preparer {
         Tool { program, args, env, folder, sandbox, read, kill_grace }
     }
 
-    /// Returns the file of the program, or of the compiler if scripts are compiled.
-    ///
-    /// # Errors
-    /// The reason why it cannot run.
+    /// Returns the file of the program, or of the compiler if scripts are compiled; or why it cannot run.
     pub(super) fn program(&self) -> Result<PathBuf, String> {
         program_of(&self.command, &self.options)
     }
@@ -358,7 +342,6 @@ fn cannot_write(error: &std::io::Error) -> Failure {
     Failure::before_start("cannot write the script's file", error)
 }
 
-/// Replaces the placeholders in a word of a command by files.
 fn fill(word: &str, script: &Path, binary: Option<&Path>) -> OsString {
     let mut filled = OsString::new();
     let mut rest = word;

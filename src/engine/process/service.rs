@@ -23,15 +23,11 @@ use crate::sandbox::pidfd;
 pub struct ServiceSpec {
     /// The program: a file, or a name looked up in `PATH`.
     pub program: OsString,
-    /// Its arguments, without its own name.
     pub args: Vec<OsString>,
-    /// Its variables in addition to this process's.
     pub env: Vec<(OsString, OsString)>,
-    /// Its working directory, if not this process's.
     pub cwd: Option<PathBuf>,
     /// Receives its standard output and error instead of this process's.
     pub output: Option<File>,
-    /// True if it reads this process's standard input.
     pub inherit_stdin: bool,
     /// Its standard input, if it is neither empty nor this process's.
     pub input: Option<File>,
@@ -52,10 +48,6 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// The errors of starting a program: not found, not permitted, no more processes.
     pub fn start(spec: ServiceSpec) -> io::Result<Self> {
         let mut command = command(Path::new(&spec.program));
         command.args(&spec.args).envs(spec.env);
@@ -81,15 +73,10 @@ impl Service {
         Ok(Self { child, _registered: registered, pid, own_group, status: None })
     }
 
-    /// Its process id.
     pub fn pid(&self) -> i32 {
         self.pid.as_raw()
     }
 
-    /// Returns its status if it has ended.
-    ///
-    /// # Errors
-    /// The errors of `waitpid(2)`.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -97,17 +84,12 @@ impl Service {
         Ok(self.status)
     }
 
-    /// Blocks until it has ended.
-    ///
-    /// # Errors
-    /// The errors of `waitpid(2)`.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait()?;
         self.status = Some(status);
         Ok(status)
     }
 
-    /// Sends SIGTERM, unless it has ended.
     pub fn ask_to_end(&mut self) {
         self.signal(Signal::SIGTERM);
     }
@@ -120,9 +102,6 @@ impl Service {
     }
 
     /// Sends SIGTERM, and SIGKILL after `grace`; reaps it.
-    ///
-    /// # Errors
-    /// The errors of waiting for it.
     pub fn terminate(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         if let Some(status) = self.try_wait()? {
             return Ok(status);
@@ -134,9 +113,6 @@ impl Service {
     }
 
     /// Blocks until it has ended; after `until`, ends it as [`Service::terminate`] does.
-    ///
-    /// # Errors
-    /// The errors of waiting for it.
     pub fn wait_for(&mut self, until: Instant, grace: Duration) -> io::Result<ExitStatus> {
         self.wait_until(until)?;
         self.terminate(grace)

@@ -21,9 +21,6 @@ use crate::sandbox::{self, JobGroup, Restrictions};
 
 /// Starts a child, with a channel if `has_channel`: as a fork of the warm interpreter where it can be one, else as a
 /// new process.
-///
-/// # Errors
-/// The errors of starting it.
 pub(super) fn start(
     spec: &Spec<'_>,
     warmed: Option<Warmed<'_>>,

@@ -23,10 +23,7 @@ const NAMES_AT_ONCE: usize = 10_000;
 const REMOVE_WITHIN: Duration = Duration::from_mins(1);
 
 /// Opens a folder below another. A folder of this user without one of the `needed` permissions for
-/// its owner gets it.
-///
-/// # Errors
-/// It does not exist, is a link or no folder, or belongs to another user.
+/// its owner gets it. Fails if it does not exist, is a link or no folder, or belongs to another user.
 pub(super) fn open(parent: BorrowedFd<'_>, name: &CStr, needed: Mode) -> nix::Result<OwnedFd> {
     let only = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let place = openat(parent, name, only | OFlag::O_PATH, Mode::empty())?;
@@ -48,18 +45,13 @@ fn has(folder: &OwnedFd, needed: Mode) -> nix::Result<bool> {
 }
 
 /// Opens a folder by its path, whose last name is not followed if it is a link.
-///
-/// # Errors
-/// The errors of [`open`].
 pub(super) fn open_path(path: &Path, needed: Mode) -> nix::Result<OwnedFd> {
     open(AT_FDCWD, &name_of(path.as_os_str())?, needed)
 }
 
 /// Gives this user the permissions back that a job has taken away from a folder of the daemon: no rule for files
 /// keeps a script from changing the modes of files of its user. Another user's folder stays as it is.
-///
-/// # Errors
-/// It does not exist, or is below a folder without the right to enter it.
+/// Fails if it does not exist, or is below a folder without the right to enter it.
 pub(super) fn repair(path: &Path) -> io::Result<()> {
     let data = std::fs::symlink_metadata(path)?;
     let is_own = data.is_dir() && data.uid() == geteuid().as_raw();
@@ -95,9 +87,6 @@ fn name_of(text: &OsStr) -> nix::Result<CString> {
 }
 
 /// Lists the names in an open folder, or at least some of many.
-///
-/// # Errors
-/// The errors of reading it.
 pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec<CString>> {
     // Another position in the folder than of earlier lists.
     let mut listed = Dir::openat(folder, c".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
@@ -109,9 +98,7 @@ pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec
 
 /// Removes a folder with all that is in it, if it exists. A folder in a folder is first moved to the
 /// top: so no tree is too deep, and an interrupted removal can be repeated.
-///
-/// # Errors
-/// The first error when nothing more can be removed, or a timeout.
+/// Fails with the first error when nothing more can be removed, or with a timeout.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let top = match open_path(path, Mode::S_IRWXU) {
         Err(Errno::ENOENT) => return Ok(()),

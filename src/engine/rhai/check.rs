@@ -44,7 +44,6 @@ pub struct Finding {
     pub message: String,
 }
 
-/// A function call in a script.
 struct Call {
     name: String,
     is_method: bool,
@@ -136,7 +135,6 @@ fn imports(compiled: &AST) -> Vec<(String, Position)> {
     imports
 }
 
-/// Returns the names of all functions that a script can call.
 fn known(engine: &Engine, compiled: &AST) -> BTreeSet<String> {
     let native =
         engine.collect_fn_metadata(None, |info| Some(info.metadata.name.to_string()), true);

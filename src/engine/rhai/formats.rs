@@ -100,7 +100,6 @@ data.mail
         .returns("any");
 }
 
-/// Returns the result of a prerequisite as a value.
 fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     let found = with(|run| {
         let of = &run.script.inputs;

@@ -14,22 +14,17 @@ use ::rhai::{
 pub struct Group {
     /// Its name: `process`, `os`, `text` …
     pub name: &'static str,
-    /// Its description, in a few sentences.
     pub summary: &'static str,
-    /// In the order of the documentation.
     pub functions: Vec<Function>,
 }
 
-/// One function with its documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// The name that scripts call.
     pub name: &'static str,
     /// The type of the value it is called on, as in `replacer.build()`; `None` for a plain function.
     pub receiver: Option<&'static str>,
     /// Its overloads: `run(command: string, options: map) -> map`.
     pub signatures: Vec<String>,
-    /// Its description, in a few sentences.
     pub summary: &'static str,
     /// A script that runs. A last line `// → TEXT` gives its output.
     pub example: &'static str,
@@ -60,7 +55,6 @@ impl<'a> Functions<'a> {
         Self { engine, groups: Vec::new(), types: BTreeMap::new() }
     }
 
-    /// Returns the registered functions.
     pub(super) fn finish(self) -> Vec<Group> {
         self.groups
     }
@@ -142,7 +136,6 @@ pub(super) struct Added<'f, 'a> {
 }
 
 impl Added<'_, '_> {
-    /// Registers an overload.
     pub(super) fn overload<A, const N: usize, const X: bool, R, const F: bool, FUNC>(
         mut self,
         parameters: [&'static str; N],

@@ -15,11 +15,8 @@ use crate::config::RhaiLimits;
 use crate::engine::Stream;
 use arguments::ARGUMENTS_MAX;
 
-/// The limit of variables in the scope of one function.
 const VARIABLES_MAX: usize = 256;
-/// The limit of functions that a script may define.
 const FUNCTIONS_MAX: usize = 1_000;
-/// The limit of imports of one run.
 pub(super) const MODULES_MAX: usize = 64;
 
 /// Creates an interpreter without any function of ours.
@@ -95,9 +92,7 @@ fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
 }
 
 /// Parses a script. Every script has to come through here.
-///
-/// # Errors
-/// The first mistake, or that the run of this thread has to stop.
+/// Fails with the first mistake, or if the run of this thread has to stop.
 pub(super) fn compile(engine: &Engine, scope: &Scope<'_>, source: &str) -> Result<AST, ParseError> {
     arguments::begin();
     engine.compile_with_scope(scope, &*without_interpreter(source))

@@ -15,11 +15,8 @@ use super::{Bench, Done, cpu_time, millis, per_second, print, quantile};
 
 /// The groups of a script type, each with a queue.
 const GROUPS: usize = 20;
-/// Jobs in one call of a bulk submission.
 const BULK: usize = 1000;
-/// Repetitions of a request.
 const TIMES: usize = 100;
-/// Repetitions of a search.
 const SEARCHES: usize = 5;
 /// Longer than the task that reads for the pages goes on after the last visitor.
 const PAUSE: Duration = Duration::from_secs(6);
@@ -141,7 +138,6 @@ async fn share_of(pid: u32) -> Done<f64> {
     Ok(100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64())
 }
 
-/// A visitor of the page of `hero dev`, with its session.
 struct PageVisitor {
     host: String,
     cookie: String,
@@ -163,7 +159,6 @@ impl PageVisitor {
         Ok(visitor)
     }
 
-    /// Sends a request.
     fn ask(&self, path: &str) -> Done<TcpStream> {
         let mut stream = TcpStream::connect(&self.host)?;
         let Self { host, cookie } = self;
@@ -185,7 +180,6 @@ impl PageVisitor {
         Ok((head, body.len()))
     }
 
-    /// Measures a page so many times.
     fn measure(&self, page: &str, times: usize) -> Done {
         let (mut taken, mut size) = (Vec::new(), 0);
         for _ in 0..times {

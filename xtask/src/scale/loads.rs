@@ -16,7 +16,6 @@ use super::performer::Performer;
 use super::{Stage, many};
 use crate::bench::Done;
 
-/// Jobs in one call of a bulk submission.
 const BULK: usize = 10_000;
 /// The longest wait for something that a supervisor or an actor does.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -65,7 +64,6 @@ pub(super) async fn all(stage: &mut Stage<'_>, by: usize) -> Done {
     Ok(())
 }
 
-/// Purges queues so that the jobs expire together.
 async fn expiry(stage: &mut Stage<'_>, size: usize) -> Done {
     const PARTS: usize = 50;
     let part = (size / PARTS).max(1);
@@ -288,7 +286,6 @@ impl Stage<'_> {
         Ok(["finished", "failed"].iter().filter_map(|name| counters.get(*name)).sum())
     }
 
-    /// Waits until a queue holds so many jobs.
     async fn until_depth(&self, queue: &str, depth: u64) -> Done {
         let queue: Queue = queue.parse()?;
         let began = Instant::now();
@@ -302,7 +299,6 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits until a key is gone.
     async fn until_gone(&self, key: &str) -> Done {
         let began = Instant::now();
         let mut link = self.watch.connect()?;

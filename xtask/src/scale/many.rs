@@ -21,7 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two heartbeats of an actor, and its wait for work, by default.
 const BEAT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(2);
-/// Prints lists as a person asks for them.
 const LISTS: [&[&str]; 6] = [
     &["status"],
     &["stats"],
@@ -39,7 +38,6 @@ pub(super) async fn idle(stage: &mut Stage<'_>, by: usize) -> Done {
     stage.load("idle units of hero dev", 1, async |_| passes(time).await).await
 }
 
-/// Fills the namespace, and looks at it.
 pub(super) async fn many(stage: &mut Stage<'_>, by: usize) -> Done {
     let queues = (10_000 / by).max(1);
     let submit = async |on: &Stage<'_>| {
@@ -146,7 +144,6 @@ async fn wake(on: &Stage<'_>, actors: &[IdleActor], woken: &mut Receiver<(usize,
     }
 }
 
-/// Runs `hero` of the same build with these arguments.
 #[expect(clippy::disallowed_methods, reason = "the program as a person starts it")]
 async fn print(list: &'static [&'static str]) -> Done {
     let hero = std::env::current_exe()?.with_file_name("hero");

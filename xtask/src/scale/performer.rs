@@ -22,7 +22,6 @@ pub(super) struct Performer {
 }
 
 impl Performer {
-    /// Takes the name of an actor of a type.
     pub(super) async fn appear(on: &Stage<'_>, script_type: &str, instance: usize) -> Done<Self> {
         let boot = BootId::random();
         let now = Timestamp::now().to_string();
@@ -47,19 +46,16 @@ impl Performer {
         Ok(())
     }
 
-    /// The lists that wake it.
     pub(super) fn wakes(&self, on: &Stage<'_>) -> Vec<String> {
         let queues = self.present.actor.queues().into_iter();
         let normal = queues.filter(|queue| queue.priority == Priority::Normal);
         normal.map(|queue| on.store.keys().wake(&queue.target)).collect()
     }
 
-    /// The lists of its queues.
     pub(super) fn lists(&self, on: &Stage<'_>) -> Vec<String> {
         self.present.actor.queues().iter().map(|queue| on.store.keys().work(queue)).collect()
     }
 
-    /// Claims jobs.
     pub(super) async fn claim(&self, on: &Stage<'_>, wanted: usize) -> Done<Vec<Attempt>> {
         let claim = Claim {
             boot: &self.boot,
@@ -73,7 +69,6 @@ impl Performer {
         Ok(on.store.claim(&claim).await?.attempts)
     }
 
-    /// The end of an attempt with this output.
     pub(super) fn end_of(&self, attempt: &Attempt, output: impl Into<JobOutput>) -> AttemptEnd {
         AttemptEnd {
             id: attempt.id.clone(),

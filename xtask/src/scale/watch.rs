@@ -19,18 +19,14 @@ const LOGGED_US: u64 = 500;
 const SLOWLOG_LEN: u64 = 200_000;
 /// Commands that this program alone sends.
 const OWN: [&str; 3] = ["SLOWLOG", "LATENCY", "CONFIG"];
-/// The pause between two PINGs.
 const PING_EVERY: Duration = Duration::from_millis(1);
 
-/// One load, as Redis saw it.
 pub(super) struct Observed {
-    /// Calls of scripts.
     pub(super) scripts: u64,
     /// Calls of all commands, those in scripts too.
     pub(super) commands: u64,
     /// The longest call of each script or command that is in the slow log.
     pub(super) longest: BTreeMap<String, Duration>,
-    /// Times of PINGs.
     pub(super) pings: Vec<Duration>,
     /// The longest times that Redis itself noted, such as an expire cycle's.
     pub(super) events: BTreeMap<String, Duration>,
@@ -39,7 +35,6 @@ pub(super) struct Observed {
 /// The thread that sends PINGs, and what stops it.
 type Prober = (SyncSender<()>, JoinHandle<RedisResult<Vec<Duration>>>);
 
-/// Observes one Redis.
 pub(super) struct Watch {
     client: Client,
     link: Connection,
@@ -64,12 +59,10 @@ impl Watch {
         Ok(Self { client, link, names: names.collect(), prober: None })
     }
 
-    /// A further connection.
     pub(super) fn connect(&self) -> RedisResult<Connection> {
         self.client.get_connection()
     }
 
-    /// Starts to observe.
     pub(super) fn begin(&mut self) -> Done {
         for (command, about) in
             [("CONFIG", "RESETSTAT"), ("SLOWLOG", "RESET"), ("LATENCY", "RESET")]
@@ -130,7 +123,6 @@ impl Watch {
     }
 }
 
-/// Reads how often a command was called.
 fn calls_of(line: &str) -> Option<(&str, u64)> {
     let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     Some((name, rest.split(',').next()?.parse().ok()?))
@@ -186,7 +178,6 @@ impl Observed {
         small.max().copied().unwrap_or_default()
     }
 
-    /// A quantile of the times of PINGs.
     pub(super) fn ping(&mut self, q: f64) -> Duration {
         quantile(&mut self.pings, q)
     }

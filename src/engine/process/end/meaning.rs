@@ -14,7 +14,6 @@ pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
     }
 }
 
-/// Returns a script's request on its channel.
 pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
     match asked {
         AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),

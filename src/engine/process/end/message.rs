@@ -33,7 +33,6 @@ pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     }
 }
 
-/// Returns standard output as text without its last line end.
 pub(crate) fn output_text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);

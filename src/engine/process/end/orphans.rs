@@ -38,12 +38,9 @@ const REAP_AGAIN: Duration = Duration::from_millis(20);
 /// orphan from its dead parent to this process.
 const NOTHING_FOUND: u32 = 2;
 
-/// The result of one search.
 #[derive(Debug, Default)]
 pub(in crate::process) struct Swept {
-    /// True if something was reaped or killed.
     has_found: bool,
-    /// The killed processes that still exist.
     dying: Vec<OwnedFd>,
 }
 
@@ -134,7 +131,6 @@ fn all_registered(pids: &[i32]) -> bool {
     pids.iter().all(|pid| known.contains_key(pid))
 }
 
-/// Returns whether an orphan belongs to a run that is over.
 fn is_over(pid: i32, ending: Option<Run>, known: &BTreeMap<i32, RegisteredChild>) -> bool {
     let mut others = known.values().filter(|known| known.run.is_some() && known.run != ending);
     match Run::of_process(pid) {

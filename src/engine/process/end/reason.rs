@@ -60,7 +60,6 @@ fn of_compiler(lines: &[&str]) -> Option<String> {
     lines.iter().find(is_error).map(|line| (*line).to_owned())
 }
 
-/// Returns the message of a panic, of Go or of Rust.
 fn of_panic(lines: &[&str]) -> Option<String> {
     let of_rust = lines.iter().rposition(|line| {
         line.starts_with("thread '") && line.contains(" panicked at ") && line.ends_with(':')

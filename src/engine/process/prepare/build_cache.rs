@@ -49,7 +49,6 @@ pub(in crate::process) struct CacheEntry {
 }
 
 impl CacheEntry {
-    /// Returns the folder of the entry.
     pub(in crate::process) fn path(&self) -> &Path {
         &self.folder
     }
@@ -88,10 +87,7 @@ impl BuildCache {
 
     /// Returns the entry that is built from `made_of`, and calls `build` to fill its folder if the
     /// entry does not exist.
-    ///
-    /// # Errors
-    /// Any error of `build`, a stop or the deadline while another process builds the entry, or a folder
-    /// that cannot be written.
+    /// Fails by `build`, by a stop or the deadline while another process builds it, or if a folder cannot be written.
     pub(super) fn entry(
         &self,
         kind: &str,
@@ -197,7 +193,6 @@ impl BuildCache {
     }
 }
 
-/// An entry on disk.
 struct FoundEntry {
     folder: PathBuf,
     size_bytes: u64,
@@ -240,7 +235,6 @@ fn is_complete(folder: &Path, made_of: &str) -> bool {
     true
 }
 
-/// Removes an entry unless it is in use.
 fn remove(folder: &Path) -> bool {
     let lock_file = folder.with_extension("lock");
     let Ok(lock) = open_lock(&lock_file) else { return false };

@@ -31,10 +31,7 @@ const PARAMS: &str = "HERO_PARAMS";
 const EVENT: &str = "HERO_EVENT";
 
 /// Returns the environment of a job: the variables that any program needs, then the job's own, then
-/// its identity, which no job can override.
-///
-/// # Errors
-/// A message that names the illegal variable.
+/// its identity, which no job can override. The error names the illegal variable.
 pub(crate) fn environment(
     script: &Script<'_>,
     home: &Path,
@@ -115,10 +112,7 @@ pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, O
     ])
 }
 
-/// Adds the variables that the first line of a script sets.
-///
-/// # Errors
-/// [`Failure`] if one is illegal, or has a name that only Hero sets.
+/// Adds the variables that the first line of a script sets. Fails if one is illegal, or has a name that only Hero sets.
 pub(super) fn take_variables(
     env: &mut Vec<(OsString, OsString)>,
     variables: Vec<(String, String)>,
@@ -145,10 +139,7 @@ fn user() -> &'static str {
     })
 }
 
-/// Rejects a variable that `execve` cannot pass.
-///
-/// # Errors
-/// A message that names the variable.
+/// Rejects a variable that `execve` cannot pass, with its name.
 pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), String> {
     let shown = name.escape_debug();
     if name.is_empty() {

@@ -19,9 +19,6 @@ pub(in crate::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];
 
 /// Creates the folders and writes the files that the job is given. Returns its standard input, if it
 /// has one.
-///
-/// # Errors
-/// A file cannot be written.
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     files: Option<&InputFiles>,

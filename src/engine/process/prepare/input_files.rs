@@ -19,9 +19,6 @@ const SECRETS: &str = "HERO_SECRET_DIR";
 const SECRETS_FOLDER: &str = "secrets";
 
 /// Writes what there is, and sets the variables, which no job can override.
-///
-/// # Errors
-/// A file cannot be written.
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     script: &Script<'_>,

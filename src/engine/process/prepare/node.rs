@@ -6,7 +6,6 @@ use std::path::Path;
 use super::SCRIPT;
 
 const TYPESCRIPT: [&str; 3] = [".ts", ".mts", ".cts"];
-/// The variable with options of node.
 const OPTIONS: &str = "NODE_OPTIONS";
 /// Prints nothing if node runs TypeScript, or the option that makes it, or its version.
 const QUESTION: &str = "const option = '--experimental-strip-types'; \
@@ -27,15 +26,11 @@ pub(super) fn is_in_question<'a>(
         && variables.all(|name| name != OPTIONS)
 }
 
-/// Returns the arguments of node that ask it.
 pub(super) fn question() -> Vec<OsString> {
     vec!["-p".into(), QUESTION.into()]
 }
 
-/// Returns the option that its answer asks for, if any.
-///
-/// # Errors
-/// The reason why this node cannot run the script, for a person.
+/// Returns the option that its answer asks for, if any; or why this node cannot run the script, for a person.
 pub(super) fn option_of(answer: &str) -> Result<Option<OsString>, String> {
     match answer.trim() {
         "" => Ok(None),

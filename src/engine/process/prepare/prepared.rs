@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use super::build_cache::CacheEntry;
 use super::scratch::Scratch;
 
-/// A script that is ready to run.
 #[derive(Debug)]
 pub(in crate::process) struct Prepared {
     pub(in crate::process) program: PathBuf,
@@ -17,15 +16,10 @@ pub(in crate::process) struct Prepared {
     pub(in crate::process) options: Vec<OsString>,
     /// The arguments that the job gives, the last of `args`.
     pub(in crate::process) given_args: Vec<String>,
-    /// The private folder of the job.
     pub(in crate::process) scratch: Scratch,
-    /// The working directory in it.
     pub(in crate::process) home: PathBuf,
-    /// The folder with the modules of Python.
     pub(in crate::process) modules: PathBuf,
-    /// The file of the script.
     pub(in crate::process) script: PathBuf,
-    /// The standard input, if the job has one.
     pub(in crate::process) stdin: Option<File>,
     /// The virtual environment with the script's packages, in one of the entries.
     pub(in crate::process) packages: Option<PathBuf>,

@@ -35,10 +35,7 @@ pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns the file of a configured program. A path that does not exist is looked up in `PATH` by
-/// its file name.
-///
-/// # Errors
-/// The reason, for a person.
+/// its file name. The error is for a person.
 pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     if let Some(file) = find_program(program) {
         return Ok(file);
@@ -54,10 +51,7 @@ pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Finds the program of a `command` type: its compiler if it has one.
-///
-/// # Errors
-/// The reason why scripts of the type cannot run on this machine.
+/// Finds the program of a `command` type: its compiler if it has one. The error is why its scripts cannot run here.
 pub fn program_of(command: &[String], options: &CommandOptions) -> Result<PathBuf, String> {
     let command = match command.first() {
         Some(first) if first.contains(BINARY) => &options.compile,

@@ -14,7 +14,6 @@ use std::path::PathBuf;
 
 use super::scratch::Scratch;
 
-/// The source of the module `hero`.
 pub(in crate::process) const HERO_MODULE: &str = include_str!("python/hero.py");
 /// The source of the module that makes semaphores for `multiprocessing`.
 pub(in crate::process) const SEMAPHORES: &str = include_str!("python/semaphores.py");
@@ -26,9 +25,6 @@ const FOLDER: &str = "python";
 
 /// Puts the modules beside the working directory, and their folder after the others in [`MODULES`]: scripts of all
 /// types may start Python. The module `hero` is for scripts in Python. Returns the folder.
-///
-/// # Errors
-/// Any error of writing the files.
 pub(super) fn provide_modules(
     env: &mut Vec<(OsString, OsString)>,
     is_python: bool,

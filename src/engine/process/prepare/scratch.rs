@@ -35,9 +35,6 @@ pub struct Scratch {
 impl Scratch {
     /// Creates a folder in the runtime directory that systemd gives this service, or else in the
     /// directory for temporary files.
-    ///
-    /// # Errors
-    /// Any error of creating the folder.
     pub fn new() -> io::Result<Self> {
         let of_process = ProcessFolder::of_this_process()?;
         of_process.repair()?;
@@ -50,16 +47,12 @@ impl Scratch {
         Arc::clone(&self.of_process)
     }
 
-    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Creates the working directory of a script, and the folder for what Hero puts beside it, so that a script
     /// finds only its own files in the former.
-    ///
-    /// # Errors
-    /// Any error of creating them.
     pub(super) fn split(&self) -> io::Result<PathBuf> {
         let home = self.path.join(HOME);
         for folder in [&home, &self.path.join(OWN)] {
@@ -73,18 +66,11 @@ impl Scratch {
         self.path.join(OWN)
     }
 
-    /// Writes a new file into that folder.
-    ///
-    /// # Errors
-    /// The errors of [`Scratch::file`].
     pub(super) fn own_file(&self, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         self.file(format!("{OWN}/{name}"), content)
     }
 
     /// Writes a new file that only this user can read.
-    ///
-    /// # Errors
-    /// Any error of creating and writing the file, such as a full disk.
     pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -175,15 +161,11 @@ pub fn folders_left() -> u64 {
 #[derive(Debug)]
 pub(super) struct ProcessFolder {
     path: PathBuf,
-    /// The open folder, locked.
     _lock: File,
 }
 
 impl ProcessFolder {
     /// Returns the folder of this process, and creates it if no value refers to it.
-    ///
-    /// # Errors
-    /// Any error of creating the folder.
     pub(super) fn of_this_process() -> io::Result<Arc<Self>> {
         static CURRENT: Mutex<Weak<ProcessFolder>> = Mutex::new(Weak::new());
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,17 +23,14 @@ static STARTING: RwLock<()> = RwLock::new(());
 /// The children that this process waits for, by process id.
 static REGISTERED: Mutex<BTreeMap<i32, RegisteredChild>> = Mutex::new(BTreeMap::new());
 
-/// A child that this process waits for.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::process) struct RegisteredChild {
     /// A time just before it began, in the kernel's ticks since boot; for a fork made ahead of its
     /// job, a time just before its job began.
     pub(in crate::process) began: u64,
-    /// The run of a job's child.
     pub(in crate::process) run: Option<Run>,
 }
 
-/// One run of a job's child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::process) struct Run(u64);
 
@@ -53,7 +50,6 @@ impl Run {
         format!("{:010}.{:020}", std::process::id(), self.0)
     }
 
-    /// Returns the mark of a process that has no job yet.
     pub(in crate::process) fn blank_mark() -> String {
         format!("{:010}.{:020}", 0, 0)
     }
@@ -85,10 +81,6 @@ impl Run {
 pub(in crate::process) struct Registered(i32);
 
 impl Registered {
-    /// Starts and registers a child that belongs to no job.
-    ///
-    /// # Errors
-    /// The errors of starting it.
     pub(in crate::process) fn start(
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, Self)> {
@@ -102,9 +94,6 @@ impl Registered {
     }
 
     /// Registers a process that is a child of this one by the time that `start` returns its id.
-    ///
-    /// # Errors
-    /// The errors of `start`.
     pub(in crate::process) fn adopt(
         run: Option<Run>,
         start: impl FnOnce() -> io::Result<Pid>,
@@ -136,7 +125,6 @@ impl Drop for Registered {
     }
 }
 
-/// Returns the registered children by process id.
 pub(in crate::process) fn registered() -> BTreeMap<i32, RegisteredChild> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

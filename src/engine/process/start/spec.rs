@@ -38,10 +38,6 @@ pub(crate) struct Spec<'a> {
 }
 
 impl Spec<'_> {
-    /// Creates its restrictions.
-    ///
-    /// # Errors
-    /// The errors of [`Sandbox::restrictions`].
     pub(super) fn restrictions(&self) -> io::Result<Restrictions> {
         self.sandbox.restrictions(&self.program, self.home, self.read)
     }

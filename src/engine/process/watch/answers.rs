@@ -24,10 +24,6 @@ const LINE_MAX: usize = 1 << 20;
 pub(super) struct AnswerPipe(Mutex<Option<PipeWriter>>);
 
 impl AnswerPipe {
-    /// Writes into a pipe.
-    ///
-    /// # Errors
-    /// The errors of setting it up.
     pub(super) fn new(write_end: PipeWriter) -> io::Result<Self> {
         fcntl(&write_end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self(Mutex::new(Some(write_end))))

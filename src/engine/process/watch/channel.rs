@@ -158,9 +158,6 @@ struct Messages {
 
 impl Channel {
     /// Reads from a pipe, and answers requests on another.
-    ///
-    /// # Errors
-    /// The errors of setting it up.
     pub(super) fn new(
         read_end: PipeReader,
         answers: PipeWriter,

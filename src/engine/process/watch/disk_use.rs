@@ -13,7 +13,6 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
 use crate::engine::process::tree;
 
-/// The size that every entry of a folder counts for at least.
 const ENTRY_BYTES: u64 = 256;
 /// A folder of this number of entries exceeds any limit.
 const ENTRIES_MAX: u64 = 1_000_000;
@@ -22,12 +21,10 @@ const OPEN_MAX: usize = 16;
 /// The measurements in a row that may be incomplete, as folders were moved meanwhile.
 const INCOMPLETE_MAX: u32 = 20;
 
-/// Measures the space that a job takes.
 #[derive(Debug)]
 pub(super) struct DiskUse<'a> {
     folder: &'a Path,
     bytes_max: u64,
-    /// The number of incomplete measurements in a row.
     incomplete: u32,
 }
 
@@ -58,7 +55,6 @@ struct DiskWalk {
 /// A folder on the way from the top to the current one.
 struct Level {
     id: (u64, u64),
-    /// The folders in it that are still to be visited.
     folders: Vec<CString>,
     /// The folder while the walk is below it.
     open: Option<OwnedFd>,

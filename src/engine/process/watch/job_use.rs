@@ -15,7 +15,6 @@ use crate::engine::process::proc;
 use crate::engine::process::start::Run;
 use crate::sandbox::Sandbox;
 
-/// The interval of the measurements.
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
 
 /// Measures a running job at intervals.

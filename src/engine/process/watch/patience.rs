@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 /// The longest silence of processes that hold the output of a child which has exited.
 const SILENT_MAX: Duration = Duration::from_secs(1);
-/// The interval of looks at them.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The state of the processes of a job at one time.
@@ -18,7 +17,6 @@ pub(super) struct Activity {
     pub(super) processor: Option<Duration>,
 }
 
-/// Counts the time that the processes had.
 #[derive(Debug)]
 pub(super) struct Patience {
     grace: Duration,

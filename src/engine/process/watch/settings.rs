@@ -4,12 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Cancel, Log, StopReason};
 
-/// The limits of a child, and the log of its output.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
-    /// Ends the child when requested.
     pub(crate) cancel: &'a Cancel,
-    /// Ends the child when passed.
     pub(crate) deadline: Instant,
     /// The time to end after a request, before the child is killed.
     pub(crate) kill_grace: Duration,
@@ -19,7 +16,6 @@ pub(crate) struct Watch<'a> {
     pub(crate) keeps_stdout_end: bool,
     /// The bytes of standard error that are kept; all of it is logged.
     pub(crate) stderr_bytes_max: u64,
-    /// Receives the lines.
     pub(crate) log: Option<&'a dyn Log>,
     /// True if standard output is logged, in addition to being kept. If not, it is the output of a
     /// job, which a log may want as well.
@@ -51,7 +47,6 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The reason why a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// By itself, or by a signal that Hero did not send.

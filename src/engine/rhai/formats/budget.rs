@@ -29,7 +29,6 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Takes one element of an array.
     pub(super) fn element(&mut self) -> Result<(), String> {
         let max = self.limits.array_len_max;
         let left = self.elements_left.checked_sub(1);
@@ -38,7 +37,6 @@ impl<'a> Budget<'a> {
         polled()
     }
 
-    /// Takes one entry of a map.
     pub(super) fn entry(&mut self, key: &str) -> Result<(), String> {
         let max = self.limits.map_len_max;
         let left = self.entries_left.checked_sub(1);
@@ -48,7 +46,6 @@ impl<'a> Budget<'a> {
         polled()
     }
 
-    /// Takes the bytes of a string.
     pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
         let max = self.limits.string_size_max;
         let left = self.bytes_left.checked_sub(text.len() as u64);

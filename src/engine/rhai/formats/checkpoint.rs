@@ -35,7 +35,6 @@ fn state() -> RhaiResult<Dynamic> {
     limited("state", |limits| kept.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits)))
 }
 
-/// Keeps a state, and waits for the answer.
 fn checkpoint(state: &Dynamic) -> RhaiResult<()> {
     let json = encode::text(state);
     let asked = json.and_then(|json| Checkpoint::of_json(&json)).map(RequestKind::State);

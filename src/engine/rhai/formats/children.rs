@@ -62,7 +62,6 @@ fn job(name: &str) -> RhaiResult<Map> {
     })
 }
 
-/// Asks Hero, and waits for the answer.
 pub(super) fn ask(asked: Result<RequestKind, String>) -> RhaiResult<Result<String, String>> {
     let done = with(|run| run.ask(asked)).unwrap_or_else(|| Ok(Err(NO_RUN.to_owned())));
     let Ok(done) = done else { return Err(terminated().into()) };

@@ -9,7 +9,6 @@ use super::budget::{Budget, nests};
 use super::yaml_scalar::{is_collection, scalar};
 use crate::config::RhaiLimits;
 
-/// Parses a YAML text with one document.
 pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parser = Parser::new_from_str(text);
@@ -17,7 +16,6 @@ pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> 
     reader.document().map_err(|failed| format!("line {}: {}", failed.line, failed.reason))
 }
 
-/// A mistake in the text.
 struct Mistake {
     line: usize,
     reason: String,
@@ -28,7 +26,6 @@ type ReaderResult<T> = Result<T, Mistake>;
 struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     budget: Budget<'a>,
-    /// The values that aliases may copy.
     anchors: HashMap<usize, Dynamic>,
 }
 
@@ -68,7 +65,6 @@ impl<'a> YamlReader<'a> {
         }
     }
 
-    /// Reads the value that begins with an event.
     fn value(&mut self, event: Event<'a>, span: Span, depth: usize) -> ReaderResult<Dynamic> {
         at(span, nests(depth))?;
         let (value, anchor) = match event {

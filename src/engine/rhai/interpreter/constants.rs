@@ -4,7 +4,6 @@ use ::rhai::{Array, Dynamic, Map};
 
 use crate::engine::rhai::runtime::run::with;
 
-/// Returns the job's value of the constant `name`.
 pub(super) fn value(name: &str) -> Option<Dynamic> {
     match name {
         "JOB_ID" => with(|run| run.script.job_id.into()),

@@ -16,7 +16,6 @@ const SID_LEN: usize = 6;
 /// The sids that are tried for one object: one may be taken.
 const SID_TRIES_MAX: usize = 8;
 
-/// Registers the functions of each declared type.
 pub(crate) fn register(engine: &mut Engine, config: &OsisConfig) {
     for (object_type, _) in config.declared() {
         register_type(engine, &object_type);

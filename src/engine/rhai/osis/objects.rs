@@ -9,10 +9,8 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write,
 };
 
-/// The limit of changes in one batch.
 const BATCH_MAX: usize = 1000;
 
-/// Registers all of them.
 pub(crate) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "osis",
@@ -249,7 +247,6 @@ fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> RhaiResult<b
     })
 }
 
-/// Deletes an object, and returns whether it existed.
 pub(super) fn remove(
     job: OsisJob<'_>,
     object_type: ObjectType,

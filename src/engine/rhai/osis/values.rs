@@ -50,7 +50,6 @@ pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, Stri
     })
 }
 
-/// Returns an object with an id and the time.
 pub(super) fn new_object(id: &ObjectId) -> Map {
     let now = time_text(Timestamp::now().as_millisecond());
     Map::from([
@@ -70,7 +69,6 @@ pub(super) fn id(value: &Dynamic) -> Result<ObjectId, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// Reads a version from a script.
 pub(super) fn version(value: &Dynamic) -> Result<u64, String> {
     let number = value.as_int().ok().and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| "a version must be a whole number from 0".to_owned())
@@ -104,13 +102,11 @@ impl<'a> ValueBuilder<'a> {
         Self { limits, entries_left: limits.map_len_max, elements_left: limits.array_len_max }
     }
 
-    /// Builds objects.
     pub(super) fn objects(&mut self, objects: Vec<Object>) -> Result<Array, String> {
         self.take_elements(objects.len())?;
         objects.into_iter().map(|object| Ok(self.object(object)?.into())).collect()
     }
 
-    /// Builds an object.
     pub(super) fn object(&mut self, object: Object) -> Result<Map, String> {
         self.take_entries(object.body.len() + OWN_FIELDS.len())?;
         let mut map = Map::new();

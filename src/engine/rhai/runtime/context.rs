@@ -10,13 +10,10 @@ use crate::error::reason;
 use crate::proto::object::{ObjectError, QueryError};
 use crate::proto::target::IllegalName;
 
-/// The result that a function returns to its script.
 pub(crate) type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
 
-/// The result of a step inside a function.
 pub(crate) type CallResult<T> = Result<T, CallError>;
 
-/// The error of a function call.
 #[derive(Debug)]
 pub(crate) enum CallError {
     /// The call failed, for this reason; the script can catch it.

@@ -13,9 +13,7 @@ type Names<'a> = &'a dyn Fn(&'static str) -> String;
 /// Returns the value as text: unit as an empty text, a string unchanged, a map or an array as JSON, a
 /// blob in hexadecimal digits, anything else as `print` shows it. A value without a text of its own
 /// becomes the name of its type; `names` maps it to the name that scripts know.
-///
-/// # Errors
-/// The name of the exceeded limit, if the text is longer than `bytes_max` or nests too deeply.
+/// Fails with the name of the exceeded limit, if the text is longer than `bytes_max` or nests too deeply.
 pub(crate) fn text(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> Result<String, String> {
     let too_large = || format!("output too large: more than {bytes_max} bytes");
     // A value that a closure captured is behind a lock.

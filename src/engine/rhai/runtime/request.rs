@@ -6,7 +6,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use super::run::{ScriptRun, Stop};
 use crate::engine::{Answers, RequestKind, ScriptRequest};
 
-/// Takes the one answer of a request.
 #[derive(Debug)]
 struct OneAnswer(SyncSender<Result<Option<String>, String>>);
 
@@ -25,9 +24,7 @@ impl Answers for OneAnswer {
 
 impl ScriptRun<'_> {
     /// Asks Hero for something, and waits until it is done or refused. Returns its result as JSON, if it has one.
-    ///
-    /// # Errors
-    /// The reason to stop the script.
+    /// The error is the reason to stop the script.
     pub(crate) fn ask(
         &self,
         asked: Result<RequestKind, String>,

@@ -44,7 +44,6 @@ pub(crate) fn stack_bytes(limits: &RhaiLimits) -> usize {
     STACK_SIZE_BYTES + (limits.array_len_max + limits.map_len_max) * STACK_BYTES_PER_VALUE
 }
 
-/// The reason why a script is stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     Timeout,
@@ -85,7 +84,6 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) folder: RefCell<Option<PathBuf>>,
     /// The context whose objects the script uses, if it has called `osis_use`.
     pub(crate) context: RefCell<Option<String>>,
-    /// The nesting of `exec` calls.
     pub(crate) exec_depth: Cell<usize>,
     /// `None` in an engine without the functions of `osis`.
     pub(crate) osis: Option<&'a OsisSettings>,
@@ -220,14 +218,12 @@ impl<'a> ScriptRun<'a> {
         made.clone()
     }
 
-    /// Returns the parameters of the job.
     pub(crate) fn params(&self) -> Map {
         let params = self.script.params.iter();
         let made = || params.map(|(name, value)| (name.as_str().into(), dynamic(value))).collect();
         self.params.get_or_init(made).clone()
     }
 
-    /// Writes every line of `text` to the job's log.
     pub(crate) fn log_text(&self, stream: Stream, text: &str) {
         if text.is_empty() {
             self.log.line(stream, text);
@@ -237,7 +233,6 @@ impl<'a> ScriptRun<'a> {
         }
     }
 
-    /// Waits for `time`, or until the script must stop.
     pub(crate) fn sleep(&self, time: Duration) -> io::Result<()> {
         let until = Instant::now().checked_add(time).unwrap_or(self.script.deadline);
         let cancelled = PollFd::new(self.cancel.descriptor()?, PollFlags::POLLIN);
@@ -245,10 +240,7 @@ impl<'a> ScriptRun<'a> {
         Ok(())
     }
 
-    /// Waits for a message; `None` if none can come any more.
-    ///
-    /// # Errors
-    /// The reason to stop the script.
+    /// Waits for a message; `None` if none can come any more. The error is the reason to stop the script.
     pub(crate) fn receive<T>(&self, messages: &Receiver<T>) -> Result<Option<T>, Stop> {
         loop {
             match messages.recv_timeout(STOP_CHECK_INTERVAL) {

@@ -13,7 +13,6 @@ use crate::engine::process::with_path;
 use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;
 
-/// The settings of the functions of `osis`.
 #[derive(Debug)]
 pub(crate) struct OsisSettings {
     pub(crate) config: OsisConfig,
@@ -21,12 +20,9 @@ pub(crate) struct OsisSettings {
     pub(crate) objects: Option<Arc<dyn ObjectStore>>,
 }
 
-/// The settings of the functions of `sal`.
 #[derive(Debug)]
 pub(crate) struct SalSettings {
-    /// The folders that may be read.
     pub(crate) read: Vec<PathBuf>,
-    /// The folders that may be written.
     pub(crate) write: Vec<PathBuf>,
     run: bool,
     network: bool,
@@ -35,11 +31,9 @@ pub(crate) struct SalSettings {
     pub(crate) exec_urls: bool,
     /// The Redis of `sal.redis_url`, if one is configured.
     pub(crate) redis: Option<Arc<dyn ScriptRedis>>,
-    /// The size limit of one download.
     pub(crate) download_bytes_max: u64,
     /// The size limit of a string, and so of a file that is read and of captured output.
     pub(crate) bytes_max: u64,
-    /// The length limit of an array.
     pub(crate) array_len_max: usize,
     /// The time between SIGTERM and SIGKILL for a command.
     pub(crate) kill_grace: Duration,
@@ -47,7 +41,6 @@ pub(crate) struct SalSettings {
     pub(crate) sandbox: Sandbox,
 }
 
-/// The kind of access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAccess {
     Read,
@@ -107,7 +100,6 @@ impl SalSettings {
         ))
     }
 
-    /// Rejects a script outside the folders of `sal.exec`.
     pub(crate) fn check_exec(&self, path: &Path) -> Result<(), String> {
         let real = real_path(path).map_err(|error| reason(&error))?;
         if self.exec.iter().any(|folder| real.starts_with(folder)) {
@@ -116,12 +108,10 @@ impl SalSettings {
         Err("not allowed: the script is outside the folders of sal.exec".to_owned())
     }
 
-    /// Rejects starting a program unless `sal.run` allows it.
     pub(crate) fn check_run(&self) -> Result<(), String> {
         if self.run { Ok(()) } else { Err(is_false("run")) }
     }
 
-    /// Rejects network access unless `sal.network` allows it.
     pub(crate) fn check_network(&self) -> Result<(), String> {
         if self.network { Ok(()) } else { Err(is_false("network")) }
     }

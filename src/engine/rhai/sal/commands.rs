@@ -180,11 +180,9 @@ struct BashCommand {
     /// The script function that created it, for error messages.
     function: &'static str,
     command: String,
-    /// Keeps its output out of the job's log.
     silent: bool,
     /// Returns the result of a failed command instead of an error.
     ignore_error: bool,
-    /// Writes the command itself to the job's log.
     log: bool,
     env: Vec<(String, String)>,
     timeout: Option<Duration>,

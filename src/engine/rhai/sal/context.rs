@@ -13,10 +13,8 @@ use crate::error::reason;
 
 pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
 
-/// The job of this thread.
 pub(super) type SalJob<'a> = JobContext<'a, SalSettings>;
 
-/// Runs `work`; an error gets the names of the operation and its object in front.
 pub(super) fn operation<T>(
     name: &str,
     object: &str,
@@ -27,7 +25,6 @@ pub(super) fn operation<T>(
 
 /// Functions that run `work` as an operation on their first argument.
 impl<'a> Functions<'a> {
-    /// Registers an operation without arguments.
     pub(super) fn act<T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -38,7 +35,6 @@ impl<'a> Functions<'a> {
         self.add(name, [], summary, example, move || operation(name, "", &work))
     }
 
-    /// Registers an operation with one argument.
     pub(super) fn act_on<T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -52,7 +48,6 @@ impl<'a> Functions<'a> {
         })
     }
 
-    /// Registers an operation with two arguments that are texts.
     pub(super) fn act_on_two<T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -66,7 +61,6 @@ impl<'a> Functions<'a> {
         })
     }
 
-    /// Registers an operation with a text and another argument.
     pub(super) fn act_with<A: Variant + Clone, T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -104,7 +98,6 @@ pub(super) fn question<T>(
 }
 
 impl<'a> SalJob<'a> {
-    /// Returns the script's own folder.
     pub(super) fn own_folder(self) -> CallResult<&'a Path> {
         let folder = self.run.scratch();
         folder.map_err(|error| {
@@ -152,12 +145,10 @@ impl<'a> SalJob<'a> {
     }
 }
 
-/// Returns a path as text for scripts.
 pub(super) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Returns a text as a value, or unit for `None`.
 pub(super) fn or_unit(text: Option<String>) -> Dynamic {
     text.map_or(Dynamic::UNIT, Into::into)
 }

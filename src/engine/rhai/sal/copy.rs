@@ -13,11 +13,9 @@ use super::find::{matches, sorted_entries};
 use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
 
-/// The folder of `copy_bin`.
 const BIN: &str = "/usr/local/bin";
 /// The size of the chunks between two checks for a stop.
 const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
-/// The nesting limit of folders.
 const FOLDER_DEPTH_MAX: usize = 200;
 
 pub(super) fn register(functions: &mut Functions<'_>) {

@@ -12,7 +12,6 @@ use super::files::make_parents;
 use super::http::curl;
 use crate::engine::rhai::functions::Functions;
 
-/// The file extensions that tar unpacks.
 const TAR_ENDINGS: [&str; 7] = [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tbz2"];
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -120,7 +119,6 @@ fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     Ok(())
 }
 
-/// Returns the last part of a URL's path.
 fn file_name(url: &str) -> CallResult<&str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);

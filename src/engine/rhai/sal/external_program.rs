@@ -12,10 +12,8 @@ use crate::engine::process::{Explainer, explained};
 use crate::engine::process::{environment, failed_message, find_in, output_text};
 use crate::error::reason;
 
-/// The environment variables of a process.
 pub(super) type Environment = Vec<(OsString, OsString)>;
 
-/// A program with its arguments and options.
 #[derive(Debug)]
 pub(super) struct ExternalProgram {
     name: &'static str,
@@ -59,13 +57,11 @@ impl ExternalProgram {
         self
     }
 
-    /// Sets a timeout, beside the deadline of the job.
     pub(super) fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// Copies its output to the job's log.
     pub(super) fn logged(mut self) -> Self {
         self.log = true;
         self
@@ -78,7 +74,6 @@ impl ExternalProgram {
         if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure(name)) }
     }
 
-    /// Runs it until it exits.
     pub(super) fn run(self, job: SalJob<'_>) -> CallResult<Exited> {
         job.settings.check_run()?;
         let name = self.name;

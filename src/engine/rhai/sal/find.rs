@@ -8,7 +8,6 @@ use ::rhai::Array;
 use super::context::{CallResult, SalJob, path_text};
 use crate::engine::rhai::functions::Functions;
 
-/// The kind of entry to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryKind {
     File,

@@ -186,7 +186,6 @@ git_tree_new("code").get("one").has_changes()
     );
 }
 
-/// Runs `work` as an operation of git in a folder.
 fn operation_in<T>(
     folder: &Path,
     name: &str,
@@ -195,7 +194,6 @@ fn operation_in<T>(
     operation(&format!("git {name}"), &path_text(folder), work)
 }
 
-/// A folder with repositories below it.
 #[derive(Debug, Clone)]
 struct GitTree {
     folder: PathBuf,
@@ -256,7 +254,6 @@ impl GitTree {
 }
 
 impl GitRepo {
-    /// Runs git, and returns the repository for further calls.
     fn act(&self, name: &str, args: &[&str]) -> RhaiResult<Self> {
         operation_in(&self.path, name, |job| {
             job.to_change(&path_text(&self.path))?;

@@ -103,7 +103,6 @@ pub(super) fn curl(job: SalJob<'_>, url: &str) -> CallResult<ExternalProgram> {
     ]))
 }
 
-/// Returns the status of a URL; fails without a response.
 fn status(job: SalJob<'_>, url: &str) -> CallResult<INT> {
     let asked = curl(job, url)?
         .args(["--output", "/dev/null", "--write-out", "%{http_code}", "--max-time"])

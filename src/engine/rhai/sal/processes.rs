@@ -192,7 +192,6 @@ fn named(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
     Ok(found)
 }
 
-/// Returns all processes, sorted by pid.
 fn list(job: SalJob<'_>) -> CallResult<Vec<Process>> {
     let uptime = fs::read_to_string("/proc/uptime")?;
     let uptime = uptime.split_ascii_whitespace().next().and_then(|text| text.parse().ok());

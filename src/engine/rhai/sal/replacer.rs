@@ -182,7 +182,6 @@ try {
     );
 }
 
-/// One replacement of a builder.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rule {
     pattern: String,

@@ -6,7 +6,6 @@ use super::context::{CallResult, SalJob};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
-/// The limit of journal lines of one call.
 const LINES_MAX: INT = 100_000;
 
 pub(super) fn register(functions: &mut Functions<'_>) {

@@ -10,10 +10,8 @@ use minijinja::{Environment, Error, ErrorKind};
 use regex::Regex;
 use slug::slugify;
 
-/// Comments and tags of HTML.
 const TAGS: &str = "(?s)<!--.*?-->|<[^>]*>";
 
-/// The limits of what a filter returns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextBounds {
     pub(super) bytes_max: u64,
@@ -115,7 +113,6 @@ where
     optional(placed, names, name)?.ok_or_else(|| failed(format!("no parameter `{name}`")))
 }
 
-/// Rejects unknown names of parameters.
 pub(super) fn finish(names: &Kwargs) -> Result<(), Error> {
     names.assert_all_used()
 }
@@ -227,7 +224,6 @@ fn url_encoded(text: &str, kept: &str) -> String {
     encoded
 }
 
-/// Replaces all that matches an expression.
 fn replaced(text: &str, pattern: &str, by: &str) -> Result<String, Error> {
     let pattern = Regex::new(pattern).map_err(|error| failed(error.to_string()))?;
     Ok(pattern.replace_all(text, by).into_owned())

@@ -17,7 +17,6 @@ use serde_json::Value as Json;
 
 use super::template_text::{TextBounds, bounded, failed, finish, fits, flag, optional, required};
 
-/// The nesting limit of a value that becomes JSON.
 const JSON_DEPTH_MAX: usize = 127;
 
 pub(super) fn add_value_filters(environment: &mut Environment<'_>, bounds: TextBounds) {

@@ -5,7 +5,6 @@ use super::{Explainer, has_word};
 use crate::proto::job::NetworkAccess;
 use crate::sandbox::Network;
 
-/// The port of name resolution.
 const DNS: u16 = 53;
 
 /// Words of scripts that use the network: programs and modules, then parts of texts.
@@ -38,14 +37,11 @@ const SYNTAX: [&str; 5] =
 /// The exit code of a shell that has not found a program.
 const NO_PROGRAM: i32 = 127;
 
-/// A use of the network that a program wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NetworkUse {
-    /// The address of a name.
     Name,
     /// A connection to a port, if the text names it.
     Connection(Option<u16>),
-    /// Connections from others.
     Listening,
     /// A socket of another program on this machine.
     UnixSocket,

@@ -6,7 +6,6 @@ use std::path::Path;
 use super::paths::paths_in;
 use crate::proto::text::shown;
 
-/// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
 /// The longest line that is read, and the longest name, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -61,7 +60,6 @@ fn relative(line: &str) -> Option<String> {
     is_name.then(|| name.trim_start_matches("./").to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns the last text in quotes.
 fn quoted(text: &str) -> Option<&str> {
     [('\'', '\''), ('"', '"'), ('‘', '’')].into_iter().find_map(|(open, close)| {
         let end = text.rfind(close)?;

@@ -21,7 +21,6 @@ pub(super) enum SaidError {
 }
 
 impl SaidError {
-    /// Returns the error of a line in lower case.
     pub(super) fn of(lower: &str) -> Option<Self> {
         const NO_NAME: [&str; 7] = [
             "name resolution",

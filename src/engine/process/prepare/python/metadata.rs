@@ -18,7 +18,6 @@ const END: &str = "# ///";
 const PACKAGES_MAX: usize = 200;
 const PACKAGE_BYTES_MAX: usize = 1000;
 
-/// The requirements of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Metadata {
     /// The Python versions that the script runs with.
@@ -34,10 +33,7 @@ struct MetadataTable {
     dependencies: Vec<String>,
 }
 
-/// Reads the metadata of a script. Returns `None` if it requires nothing.
-///
-/// # Errors
-/// A message that names the line of the script.
+/// Reads the metadata of a script; `None` if it requires nothing. The error names the line of the script.
 pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     // Few scripts have metadata; the others are only searched once.
     if !source.contains(BEGIN) {
@@ -85,9 +81,7 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
 }
 
 /// Returns the blocks: the number of the line that opens each, and the text without its `#`.
-///
-/// # Errors
-/// A message that names a block which is not closed.
+/// The error names a block that is not closed.
 fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
     let mut blocks = Vec::new();
     let mut next = 0;

@@ -30,7 +30,6 @@ const SETTINGS: [&str; 6] = [
     "/etc/os-release",
 ];
 const KIND: &str = "python";
-/// The port of name servers.
 const NAMES_PORT: u16 = 53;
 /// The message of Python without `pip`, which Debian has in a package of its own.
 const MISSING_PIP: &str = "No module named pip";
@@ -72,10 +71,7 @@ impl Packages {
 
     /// Returns the environment with the packages of a script, created if it does not exist; `None`
     /// if the script declares none.
-    ///
-    /// # Errors
-    /// [`Failure::Invalid`] for metadata that cannot be parsed, [`Failure::Script`] with the messages
-    /// of the installer.
+    /// Fails with [`Failure::Invalid`] for metadata that cannot be parsed, and with the messages of the installer.
     pub(in crate::process::prepare) fn of(
         &self,
         source: &str,
@@ -154,17 +150,14 @@ fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
     ports
 }
 
-/// Returns the folder of the environment in its entry.
 pub(in crate::process::prepare) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
-/// Returns the interpreter of the environment in an entry.
 pub(in crate::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
     environment(entry).join("bin/python")
 }
 
-/// Creates one environment.
 struct Installer<'a> {
     packages: &'a Packages,
     python: &'a Path,
@@ -204,9 +197,7 @@ impl Installer<'_> {
     }
 
     /// Creates an empty environment with uv. If that fails, logs why, and returns false: pip may do.
-    ///
-    /// # Errors
-    /// A stop, or the deadline.
+    /// Fails only with a stop, or at the deadline.
     fn creates_with(&self, uv: &Path, venv: &Path) -> Result<bool, Failure> {
         let mut args = words(&["venv", "--quiet", "--python"]);
         args.extend([self.python.into(), venv.into()]);
@@ -347,17 +338,11 @@ fn not_installed(messages: &str) -> Failure {
 }
 
 /// Checks the metadata of a script.
-///
-/// # Errors
-/// [`Failure::Invalid`] that names the illegal line.
 pub(in crate::process::prepare) fn check_metadata(source: &str) -> Result<(), Failure> {
     metadata_of(source).map(drop)
 }
 
-/// Reads the metadata of a script.
-///
-/// # Errors
-/// [`Failure::Invalid`] that names the illegal line.
+/// Reads the metadata of a script. Fails with [`Failure::Invalid`] that names the illegal line.
 fn metadata_of(source: &str) -> Result<Option<Metadata>, Failure> {
     metadata::read(source).map_err(|reason| {
         let message = InvalidJob::new("script", reason).to_string();

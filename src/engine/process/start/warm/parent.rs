@@ -60,9 +60,6 @@ pub(super) struct Parent {
 
 impl Parent {
     /// Starts it and waits until it has imported the modules.
-    ///
-    /// # Errors
-    /// The errors of starting it, and of an import.
     pub(super) fn start(
         program: &Path,
         options: &[String],
@@ -122,10 +119,7 @@ impl Parent {
         i32::try_from(self.child.id()).unwrap_or_default()
     }
 
-    /// Makes a fork that waits for its job, and adds it to a control group.
-    ///
-    /// # Errors
-    /// Any of them means that this parent is useless.
+    /// Makes a fork that waits for its job, and adds it to a control group. Any error means that this parent is useless.
     pub(super) fn fork(&self, group: Option<JobGroup>) -> io::Result<WaitingFork> {
         let (own, its) = UnixStream::pair()?;
         let (pid, registered) = Registered::adopt(None, || self.ask(its.as_fd()))?;
@@ -201,9 +195,7 @@ impl WaitingFork {
     }
 
     /// Gives it a job, and returns once it is sandboxed and the script begins.
-    ///
-    /// # Errors
-    /// It could not begin; nothing of the script has run.
+    /// After an error nothing of the script has run.
     pub(super) fn begin(mut self, job: &ForkJob<'_>, pipes: &Pipes) -> io::Result<Fork> {
         let mut given = vec![pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
         given.extend(pipes.of_channel());
