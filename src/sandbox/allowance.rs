@@ -40,7 +40,6 @@ pub struct Allowance {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
-    /// Reads a file, or lists a folder.
     Read,
     Write,
     Execute,
@@ -48,7 +47,6 @@ pub enum FileUse {
     Change,
 }
 
-/// The uses of a path that the sandbox refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The path, with its links resolved.

@@ -201,7 +201,6 @@ impl JobGroup {
         fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }
 
-    /// Kills all processes in the group at once; waits for nothing.
     pub fn kill(&self) {
         // A kernel before 5.14 has no such file; the job is killed in other ways there.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");

@@ -46,7 +46,6 @@ const FIRST_FREE: RawFd = 10;
 #[derive(Debug)]
 pub struct Launch<'a> {
     pub file: &'a Path,
-    /// The arguments without the program's own name.
     pub args: &'a [OsString],
     pub env: BTreeMap<&'a OsStr, &'a OsStr>,
     pub cwd: &'a Path,
@@ -58,7 +57,6 @@ pub struct Launch<'a> {
 
 #[derive(Debug)]
 pub struct Restrictions {
-    /// True if the child gives up its privileges.
     pub(super) confined: bool,
     /// True if it has any.
     pub(super) privileged: bool,
@@ -109,7 +107,6 @@ pub fn spawn(
     }
 }
 
-/// All that a child needs until its program begins.
 struct Child<'a> {
     file: CString,
     /// The shell, the program's own name and its arguments.
@@ -231,9 +228,7 @@ extern "C" fn run_child(child: *mut c_void) -> c_int {
     1
 }
 
-/// Strings in the form that `execve` takes.
 struct Strings {
-    /// The address of each, and null.
     pointers: Vec<*const c_char>,
     _strings: Vec<CString>,
 }

@@ -1,6 +1,5 @@
 //! Landlock rules: files, TCP ports, and signals and sockets of other processes.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -75,16 +74,6 @@ pub(super) fn of_every_child() -> [&'static [&'static str]; 3] {
     [&PROGRAMS, &SYSTEM, &DEVICES]
 }
 
-/// Returns the rules for one child; `None` if the kernel has no Landlock.
-pub(super) fn rules(
-    policy: &Policy,
-    program: &Path,
-    home: &Path,
-    more: &[PathBuf],
-) -> io::Result<Option<OwnedFd>> {
-    create(policy, program, home, more).map_err(io::Error::other)
-}
-
 /// The access that a rule grants to a file, or to all that is below a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grant {
@@ -92,7 +81,6 @@ pub(super) enum Grant {
     /// And starting programs.
     Execute,
     Device,
-    /// Everything but new devices.
     All,
 }
 
@@ -131,7 +119,8 @@ pub(super) fn grants<'a>(
     ]
 }
 
-fn create(
+/// Returns the rules for one child; `None` if the kernel has no Landlock.
+pub(super) fn rules(
     policy: &Policy,
     program: &Path,
     home: &Path,

@@ -11,11 +11,9 @@ pub(super) struct Policy {
     /// Folders and files that may be written too, in addition to the child's own folder.
     pub(super) write: Vec<PathBuf>,
     pub(super) network: Network,
-    /// True if named Unix sockets may be used.
     pub(super) unix_sockets: bool,
     /// True if modes may be changed, which Landlock does not control.
     pub(super) chmod: bool,
-    /// True if signals to other processes are forbidden.
     pub(super) own_signals: bool,
 }
 
@@ -44,7 +42,6 @@ impl Policy {
         }
     }
 
-    /// True if other programs may connect to children.
     pub(super) fn may_listen(&self) -> bool {
         self.unix_sockets || self.network == Network::Open
     }

@@ -100,7 +100,6 @@ impl Support {
         ))
     }
 
-    /// Describes in one line how much of a policy is enforced.
     pub(super) fn summary(self, policy: &Policy) -> String {
         let mut gaps = Vec::new();
         if self.landlock == 0 {

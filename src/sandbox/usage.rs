@@ -15,7 +15,6 @@ pub struct Usage {
     /// The peak memory in bytes: of the whole job where it has a control group of its own, else of
     /// one process; 0 if it is not known.
     pub memory_bytes: u64,
-    /// The signal that ended it.
     pub signal: Option<i32>,
     pub limit: Option<Limit>,
 }
