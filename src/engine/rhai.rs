@@ -73,7 +73,6 @@ impl RhaiEngine {
         Self { sal: Some(settings), ..Self::new(script_type, limits, job, sal::register) }
     }
 
-    /// Connects the engine to the object store and to the Redis of scripts.
     #[must_use]
     pub fn with_backends(mut self, backends: &Backends) -> Self {
         if let Some(settings) = &mut self.osis {
@@ -98,12 +97,11 @@ impl RhaiEngine {
     #[must_use]
     pub fn with_eval(mut self, allowed: bool) -> Self {
         if allowed {
-            interpreter::allow_eval(&mut self.interpreter);
+            interpreter::check_tokens(&mut self.interpreter, None);
         }
         self
     }
 
-    /// Applies the configuration of the script type beside the limits.
     #[must_use]
     pub fn with_type(self, config: &TypeConfig) -> Self {
         self.with_modules(&config.modules).with_eval(config.eval)
@@ -143,12 +141,6 @@ impl RhaiEngine {
         &self.groups
     }
 
-    /// Returns every mistake that can be found without running the script, ordered by line.
-    /// `elsewhere` lists functions with the script type that has them, for a better hint.
-    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
-        check::check(&self.interpreter, &self.modules, source, elsewhere)
-    }
-
     /// Runs a script as [`Engine::run`] does, after those that ran in the session before.
     pub fn run_in(
         &self,
@@ -158,11 +150,6 @@ impl RhaiEngine {
         log: &dyn Log,
     ) -> Result<Success, Failure> {
         self.run_with(script, cancel, log, |run| session.evaluate(&self.interpreter, run))
-    }
-
-    /// Returns whether a script ends inside a statement, so that more lines may follow.
-    pub fn is_incomplete(&self, source: &str) -> bool {
-        session::is_incomplete(&self.interpreter, source)
     }
 
     fn compiled(&self, source: &str) -> Result<Arc<AST>, Box<EvalAltResult>> {
@@ -207,7 +194,6 @@ impl RhaiEngine {
         output::text(value, bytes_max, &names).map(JobOutput::from)
     }
 
-    /// Makes a script the run of this thread while `evaluate` runs.
     fn run_with(
         &self,
         script: &Script<'_>,
@@ -258,10 +244,6 @@ impl Engine for RhaiEngine {
         if self.sal.is_some() {
             remove_leftovers();
         }
-    }
-
-    fn unavailable(&self) -> Option<String> {
-        None
     }
 
     fn capabilities(&self) -> Vec<String> {

@@ -50,7 +50,6 @@ struct Compiled {
 /// The state of a file, which a change of its text changes.
 type Version = (u64, u64, u64, i64, i64, i64, i64);
 
-/// A compiled module, to evaluate or to call functions of.
 #[derive(Debug, Clone)]
 pub(super) struct CompiledModule {
     pub(super) file: PathBuf,
@@ -60,9 +59,7 @@ pub(super) struct CompiledModule {
 
 #[derive(Debug)]
 pub(super) enum ModuleError {
-    /// It cannot be found or read.
     Unreadable(String),
-    /// Its text has a mistake.
     Invalid { file: PathBuf, error: Box<EvalAltResult> },
 }
 
@@ -179,7 +176,6 @@ impl ModuleResolver for Modules {
     }
 }
 
-/// A file whose import is under way on this thread.
 struct Importing;
 
 impl Importing {

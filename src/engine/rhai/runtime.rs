@@ -6,7 +6,5 @@ pub(super) mod failure;
 pub(super) mod json_form;
 pub(super) mod memory;
 pub(super) mod output;
-mod parameters;
-mod request;
 pub(super) mod run;
 pub(super) mod settings;

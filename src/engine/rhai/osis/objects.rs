@@ -85,10 +85,7 @@ osis_set("person", #{id: "dora"});
 // → [true,false]"#,
         |object_type: &str, id: Dynamic| {
             operation("osis_exists", &format!("{object_type} {id}"), |job| {
-                match job.ask(Ask::Exists(object_type.parse()?, values::id(&id)?))? {
-                    Answer::Exists(is_there) => Ok(is_there),
-                    _ => Err(UNEXPECTED.into()),
-                }
+                exists(job, object_type.parse()?, values::id(&id)?)
             })
         },
     );
@@ -236,6 +233,13 @@ pub(super) fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResu
         Answer::Object(Some(object)) => {
             Ok(ValueBuilder::new(job.run.limits).object(object)?.into())
         }
+        _ => Err(UNEXPECTED.into()),
+    }
+}
+
+pub(super) fn exists(job: OsisJob<'_>, object_type: ObjectType, id: ObjectId) -> CallResult<bool> {
+    match job.ask(Ask::Exists(object_type, id))? {
+        Answer::Exists(is_there) => Ok(is_there),
         _ => Err(UNEXPECTED.into()),
     }
 }

@@ -21,17 +21,12 @@ pub(super) struct ObjectInput {
 /// Reads an object from a script. With `has_sid` the field `sid` is its id; an empty one is none.
 pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, String> {
     let of = |name: &str| map.get(name).filter(|value| !value.is_unit());
-    let created_ms = match of("created_at") {
-        None => None,
-        Some(value) => {
-            let time = value.read_lock::<ImmutableString>().and_then(|text| time_ms(&text));
-            Some(time.ok_or("created_at must be a time such as 2026-01-31T12:00:00.000Z")?)
-        }
+    let time = |value: &Dynamic| {
+        let time = value.read_lock::<ImmutableString>().and_then(|text| time_ms(&text));
+        time.ok_or("created_at must be a time such as 2026-01-31T12:00:00.000Z")
     };
-    let version = match of("version") {
-        None => None,
-        Some(value) => Some(version(value)?),
-    };
+    let created_ms = of("created_at").map(time).transpose()?;
+    let version = of("version").map(version).transpose()?;
     let own = |name: &str| OWN_FIELDS.contains(&name) || has_sid && name == SID;
     let body = map.iter().filter(|(name, _)| !own(name));
     let body = body.map(|(name, value)| Ok((name.to_string(), to_json(value, name, 1)?)));
@@ -170,16 +165,13 @@ impl<'a> ValueBuilder<'a> {
 }
 
 fn take(left: &mut usize, more: usize, what: &str, limit: &str, max: usize) -> Result<(), String> {
-    match left.checked_sub(more) {
-        Some(less) => {
-            *left = less;
-            Ok(())
-        }
-        None => Err(format!(
+    *left = left.checked_sub(more).ok_or_else(|| {
+        format!(
             "its {what} have more than {max} entries, the limit type.NAME.limits.{limit}; request \
              fewer objects"
-        )),
-    }
+        )
+    })?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ pub(crate) const DEPTH_MAX: usize = 127;
 #[derive(Clone, Copy)]
 pub(crate) struct JsonForm<'a> {
     pub(crate) value: &'a Dynamic,
-    /// The name of its field, for errors.
     pub(crate) field: &'a str,
     pub(crate) depth: usize,
     pub(crate) rules: JsonRules<'a>,

@@ -1,11 +1,11 @@
 //! Converts the value of a script's last expression to the job's output.
 
-use std::fmt::Write as _;
 use std::io;
 
 use ::rhai::{Blob, Dynamic};
 
 use super::json_form::{DEPTH_MAX, JsonForm, JsonRules};
+use crate::proto::text::hexadecimal;
 
 /// Maps the Rust name of a type to the name that scripts know.
 type Names<'a> = &'a dyn Fn(&'static str) -> String;
@@ -40,16 +40,12 @@ fn json(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> serde_json::Result
 
 fn plain(value: &Dynamic, names: Names<'_>) -> String {
     if let Some(blob) = value.read_lock::<Blob>() {
-        return blob.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+        return hexadecimal(&blob);
     }
     let (text, type_name) = (value.to_string(), value.type_name());
     if text == type_name { names(type_name) } else { text }
 }
 
-/// Fails once it has more bytes than it may have.
 struct BoundedWriter {
     bytes: Vec<u8>,
     bytes_max: u64,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use ::rhai::{Dynamic, EvalAltResult, Map, Position};
+use ::rhai::{Dynamic, EvalAltResult, FLOAT, Map, Position};
 use nix::poll::{PollFd, PollFlags};
 use scoped_tls_hkt::scoped_thread_local;
+use serde_json::Value as Json;
 
 use super::memory::resident_bytes;
-use super::parameters::dynamic;
 use super::settings::{OsisSettings, SalSettings};
 use crate::config::{RhaiLimits, format_size};
 use crate::engine::process::{Scratch, poll_until};
@@ -72,7 +72,6 @@ pub(crate) struct ScriptRun<'a> {
     memory_check_at: Cell<Instant>,
     /// The memory of the process at the first check; a short script never reads it.
     memory_before: Cell<Option<u64>>,
-    /// The address of the stack where the run began.
     stack_start: usize,
     /// Created at the first use, removed with the run.
     scratch: OnceCell<Scratch>,
@@ -122,7 +121,6 @@ impl<'a> ScriptRun<'a> {
         }
     }
 
-    /// Makes this the run of the thread while `work` runs.
     pub(crate) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
         RUN.set(self, work)
     }
@@ -267,4 +265,23 @@ fn stack_address() -> usize {
 /// Returns the error that ends a script and that no script can catch.
 pub(crate) fn terminated() -> EvalAltResult {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
+}
+
+/// Returns a value of JSON as one of Rhai. The parser of a job's settings has bounded its size and its
+/// nesting.
+fn dynamic(value: &Json) -> Dynamic {
+    match value {
+        Json::Null => Dynamic::UNIT,
+        Json::Bool(truth) => (*truth).into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(int) => int.into(),
+            None => number.as_f64().unwrap_or(FLOAT::NAN).into(),
+        },
+        Json::String(text) => text.as_str().into(),
+        Json::Array(values) => Dynamic::from_array(values.iter().map(dynamic).collect()),
+        Json::Object(entries) => {
+            let entry = |(name, value): (&String, &Json)| (name.as_str().into(), dynamic(value));
+            Dynamic::from_map(entries.iter().map(entry).collect())
+        }
+    }
 }

@@ -88,8 +88,7 @@ pub(super) fn question<T>(
         match work(job) {
             Err(CallError::Failed(reason)) if !reason.starts_with("not allowed") => {
                 job.check_stop()?;
-                let object = excerpt(object);
-                job.run.log_text(Stream::Stderr, &format!("{name} {object}: {reason}"));
+                job.log_failure(name, object, &reason);
                 Ok(fallback)
             }
             answered => answered,
@@ -105,7 +104,6 @@ impl<'a> SalJob<'a> {
         })
     }
 
-    /// Returns the folder where relative paths and commands start.
     pub(super) fn folder(self) -> CallResult<PathBuf> {
         match &*self.run.folder.borrow() {
             Some(folder) => Ok(folder.clone()),
@@ -140,9 +138,26 @@ impl<'a> SalJob<'a> {
         Ok(path)
     }
 
+    /// Logs why an operation on an object failed.
+    pub(super) fn log_failure(self, name: &str, object: &str, reason: &str) {
+        let object = excerpt(object);
+        self.run.log_text(Stream::Stderr, &format!("{name} {object}: {reason}"));
+    }
+
+    pub(super) fn check_count(self, count: usize, what: &str) -> CallResult<()> {
+        let most = self.settings.array_len_max;
+        if count > most { Err(format!("more than {most} {what}").into()) } else { Ok(()) }
+    }
+
     pub(super) fn search_path(self) -> &'a str {
         self.run.script.env.get("PATH").map_or(SYSTEM_PATH, String::as_str)
     }
+}
+
+/// Returns true for a text of letters, digits and `others` that no program takes for an option.
+pub(super) fn is_word(text: &str, others: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
 pub(super) fn path_text(path: &Path) -> String {

@@ -127,7 +127,6 @@ fn move_to(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     }
 }
 
-/// Returns the path inside the destination if that is a folder, else the destination.
 fn into(from: &Path, to: PathBuf) -> PathBuf {
     match from.file_name() {
         Some(name) if to.is_dir() => to.join(name),

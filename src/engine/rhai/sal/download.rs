@@ -94,7 +94,7 @@ fn download(job: SalJob<'_>, url: &str, folder: &str, min_kb: INT) -> CallResult
 
 /// Downloads to a temporary name, so that the file appears complete or not at all.
 fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
-    let bytes_max = job.settings.download_bytes_max;
+    let bytes_max = job.settings.config.download_size_max;
     to.file_name().ok_or("the path has no file name")?;
     let part = tempfile::Builder::new()
         .suffix(".part")

@@ -24,7 +24,6 @@ pub(super) struct ExternalProgram {
     log: bool,
 }
 
-/// A program that has exited, or has reached its own timeout.
 #[derive(Debug)]
 pub(super) struct Exited {
     report: ChildReport,
@@ -67,11 +66,10 @@ impl ExternalProgram {
         self
     }
 
-    /// Runs it and returns its standard output; fails if the program fails.
     pub(super) fn output(self, job: SalJob<'_>) -> CallResult<String> {
         let name = self.name;
         let ran = self.run(job)?;
-        if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure(name)) }
+        if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure(name).into()) }
     }
 
     pub(super) fn run(self, job: SalJob<'_>) -> CallResult<Exited> {
@@ -116,7 +114,6 @@ impl Exited {
         self.report.ended == Ended::Itself && self.report.status.success()
     }
 
-    /// Returns the exit code; `None` if a signal ended it.
     pub(super) fn code(&self) -> Option<i32> {
         self.report.status.code()
     }
@@ -126,14 +123,12 @@ impl Exited {
     }
 
     /// Returns the error of a failed program, with the end of its error output.
-    pub(super) fn failure(&self, name: &str) -> CallError {
+    pub(super) fn failure(&self, name: &str) -> String {
         if self.report.ended == Ended::Timeout {
-            return CallError::Failed(format!("{name}: timeout"));
+            return format!("{name}: timeout");
         }
-        CallError::Failed(format!(
-            "{name}: {}",
-            failed_message(self.report.status, &self.report.written.stderr_tail)
-        ))
+        let ChildReport { status, written, .. } = &self.report;
+        format!("{name}: {}", failed_message(*status, &written.stderr_tail))
     }
 }
 
@@ -158,8 +153,8 @@ pub(super) fn run_in_sandbox(
     let explanations = explained(&spec, &report, |allowance| Explainer {
         table: "sal".to_owned(),
         allowance,
-        read: &settings.read,
-        write: &settings.write,
+        read: &settings.config.read,
+        write: &settings.config.write,
         source: job.run.script.source,
         of_type: None,
     });

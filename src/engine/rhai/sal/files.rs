@@ -57,12 +57,7 @@ file_write_append("log.txt", "one ");
 file_write_append("log.txt", "two");
 file_read("log.txt")
 // → one two"#,
-        |job, path, text| {
-            let file = job.to_write(path)?;
-            make_parents(&file)?;
-            let mut file = regular(OpenOptions::new().append(true).create(true), &file)?;
-            Ok(file.write_all(text.as_bytes())?)
-        },
+        |job, path, text| Ok(to_append(job, path)?.write_all(text.as_bytes())?),
     );
     functions.act_on(
         "file_size",
@@ -133,12 +128,7 @@ exist(logs)
         r#"
 file_size(ensure_file("etc/app.conf"))
 // → 0"#,
-        |job, path| {
-            let file = job.to_write(path)?;
-            make_parents(&file)?;
-            regular(OpenOptions::new().append(true).create(true), &file)?;
-            Ok(path.to_owned())
-        },
+        |job, path| to_append(job, path).map(|_| path.to_owned()),
     );
     register_changes(functions);
 }
@@ -209,7 +199,6 @@ is_symlink("plain.txt")
     );
 }
 
-/// Reads the text of a file, up to the size limit of a string.
 pub(super) fn read_text(path: &Path, bytes_max: u64) -> CallResult<String> {
     let file = regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
@@ -234,13 +223,19 @@ pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File
     if file.metadata()?.is_file() { Ok(file) } else { Err("not a regular file".into()) }
 }
 
-/// Creates the missing folders of a path that may be written.
 pub(super) fn make_parents(path: &Path) -> CallResult<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     if parent.exists() && !parent.is_dir() {
         return Err(format!("{} is not a folder", parent.display()).into());
     }
     Ok(fs::create_dir_all(parent)?)
+}
+
+/// Opens a file at its end. Creates it and its folders if they do not exist.
+fn to_append(job: SalJob<'_>, path: &str) -> CallResult<File> {
+    let file = job.to_write(path)?;
+    make_parents(&file)?;
+    regular(OpenOptions::new().append(true).create(true), &file)
 }
 
 fn make_folder(job: SalJob<'_>, path: &str) -> CallResult<()> {

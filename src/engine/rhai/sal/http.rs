@@ -10,7 +10,6 @@ use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause between two requests of `http_wait`.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -110,7 +109,8 @@ fn status(job: SalJob<'_>, url: &str) -> CallResult<INT> {
         .timeout(RESPONSE_TIMEOUT + Duration::from_secs(1))
         .run(job)?;
     let status = asked.stdout().trim().parse().ok();
-    status.filter(|status| asked.success() && *status > 0).ok_or_else(|| asked.failure("curl"))
+    let status = status.filter(|status| asked.success() && *status > 0);
+    Ok(status.ok_or_else(|| asked.failure("curl"))?)
 }
 
 fn is_success(status: INT) -> bool {

@@ -17,7 +17,6 @@ use super::context::{CallResult, SalJob};
 /// The nesting limit of folders: each level keeps a descriptor open.
 const FOLDER_DEPTH_MAX: usize = 200;
 
-/// Removes a file, a folder with its content, or a link itself.
 pub(super) fn remove(job: SalJob<'_>, path: &Path) -> CallResult<()> {
     if is_root(path) {
         return Err("the root folder cannot be deleted".into());

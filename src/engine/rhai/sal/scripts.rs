@@ -61,7 +61,7 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> RhaiResult<Dynamic> {
 
 fn source(job: SalJob<'_>, file: &str) -> CallResult<String> {
     if file.starts_with("http://") || file.starts_with("https://") {
-        if !job.settings.exec_urls {
+        if !job.settings.config.exec_urls {
             return Err("not allowed: sal.exec_urls is false".into());
         }
         let output = curl(job, file)?.args(["--fail", "--max-time", "30"]).output(job)?;

@@ -2,7 +2,7 @@
 
 use ::rhai::{Array, Dynamic, INT, Map};
 
-use super::context::{CallResult, SalJob};
+use super::context::{CallResult, SalJob, is_word};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
@@ -138,11 +138,8 @@ fn status(job: SalJob<'_>, unit: &str) -> CallResult<Map> {
 
 /// Rejects a name with other characters, or with a dash at the start, which would be an option.
 fn check_name(unit: &str) -> CallResult<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@\\".contains(c);
-    if unit.is_empty() || unit.len() > 255 || unit.starts_with('-') || !unit.chars().all(is_plain) {
-        return Err("invalid unit name".into());
-    }
-    Ok(())
+    let is_legal = unit.len() <= 255 && is_word(unit, "-_.:@\\");
+    if is_legal { Ok(()) } else { Err("invalid unit name".into()) }
 }
 
 fn systemctl(job: SalJob<'_>, args: &[&str]) -> CallResult<String> {
