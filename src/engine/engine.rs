@@ -20,26 +20,24 @@ mod cancel;
 pub mod heroscript;
 mod hooks;
 pub mod process;
-mod request;
 pub mod rhai;
 pub mod scripts;
 mod secret_values;
 
 pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
-pub use request::{Answers, RequestKind, ScriptRequest};
 pub use secret_values::SecretValues;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::proto::access::Bounds;
 use crate::proto::job::{
-    AskedBounds, AskedWait, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
+    AskedBounds, AskedCall, AskedOutput, AskedWait, Checkpoint, FileBody, JobOutput, NamedFiles,
+    NewChildren, OutputOverflow, Params, TraceParent,
 };
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
@@ -48,7 +46,6 @@ pub use crate::sandbox::Usage;
 /// used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Returns the engine that is configured for a script type, with its hooks.
 pub fn build(
     script_type: ScriptType,
     config: &TypeConfig,
@@ -153,7 +150,6 @@ pub struct Success {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The script failed or exceeded a limit.
     Script {
         /// The error of the job, with line and column if the engine knows them.
         message: String,
@@ -214,7 +210,6 @@ impl Failure {
         }
     }
 
-    /// Returns a failure of the script without an exit code.
     pub fn script(message: impl Into<String>) -> Self {
         Self::Script { message: message.into(), exit_code: None }
     }
@@ -251,7 +246,6 @@ impl Display for Failure {
     }
 }
 
-/// The stream of a job that a log line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output; for Rhai the output of `print`.
@@ -267,9 +261,7 @@ pub trait Log: Send + Sync {
 
     /// Takes the text at the end of a stream that has no line end yet, each time it changes; empty once its
     /// line has ended.
-    fn unfinished(&self, stream: Stream, text: &str) {
-        let _ = (stream, text);
-    }
+    fn unfinished(&self, _stream: Stream, _text: &str) {}
 
     /// Returns true if the log takes the lines of the job's output.
     fn wants_output(&self) -> bool {
@@ -277,9 +269,7 @@ pub trait Log: Send + Sync {
     }
 
     /// Takes one line of the job's output, which is no line of its log.
-    fn output(&self, line: &str) {
-        let _ = line;
-    }
+    fn output(&self, _line: &str) {}
 
     /// Logs one line of the output of a failed script. A log that wants output has got it before.
     fn output_again(&self, line: &str) {
@@ -292,33 +282,51 @@ pub trait Log: Send + Sync {
     }
 
     /// Takes the files that the script left, and in words those that are not kept; empty if all are.
-    fn files(&self, files: NamedFiles, not_kept: &str) {
-        let _ = (files, not_kept);
-    }
+    fn files(&self, _files: NamedFiles, _not_kept: &str) {}
 
     /// Records that the first `bytes` bytes of the output were cut off.
-    fn output_truncated(&self, bytes: u64) {
-        let _ = bytes;
-    }
+    fn output_truncated(&self, _bytes: u64) {}
 
     /// Records the resources that the process of the job has used, after it has ended.
-    fn used(&self, usage: &Usage) {
-        let _ = usage;
-    }
+    fn used(&self, _usage: &Usage) {}
 
     /// Records the progress of the job, from 0 to 1, with a message. A script may report it at any
     /// rate; the latest counts.
-    fn progress(&self, fraction: f64, text: &str) {
-        let _ = (fraction, text);
-    }
+    fn progress(&self, _fraction: f64, _text: &str) {}
 
     /// Takes a request of the script, which is answered later. Here there is nobody who could do it.
     fn request(&self, request: ScriptRequest) {
-        let why = request.asked.err();
-        let why =
-            why.unwrap_or_else(|| "there is no job: the script runs without an actor".to_owned());
-        request.answers.answer(&Err(why));
+        let no_job = || "there is no job: the script runs without an actor".to_owned();
+        request.answers.answer(&Err(request.asked.err().unwrap_or_else(no_job)));
     }
+}
+
+/// A request of a script to Hero while it runs.
+#[derive(Debug)]
+pub struct ScriptRequest {
+    /// The request, or the reason why nobody can do it.
+    pub asked: Result<RequestKind, String>,
+    pub answers: Arc<dyn Answers>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Keep a state for the next attempt of the job.
+    State(Checkpoint),
+    Submit(NewChildren),
+    Inputs(AskedOutput),
+    Next(AskedCall),
+}
+
+/// Takes the answers to the requests of one script, in the order of the requests. It never blocks.
+pub trait Answers: Send + Sync + fmt::Debug {
+    /// Takes one answer: the request was done, or was refused for a reason.
+    fn answer(&self, done: &Result<(), String>);
+
+    /// Takes the answer to a request that was done and has a result, as JSON in one line.
+    fn answer_with(&self, result: &str);
+
+    fn close(&self);
 }
 
 pub trait Engine: Send + Sync {
@@ -334,7 +342,9 @@ pub trait Engine: Send + Sync {
     fn warm_up(&self) {}
 
     /// Returns why scripts of this type cannot run on this machine (`no v in PATH`), or `None`.
-    fn unavailable(&self) -> Option<String>;
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
 
     /// Returns whether scripts are processes of their own, which the kernel kills before this one if memory runs out.
     fn runs_processes(&self) -> bool {

@@ -50,7 +50,6 @@ enum JobDataFor {
 }
 
 struct Hook {
-    /// Its key in the configuration.
     key: &'static str,
     file: PathBuf,
     extension: String,
@@ -58,7 +57,6 @@ struct Hook {
     text: Result<String, String>,
 }
 
-/// Returns the engine of a script type with its hooks, if it has any.
 pub(super) fn around(
     engine: Arc<dyn Engine>,
     config: &TypeConfig,
@@ -86,7 +84,6 @@ pub(super) fn around(
     Arc::new(HookedEngine { engine, before, after, timeout: hooks.timeout, reads })
 }
 
-/// Reads the text of a hook, within the bound of scripts.
 fn read(file: &Path, bytes_max: u64) -> Result<String, String> {
     let mut text = String::new();
     let opened = std::fs::File::open(file).map_err(|error| reason(&error))?;
@@ -115,7 +112,6 @@ impl JobDataFor {
 }
 
 impl Hook {
-    /// Describes why its text cannot be read; `None` if it can.
     fn unavailable(&self) -> Option<String> {
         let why = self.text.as_ref().err()?;
         let (key, file) = (self.key, self.file.display());

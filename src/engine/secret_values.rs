@@ -13,7 +13,6 @@ pub struct SecretValues {
 }
 
 impl SecretValues {
-    /// Returns true if the job asks for none.
     pub fn is_empty(&self) -> bool {
         self.variables.is_empty() && self.files.is_empty()
     }

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use crate::proto::text::shown;
 
 const ACTIONS_MAX: usize = 10_000;
-/// The maximum number of parameters and arguments of one action.
 const PARAMETERS_MAX: usize = 1000;
-/// The longest name of an actor, an action or a parameter.
 const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +30,6 @@ pub enum ParameterValue {
     Int(i64),
     /// A number with a dot.
     Float(f64),
-    /// Any other text.
     Text(String),
     /// Values joined by commas.
     List(Vec<ParameterValue>),
@@ -67,7 +64,7 @@ pub fn parse(source: &str) -> Parsed<Vec<HeroAction>> {
             }
             actions.push(head(&mut text)?);
         } else {
-            let is_at_left = text.is_at_left();
+            let is_at_left = text.column == 1;
             match actions.last_mut() {
                 Some(action) if !is_at_left => parameter(&mut text, action)?,
                 Some(_) => {
@@ -136,15 +133,6 @@ impl<'a> SourceCursor<'a> {
             }
             self.next();
         }
-    }
-
-    fn is_at_left(&self) -> bool {
-        self.column == 1
-    }
-
-    /// Returns true before white space, and at the end.
-    fn is_at_gap(&self) -> bool {
-        self.peek().is_none_or(char::is_whitespace)
     }
 
     fn place(&self) -> (usize, usize) {
@@ -232,8 +220,10 @@ fn parameter(text: &mut SourceCursor<'_>, action: &mut HeroAction) -> Parsed<()>
     Ok(())
 }
 
+/// Fails unless white space or the end of the script comes next.
 fn gap(text: &SourceCursor<'_>) -> Parsed<()> {
-    if text.is_at_gap() { Ok(()) } else { Err(text.wrong("expected a space after the value")) }
+    let is_gap = text.peek().is_none_or(char::is_whitespace);
+    if is_gap { Ok(()) } else { Err(text.wrong("expected a space after the value")) }
 }
 
 /// Parses a value, which may stand after spaces. An empty one is an empty text.
