@@ -17,20 +17,18 @@ mod tree;
 mod watch;
 
 pub(crate) use deadline::poll_until;
-use end::job_output;
-pub(crate) use end::{Ending, Explainer, with_path};
-pub(crate) use end::{ask_to_end, failed_message, output_text};
+pub(crate) use end::{Ending, Explainer, ask_to_end, failed_message, output_text, with_path};
 pub use fed_program::{FedProgram, feed_program};
-pub use prepare::folders_left;
-pub(crate) use prepare::remove_leftovers;
 pub use prepare::{
-    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, program_of, variable_names,
+    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, folders_left, program_of,
+    variable_names,
 };
-pub(crate) use prepare::{check_variable, environment};
+pub(crate) use prepare::{check_variable, environment, remove_leftovers};
 pub use service::{Service, ServiceSpec};
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Cancel, Engine, Failure, Log, Script, StopReason, Success};
 use crate::config::{JobConfig, SandboxConfig, TypeConfig};
@@ -38,8 +36,10 @@ use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
-use end::{Collected, collect, error_of, log_output, missing_module, missing_of_own_folder};
-use end::{above_the_job, asked_failure, missing_for_processes};
+use end::{
+    Collected, above_the_job, asked_failure, collect, error_of, job_output, log_output,
+    missing_for_processes, missing_module, missing_of_own_folder,
+};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -48,7 +48,6 @@ use start::{Warm, Warmed};
 #[derive(Debug)]
 pub struct CommandEngine {
     script_type: ScriptType,
-    /// The configured program, without its folder.
     program_name: Option<String>,
     job: JobConfig,
     /// The fate of an output over its bound, if the type has its own.
@@ -58,7 +57,7 @@ pub struct CommandEngine {
     /// The configuration of the sandbox, for jobs that ask for bounds.
     sandbox_config: SandboxConfig,
     /// The warm interpreter, for Python with `warm = true`.
-    warm: Option<Warm>,
+    warm: Option<Arc<Warm>>,
 }
 
 impl CommandEngine {
@@ -88,10 +87,6 @@ impl CommandEngine {
     /// Fails if the check cannot be made on this machine.
     pub fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         self.preparer.check(source, extension)
-    }
-
-    pub fn has_check(&self) -> bool {
-        self.preparer.has_check()
     }
 
     /// Returns the sandbox of a job that asks for bounds; `None` for the type's.
@@ -287,7 +282,6 @@ pub fn refusals_in(
     explainer(script_type, config, allowance, (source, asked)).of_whole_text(&lines.join("\n"))
 }
 
-/// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
 pub(crate) fn explained<'a>(
     spec: &Spec<'_>,
     report: &ChildReport,

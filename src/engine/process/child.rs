@@ -17,7 +17,6 @@ pub(crate) struct ChildReport {
     pub(crate) ended: Ended,
     pub(crate) status: ExitStatus,
     pub(crate) written: ChildOutput,
-    /// Its resource usage, and the limit that ended it.
     pub(crate) usage: Usage,
 }
 
@@ -76,7 +75,6 @@ fn report_leftovers(holders: &[String], watch: &Watch<'_>) {
     }
 }
 
-/// Watches a child until it has exited, and ends it where it has to.
 fn attend(
     process: &mut ChildProcess,
     child: &mut WatchedChild<'_>,

@@ -2,7 +2,6 @@
 
 mod explain;
 mod files;
-mod meaning;
 mod message;
 mod orphans;
 mod reason;
@@ -11,8 +10,9 @@ mod traceback;
 pub(crate) use explain::{Ending, Explainer, with_path};
 pub(super) use explain::{PythonFolders, missing_module, missing_of_own_folder};
 pub(super) use files::{Collected, collect};
-pub(super) use meaning::{above_the_job, asked_failure, missing_for_processes};
-pub(super) use message::{describe, job_output, log_output};
+pub(super) use message::{
+    above_the_job, asked_failure, describe, job_output, log_output, missing_for_processes,
+};
 pub(crate) use message::{failed_message, output_text};
 #[cfg(test)]
 pub(super) use orphans::sweep;

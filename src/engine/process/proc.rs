@@ -67,10 +67,7 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     let mut children = Vec::new();
     for thread in threads.flatten() {
         match fs::read_to_string(thread.path().join("children")) {
-            Ok(pids) => {
-                children
-                    .extend(pids.split_ascii_whitespace().filter_map(|p| p.parse::<i32>().ok()));
-            }
+            Ok(pids) => children.extend(numbers(&pids)),
             // The thread has just ended; another has its children.
             Err(_) if !thread.path().exists() => {}
             // The kernel keeps no such lists.
@@ -92,8 +89,11 @@ pub(super) fn adopted(pid: i32) -> Option<Vec<i32>> {
             count => pids.extend_from_slice(&some[..count]),
         }
     }
-    let pids = std::str::from_utf8(&pids).ok()?.split_ascii_whitespace();
-    Some(pids.filter_map(|pid| pid.parse().ok()).collect())
+    Some(numbers(std::str::from_utf8(&pids).ok()?).collect())
+}
+
+fn numbers(text: &str) -> impl Iterator<Item = i32> {
+    text.split_ascii_whitespace().filter_map(|number| number.parse().ok())
 }
 
 fn children_by_walking(pid: i32) -> Vec<i32> {

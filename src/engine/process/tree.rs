@@ -2,11 +2,11 @@
 //! below an open folder, so a tree may be deeper than a path is long, and links are never followed.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::fs::Permissions;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -80,6 +80,16 @@ pub(super) fn repair_below(path: &Path, depth_left: usize) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Creates a folder that only this user can enter, and the missing ones above it.
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Creates a new file that only this user can read.
+pub(super) fn create_file(file: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)
 }
 
 fn name_of(text: &OsStr) -> nix::Result<CString> {

@@ -225,7 +225,6 @@ impl Explainer<'_> {
     }
 }
 
-/// Returns true for the usual places of passwords and keys.
 fn may_be_secret(path: &Path) -> bool {
     const NAMES: [&str; 14] = [
         ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".env",
@@ -275,7 +274,6 @@ pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     format!("{key} = [{}]", all.join(", "))
 }
 
-/// Returns whether a line of a program reports that a process or a thread could not be started.
 fn refuses_process(lower: &str) -> bool {
     let is_of_one = ["fork", "start new thread", "pthread_create", "spawn"];
     lower.contains("can't start new thread")

@@ -6,11 +6,11 @@
 //! build or remove the entry, and shared by each job that uses it. So an entry is built once even if
 //! several processes ask for it at the same time, and it is never removed while a job uses it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -101,7 +101,7 @@ impl BuildCache {
         };
         let kind_folder = self.folder.join(kind);
         for folder in [&self.folder, &kind_folder] {
-            create_private(folder).and_then(|()| tree::repair(folder)).map_err(at)?;
+            tree::create_private(folder).and_then(|()| tree::repair(folder)).map_err(at)?;
         }
         let folder = kind_folder.join(name_of(made_of));
         let lock_file = folder.with_extension("lock");
@@ -211,7 +211,7 @@ fn build_in(
     if folder.exists() {
         tree::remove(folder).map_err(unwritable)?;
     }
-    create_private(folder).map_err(unwritable)?;
+    tree::create_private(folder).map_err(unwritable)?;
     let outcome = build(folder).and_then(|()| {
         write_private(&folder.join(MADE_OF), made_of).map_err(unwritable)?;
         let size = size_of(folder, FOLDERS_DEEP_MAX).to_string();
@@ -269,13 +269,8 @@ fn open_lock(lock_file: &Path) -> io::Result<File> {
     }
 }
 
-fn create_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
 fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    io::Write::write_all(&mut file, text.as_bytes())
+    io::Write::write_all(&mut tree::create_file(file)?, text.as_bytes())
 }
 
 /// Returns two hashes of 64 bits. A collision only costs a build, as the entry holds the text.
@@ -429,7 +424,7 @@ mod tests {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let incomplete = cache.folder.join("kind").join(name_of("text"));
-        create_private(&incomplete).expect("created");
+        tree::create_private(&incomplete).expect("created");
         fs::write(incomplete.join("rest"), "").expect("written");
         let entry = cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
         assert!(!entry.path().join("rest").exists());

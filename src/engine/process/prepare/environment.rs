@@ -24,10 +24,8 @@ pub(in crate::process) const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1"
 /// The variables that replace [`LOCALE`] when a job or its type sets them.
 const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 
-/// The variable with the parameters of a job that has any, as JSON.
 const PARAMS: &str = "HERO_PARAMS";
 
-/// The variable with the event that ended the last wait of a job, as JSON.
 const EVENT: &str = "HERO_EVENT";
 
 /// Returns the environment of a job: the variables that any program needs, then the job's own, then
@@ -129,7 +127,6 @@ pub(super) fn take_variables(
     Ok(())
 }
 
-/// Returns the name of the user of this process; its number where it has no name.
 fn user() -> &'static str {
     static USER: OnceLock<String> = OnceLock::new();
     USER.get_or_init(|| {

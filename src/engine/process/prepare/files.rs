@@ -2,12 +2,12 @@
 //! leaves.
 
 use std::ffi::{CStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::scratch::Scratch;
 use crate::artifacts::{ArtifactError, Contents};
+use crate::engine::process::tree;
 use crate::engine::{Failure, InputFiles};
 use crate::proto::job::FileBody;
 
@@ -42,12 +42,13 @@ fn write_all(
     files: Option<&InputFiles>,
     (contents, scratch): (&Contents, &Scratch),
 ) -> Result<Option<File>, ArtifactError> {
+    let new_folder = |path: &Path| tree::create_private(path).map_err(ArtifactError::Target);
     let output = scratch.own().join("output");
     new_folder(&output)?;
     env.push((OUTPUT.into(), output.into()));
     let Some(files) = files.filter(|files| !files.is_empty()) else { return Ok(None) };
     let write = |path: &Path, content: &FileBody| {
-        let mut file = create(path)?;
+        let mut file = tree::create_file(path).map_err(ArtifactError::Target)?;
         contents.give(content, &mut file)
     };
     let input = scratch.own().join("input");
@@ -69,14 +70,4 @@ fn write_all(
     let stdin = File::open(&path).map_err(ArtifactError::Target)?;
     fs::remove_file(path).map_err(ArtifactError::Target)?;
     Ok(Some(stdin))
-}
-
-fn new_folder(path: &Path) -> Result<(), ArtifactError> {
-    DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(ArtifactError::Target)
-}
-
-fn create(path: &Path) -> Result<File, ArtifactError> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create_new(true).mode(0o600);
-    options.open(path).map_err(ArtifactError::Target)
 }

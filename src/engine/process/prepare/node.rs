@@ -1,9 +1,9 @@
 //! TypeScript: newer versions of node run it, with an option or without.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use super::SCRIPT;
+use crate::config::file_name;
 
 const TYPESCRIPT: [&str; 3] = [".ts", ".mts", ".cts"];
 const OPTIONS: &str = "NODE_OPTIONS";
@@ -19,9 +19,8 @@ pub(super) fn is_in_question<'a>(
     extension: &str,
     mut variables: impl Iterator<Item = &'a String>,
 ) -> bool {
-    let program = command.first().map(Path::new).and_then(Path::file_name);
     TYPESCRIPT.contains(&extension)
-        && program.is_some_and(|name| name.as_encoded_bytes().starts_with(b"node"))
+        && command.first().is_some_and(|program| file_name(program).starts_with("node"))
         && command.get(1).is_some_and(|word| word == SCRIPT)
         && variables.all(|name| name != OPTIONS)
 }

@@ -1,12 +1,12 @@
 //! Looks programs up in `PATH`.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::CommandOptions;
+use crate::engine::Failure;
 
-/// The placeholder for the program that a script is compiled to.
 pub(super) const BINARY: &str = "{binary}";
 /// The `PATH` of every child, and the one searched if this process has none.
 pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -14,8 +14,13 @@ pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 /// Returns the executable file of `program`: the file itself if the name contains a slash, else
 /// the first one in the `PATH` of this process.
 pub fn find_program(program: &str) -> Option<PathBuf> {
+    find_in(program, &own_path())
+}
+
+/// Returns the `PATH` of this process.
+pub(super) fn own_path() -> OsString {
     let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
-    find_in(program, path.as_deref().unwrap_or(OsStr::new(SYSTEM_PATH)))
+    path.unwrap_or_else(|| SYSTEM_PATH.into())
 }
 
 /// Does the same as [`find_program`] in the folders of `path`. Relative folders are ignored: they
@@ -61,6 +66,16 @@ pub fn program_of(command: &[String], options: &CommandOptions) -> Result<PathBu
         Some(program) if !program.is_empty() => resolve(program),
         _ => Err("no command is configured".to_owned()),
     }
+}
+
+/// Returns the path, the size and the time of the file of a program: what it makes depends on them.
+pub(super) fn version_of(program: &Path) -> Result<String, Failure> {
+    let data = program.metadata().map_err(|error| cannot_read(program, &error))?;
+    Ok(format!("{} {} {}", program.display(), data.size(), data.mtime()))
+}
+
+pub(super) fn cannot_read(program: &Path, error: &std::io::Error) -> Failure {
+    Failure::of_machine(format!("cannot read {}", program.display()), error)
 }
 
 fn is_executable(file: &Path) -> bool {

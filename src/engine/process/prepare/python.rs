@@ -4,15 +4,15 @@ mod metadata;
 mod packages;
 mod uv;
 
-pub(super) use packages::{Packages, check_metadata, environment, interpreter};
+pub(super) use metadata::read as read_metadata;
+pub(super) use packages::{Packages, environment, interpreter};
 
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::scratch::Scratch;
+use crate::engine::process::tree;
 
 pub(in crate::process) const HERO_MODULE: &str = include_str!("python/hero.py");
 /// The source of the module that makes semaphores for `multiprocessing`.
@@ -31,7 +31,7 @@ pub(super) fn provide_modules(
     scratch: &Scratch,
 ) -> io::Result<PathBuf> {
     let folder = scratch.own().join(FOLDER);
-    DirBuilder::new().mode(0o700).create(&folder)?;
+    tree::create_private(&folder)?;
     let semaphores =
         [("_hero_semaphores.py", SEMAPHORES), ("_multiprocessing.py", SEMAPHORES_CALLER)];
     let own = is_python.then_some(("hero.py", HERO_MODULE));

@@ -20,7 +20,6 @@ pub(in crate::process::start) const MARK: &str = "HERO_RUN_ID";
 /// Locked for reading from the start of a child until it is registered, for writing while orphans
 /// are searched.
 static STARTING: RwLock<()> = RwLock::new(());
-/// The children that this process waits for, by process id.
 static REGISTERED: Mutex<BTreeMap<i32, RegisteredChild>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug, Clone, Copy)]
@@ -84,13 +83,7 @@ impl Registered {
     pub(in crate::process) fn start(
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, Self)> {
-        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
-        let began = proc::ticks();
-        let child = start()?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
-        let registered = Self::insert(pid, RegisteredChild { began, run: None });
-        drop(starting);
-        Ok((child, registered))
+        Self::register(None, start, |child| i32::try_from(child.id()).unwrap_or_default())
     }
 
     /// Registers a process that is a child of this one by the time that `start` returns its id.
@@ -99,24 +92,30 @@ impl Registered {
         start: impl FnOnce() -> io::Result<Pid>,
     ) -> io::Result<(Pid, Self)> {
         become_subreaper();
-        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        Self::register(run, start, |pid| pid.as_raw())
+    }
+
+    fn register<T>(
+        run: Option<Run>,
+        start: impl FnOnce() -> io::Result<T>,
+        pid_of: impl FnOnce(&T) -> i32,
+    ) -> io::Result<(T, Self)> {
+        let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let began = proc::ticks();
-        let pid = start()?;
-        let registered = Self::insert(pid.as_raw(), RegisteredChild { began, run });
-        drop(starting);
-        Ok((pid, registered))
+        let started = start()?;
+        let pid = pid_of(&started);
+        insert(pid, RegisteredChild { began, run });
+        Ok((started, Self(pid)))
     }
 
     /// Assigns a child without a job to a run, which begins now.
     pub(in crate::process) fn begins(&self, run: Run) {
-        let child = RegisteredChild { began: proc::ticks(), run: Some(run) };
-        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0, child);
+        insert(self.0, RegisteredChild { began: proc::ticks(), run: Some(run) });
     }
+}
 
-    fn insert(pid: i32, child: RegisteredChild) -> Self {
-        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, child);
-        Self(pid)
-    }
+fn insert(pid: i32, child: RegisteredChild) {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, child);
 }
 
 impl Drop for Registered {

@@ -12,10 +12,8 @@ use crate::sandbox::{Allowance, Launch, Restrictions, Sandbox};
 
 /// The number of the channel in the child: the first after the standard descriptors.
 pub(in crate::process) const CHANNEL_NUMBER: &str = "3";
-/// The environment variable that holds this number.
-pub(in crate::process) const CHANNEL_VARIABLE: &str = "HERO_FD";
-/// The number on which the child reads answers, and the environment variable that holds it.
-pub(in crate::process) const ANSWERS: (&str, &str) = ("HERO_FD_IN", "4");
+/// The environment variables that hold this number, and the one on which the child reads answers.
+pub(super) const CHANNEL: [(&str, &str); 2] = [("HERO_FD", CHANNEL_NUMBER), ("HERO_FD_IN", "4")];
 
 /// A program to run. Its environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -60,8 +58,7 @@ impl Spec<'_> {
             self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
         env.insert(OsStr::new(MARK), mark);
         if has_channel {
-            env.insert(OsStr::new(CHANNEL_VARIABLE), OsStr::new(CHANNEL_NUMBER));
-            env.insert(OsStr::new(ANSWERS.0), OsStr::new(ANSWERS.1));
+            env.extend(CHANNEL.map(|(name, number)| (OsStr::new(name), OsStr::new(number))));
         }
         Launch {
             file: &self.program,

@@ -17,7 +17,6 @@ use crate::sandbox::Sandbox;
 
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
 
-/// Measures a running job at intervals.
 #[derive(Debug)]
 pub(super) struct JobUse<'a> {
     pid: Pid,

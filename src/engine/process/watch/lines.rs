@@ -13,7 +13,6 @@ pub(super) fn is_noise(line: &str) -> bool {
     warning.is_some_and(|text| text.contains("pthread_getattr_np") || text.contains("/proc/"))
 }
 
-/// Returns the text without such lines.
 pub(in crate::process) fn without_noise(text: &str) -> String {
     if !text.lines().any(is_noise) {
         return text.to_owned();

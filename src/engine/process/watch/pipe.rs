@@ -120,9 +120,7 @@ impl Output {
         }
         fits < bytes.len()
     }
-}
 
-impl Output {
     fn end_unfinished(&mut self, log: &dyn Log) {
         if std::mem::take(&mut self.is_unfinished) {
             log.unfinished(self.stream, "");

@@ -233,7 +233,6 @@ fn uses_network(line: &str) -> bool {
             || TEXTS_OF_NETWORK.iter().any(|text| line.contains(text)))
 }
 
-/// Returns true if a line names a file that ends in `.sock`.
 fn names_socket(lower: &str) -> bool {
     let mut ends = lower.match_indices(".sock").map(|(at, end)| &lower[at + end.len()..]);
     ends.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))

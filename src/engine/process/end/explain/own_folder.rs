@@ -47,7 +47,6 @@ fn below_home(line: &str, home: &Path) -> Option<String> {
     paths_in(line).iter().flatten().find_map(below)
 }
 
-/// Returns the relative name that a line says is missing.
 fn relative(line: &str) -> Option<String> {
     let at = line.to_ascii_lowercase().find("no such file or directory")?;
     let (before, after) = (&line[..at], &line[at..]);

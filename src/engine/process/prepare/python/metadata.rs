@@ -19,8 +19,7 @@ const PACKAGES_MAX: usize = 200;
 const PACKAGE_BYTES_MAX: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Metadata {
-    /// The Python versions that the script runs with.
+pub(in crate::process::prepare) struct Metadata {
     pub(super) requires_python: VersionSpecifiers,
     /// The packages, each as an argument of an installer.
     pub(super) dependencies: Vec<String>,
@@ -34,7 +33,7 @@ struct MetadataTable {
 }
 
 /// Reads the metadata of a script; `None` if it requires nothing. The error names the line of the script.
-pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
+pub(in crate::process::prepare) fn read(source: &str) -> Result<Option<Metadata>, String> {
     // Few scripts have metadata; the others are only searched once.
     if !source.contains(BEGIN) {
         return Ok(None);

@@ -2,7 +2,6 @@
 //! with `uv` if it is installed, else with Python's `venv` and `pip`.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,10 +12,11 @@ use super::metadata::{self, Metadata};
 use super::uv::find_uv;
 use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
 use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until};
+use crate::engine::process::prepare::programs::{cannot_read, version_of};
 use crate::engine::process::prepare::scratch::Scratch;
+use crate::engine::process::prepare::source::illegal;
 use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
 use crate::engine::{Failure, Log, Stream};
-use crate::proto::job::InvalidJob;
 use crate::sandbox::{Sandbox, Support};
 
 /// The files that installers read: their settings, such as the address of an index, and the
@@ -35,7 +35,6 @@ const NAMES_PORT: u16 = 53;
 const MISSING_PIP: &str = "No module named pip";
 const HINT: &str = "install uv, python3-pip or python3-venv";
 
-/// Creates virtual environments as `[type.NAME.dependencies]` configures them.
 #[derive(Debug, Clone)]
 pub(in crate::process::prepare) struct Packages {
     config: DependenciesConfig,
@@ -79,7 +78,8 @@ impl Packages {
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<Option<CacheEntry>, Failure> {
-        let Some(wanted) = metadata_of(source)? else { return Ok(None) };
+        let wanted = metadata::read(source).map_err(|reason| illegal(&reason))?;
+        let Some(wanted) = wanted else { return Ok(None) };
         if !self.config.enabled {
             let message = "the script declares packages, which are not installed: \
                            dependencies.enabled is false for its type";
@@ -105,21 +105,13 @@ impl Packages {
         Ok(Some(entry))
     }
 
-    /// Returns everything that decides on the content of an environment.
     fn made_of(&self, wanted: &Metadata, python: &Path) -> Result<String, Failure> {
-        let real = python.canonicalize();
-        let interpreter = real.and_then(|real| Ok((real.metadata()?, real)));
-        let (data, real) = interpreter.map_err(|error| {
-            Failure::of_machine(format!("cannot read {}", python.display()), &error)
-        })?;
+        let real = python.canonicalize().map_err(|error| cannot_read(python, &error))?;
+        let version = version_of(&real)?;
         let DependenciesConfig { index, find_links, source_builds, env, .. } = &self.config;
+        let Metadata { requires_python, dependencies } = wanted;
         Ok(format!(
-            "1\n{} {} {}\n{index:?} {find_links:?} {source_builds} {env:?}\n{}\n{:?}\n",
-            real.display(),
-            data.size(),
-            data.mtime(),
-            wanted.requires_python,
-            wanted.dependencies
+            "1\n{version}\n{index:?} {find_links:?} {source_builds} {env:?}\n{requires_python}\n{dependencies:?}\n"
         ))
     }
 }
@@ -335,19 +327,6 @@ fn not_installed(messages: &str) -> Failure {
     let lines: Vec<&str> = messages.lines().filter(|line| !is_noise(line)).collect();
     let messages = lines.join("\n");
     Failure::script(format!("the script's packages cannot be installed: {}", messages.trim()))
-}
-
-/// Checks the metadata of a script.
-pub(in crate::process::prepare) fn check_metadata(source: &str) -> Result<(), Failure> {
-    metadata_of(source).map(drop)
-}
-
-/// Reads the metadata of a script. Fails with [`Failure::Invalid`] that names the illegal line.
-fn metadata_of(source: &str) -> Result<Option<Metadata>, Failure> {
-    metadata::read(source).map_err(|reason| {
-        let message = InvalidJob::new("script", reason).to_string();
-        Failure::Invalid { message }
-    })
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {
