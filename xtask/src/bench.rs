@@ -32,12 +32,14 @@ use hero::store::{ListQuery, Store};
 use redis::Connection;
 use serde_json::{Value, json};
 
+use super::performer::Performer;
 use super::{bench_amqp, bench_api};
 
 pub(crate) type Done<T = ()> = Result<T, Box<dyn Error>>;
 
 const FEW: usize = 1000;
 const MANY: usize = 1_000_000;
+/// Jobs in one call of a bulk submission.
 const BULK: usize = 1000;
 /// Repetitions of a measure; the figure is their median.
 const TIMES: usize = 500;
@@ -77,9 +79,7 @@ pub(crate) enum Measure {
 
 impl Measure {
     pub(crate) fn run(&self) -> Done {
-        let file = std::env::var_os("HERO_CONFIG")
-            .ok_or("HERO_CONFIG is not set; run this as `hero dev -- xtask bench ...`")?;
-        let config = Config::load(Some(file.as_ref()))?;
+        let config = config_of("bench ...")?;
         let bench =
             Bench { client: Client::open(&config)?, store: Store::open(&config.redis)?, config };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -110,14 +110,14 @@ impl Bench {
     /// The jobs are of a type that no actor serves.
     async fn lists(&self) -> Done {
         let query = ListQuery { limit: 50, ..ListQuery::default() };
-        let claimer = fleet::Claimer::appear(self, "bench", 1).await?;
+        let claimer = self.performer("bench", 1).await?;
         for (more, among) in [(FEW, "1 000"), (MANY - FEW, "1 000 000")] {
-            self.submit("bench", more).await?;
+            submit(&self.client, (BULK, more), |number| job("bench", number)).await?;
             let page =
                 || async { self.client.list_jobs(&query).await.map(drop).map_err(Into::into) };
             print(&format!("page of 50 among {among}"), median(TIMES, page).await?, "ms");
             let claim = || async {
-                let jobs = claimer.claim(self, &[], 1).await?;
+                let jobs = claimer.claim(&[], 1).await?;
                 if jobs.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
             };
             print(&format!("claim among {among}"), median(TIMES, claim).await?, "ms");
@@ -179,8 +179,7 @@ impl Bench {
     async fn bridge(&self) -> Done {
         let circles = &self.config.supervisor.rhailib_circles;
         let circle = circles.first().ok_or("the configuration has no rhailib circle")?;
-        let url = self.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
-        let mut link = redis::Client::open(url)?.get_connection()?;
+        let mut link = bare_redis(&self.config)?.get_connection()?;
         let list = Keys::tasks(&circle.circle);
         let mut times = [const { Vec::new() }; 3];
         // In turns, so that other load on the machine affects all alike.
@@ -207,37 +206,15 @@ impl Bench {
     }
 
     async fn idle(&self) -> Done {
-        /// Longer than a heartbeat.
-        const WATCHED: Duration = Duration::from_secs(6);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let actors = self.client.list_actors(None).await?;
-        let mut before = Vec::new();
-        for one in actors {
-            let used = cpu_time(one.presence.pid)?;
-            before.push((one.actor.to_string(), one.presence.pid, used));
-        }
-        let began = Instant::now();
-        tokio::time::sleep(WATCHED).await;
-        for (actor, pid, before) in before {
-            let used = cpu_time(pid)?.saturating_sub(before);
-            print(
-                &actor,
-                100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64(),
-                "% of a core",
-            );
+        for one in self.client.list_actors(None).await? {
+            print_share(&one.actor.to_string(), one.presence.pid).await?;
         }
         Ok(())
     }
 
-    async fn submit(&self, script_type: &str, count: usize) -> Done {
-        for first in (0..count).step_by(BULK) {
-            let numbers = first..count.min(first + BULK);
-            let jobs = numbers.map(|number| job(script_type, number)).collect::<Done<Vec<_>>>()?;
-            for submitted in self.client.submit_all(&jobs).await? {
-                submitted?;
-            }
-        }
-        Ok(())
+    async fn performer(&self, script_type: &str, instance: usize) -> Done<Performer> {
+        Performer::appear(&self.config, &self.store, script_type, instance).await
     }
 
     async fn finished(&self, script_type: &ScriptType) -> Done<u64> {
@@ -289,8 +266,53 @@ fn run_task(link: &mut Connection, list: &str, details_first: bool) -> Done {
     }
 }
 
+/// Loads the configuration of `hero dev`, for a task of this program.
+pub(crate) fn config_of(task: &str) -> Done<Config> {
+    let file = std::env::var_os("HERO_CONFIG")
+        .ok_or_else(|| format!("HERO_CONFIG is not set; run this as `hero dev -- xtask {task}`"))?;
+    Ok(Config::load(Some(file.as_ref()))?)
+}
+
+pub(crate) fn bare_redis(config: &Config) -> Done<redis::Client> {
+    let url = config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
+    Ok(redis::Client::open(url)?)
+}
+
+/// Submits jobs, a bulk of a size in each call.
+pub(crate) async fn submit(
+    client: &Client,
+    (bulk, count): (usize, usize),
+    job: impl Fn(usize) -> Done<Job>,
+) -> Done {
+    for first in (0..count).step_by(bulk) {
+        let jobs = (first..count.min(first + bulk)).map(&job).collect::<Done<Vec<_>>>()?;
+        accepted(client.submit_all(&jobs).await?)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn accepted<E: Error + 'static>(results: Vec<Result<JobId, E>>) -> Done {
+    results.into_iter().try_for_each(|result| result.map(drop)).map_err(Into::into)
+}
+
+pub(crate) async fn print_share(name: &str, pid: u32) -> Done {
+    /// Longer than a heartbeat.
+    const WATCHED: Duration = Duration::from_secs(10);
+    let (before, began) = (cpu_time(pid)?, Instant::now());
+    tokio::time::sleep(WATCHED).await;
+    let used = cpu_time(pid)?.saturating_sub(before);
+    print(name, 100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64(), "% of a core");
+    Ok(())
+}
+
+pub(crate) fn print_times(name: &str, times: &mut [Duration]) {
+    for (of, q) in [("p50", 0.5), ("p99", 0.99)] {
+        print(&format!("{name}, {of}"), millis(quantile(times, q)), "ms");
+    }
+}
+
 /// Returns the time that all threads of a process have spent on a processor.
-pub(crate) fn cpu_time(pid: u32) -> Done<Duration> {
+fn cpu_time(pid: u32) -> Done<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();

@@ -183,7 +183,7 @@ fn bold(text: &str) -> String {
     format!("\\fB{text}\\fR")
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq")
 }
 

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::manual::{code_block, inline};
 
-/// A text, in blocks.
 pub(crate) struct Prose {
     blocks: Vec<Block>,
     /// The number of blocks that the file has; the page has all.
@@ -117,7 +116,6 @@ fn commented(mark: &str, lines: &[String]) -> String {
     lines.iter().map(|line| [mark, line, "\n"].concat()).collect()
 }
 
-/// Breaks a text into lines of at most so many columns, between words.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

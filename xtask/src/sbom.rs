@@ -2,14 +2,13 @@
 //! the JSON of CycloneDX 1.5. The same sources give the same bytes: it has no time and no random id.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-type Done<T = ()> = Result<T, Box<dyn Error>>;
+use crate::bench::Done;
 
 pub(crate) fn write(file: &Path) -> Done {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -12,9 +12,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::Stage;
-use super::loads::accepted;
-use super::performer::{LEASE, Performer};
-use crate::bench::Done;
+use crate::bench::{Done, accepted};
+use crate::performer::{LEASE, Performer};
 
 /// The longest wait for an actor that a job wakes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -96,9 +95,9 @@ struct IdleActor {
 
 impl IdleActor {
     async fn start(on: &Stage<'_>, instance: usize, woken: &Sender<(usize, Woken)>) -> Done<Self> {
-        let performer = Performer::appear(on, "idle", instance).await?;
+        let performer = on.performer("idle", instance).await?;
         let mut lists = vec![on.store.keys().control(&performer.present.actor)];
-        lists.extend(performer.wakes(on));
+        lists.extend(performer.wakes(&[]));
         let mut link = on.store.blocking();
         // Connects, one after the other.
         link.pop(&lists, Duration::from_millis(1)).await?;
@@ -118,7 +117,6 @@ impl IdleActor {
     }
 }
 
-/// Waits for work again and again, and tells of each token.
 async fn wait(mut link: Blocking, lists: Vec<String>, actor: usize, tell: Sender<(usize, Woken)>) {
     while let Ok(popped) = link.pop(&lists, WAIT).await {
         if let Some(woken) = popped
@@ -134,11 +132,10 @@ async fn wake(on: &Stage<'_>, actors: &[IdleActor], woken: &mut Receiver<(usize,
     on.submit("idle", 1, |job| job).await?;
     let (actor, _) = timeout(PATIENCE, woken.recv()).await?.ok_or("no actor waits")?;
     let actor = &actors[actor].performer;
-    let claimed = actor.claim(on, 64).await?;
-    let ends: Vec<_> = claimed.iter().map(|attempt| actor.end_of(attempt, "1")).collect();
-    on.store.finish(&actor.boot, on.config.job.kept(), &ends).await?;
+    let claimed = actor.claim(&[], 64).await?;
+    actor.end(&claimed, "1").await?;
     let another = timeout(WAIT / 4, woken.recv()).await;
-    match (ends.len(), another) {
+    match (claimed.len(), another) {
         (1, Err(_)) => Ok(()),
         (ends, _) => Err(format!("{ends} jobs ended, or a second actor was woken").into()),
     }
