@@ -1,5 +1,4 @@
-//! The request to stop a running script: a flag that is cheap to read, and a descriptor that wakes a
-//! thread in `poll`.
+//! The request to stop a running script: a cheap flag, and a descriptor that wakes a thread in `poll`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;

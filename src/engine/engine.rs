@@ -42,8 +42,7 @@ use crate::proto::job::{
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
-/// The stack of a thread that runs an engine, unless the engine needs more. It is address space: only
-/// used pages become memory.
+/// The stack of a thread that runs an engine, unless the engine needs more. Only used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
 
 pub fn build(
@@ -73,8 +72,7 @@ pub fn build(
     hooks::around(engine, config, job)
 }
 
-/// The outputs of a job's prerequisites, by their ids and by their names in the job's graph; `None`
-/// for a prerequisite that did not finish.
+/// The outputs of a job's prerequisites, by id and by name in the job's graph; `None` for one that did not finish.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inputs {
     pub by_name: BTreeMap<String, Option<Arc<str>>>,
@@ -160,8 +158,7 @@ pub enum Failure {
         /// The step that failed, and the reason.
         message: String,
     },
-    /// The kernel killed the script for memory that its unit or the machine lacked. It is run again, as after a
-    /// crash of its actor.
+    /// The kernel killed the script for memory that its unit or the machine lacked. It runs again, as after a crash.
     Killed {
         message: String,
         exit_code: Option<i32>,
@@ -214,8 +211,7 @@ impl Failure {
         Self::Script { message: message.into(), exit_code: None }
     }
 
-    /// Returns the failure of a script that asks to be run again after a time, with the reason, if it
-    /// has one.
+    /// Returns the failure of a script that asks to be run again after a time, for a reason, which may be empty.
     pub fn postponed(delay: Option<Duration>, why: String, exit_code: Option<i32>) -> Self {
         let message = if why.is_empty() { "postponed by the script".to_owned() } else { why };
         Self::Postponed { message, exit_code, delay }
@@ -259,8 +255,7 @@ pub trait Log: Send + Sync {
     /// Logs one line, without its line end. Bytes that are not UTF-8 are escaped.
     fn line(&self, stream: Stream, line: &str);
 
-    /// Takes the text at the end of a stream that has no line end yet, each time it changes; empty once its
-    /// line has ended.
+    /// Takes the text after the last line end of a stream, each time it changes; empty once its line has ended.
     fn unfinished(&self, _stream: Stream, _text: &str) {}
 
     /// Returns true if the log takes the lines of the job's output.
@@ -290,8 +285,7 @@ pub trait Log: Send + Sync {
     /// Records the resources that the process of the job has used, after it has ended.
     fn used(&self, _usage: &Usage) {}
 
-    /// Records the progress of the job, from 0 to 1, with a message. A script may report it at any
-    /// rate; the latest counts.
+    /// Records the progress of the job, from 0 to 1, with a message. A script may report at any rate; the latest counts.
     fn progress(&self, _fraction: f64, _text: &str) {}
 
     /// Takes a request of the script, which is answered later. Here there is nobody who could do it.

@@ -75,8 +75,7 @@ impl HeroScriptEngine {
         self.takes_rhai && !is_of_actions(source)
     }
 
-    /// Returns every mistake that can be found without running the script, ordered by line; `elsewhere` are functions of
-    /// other script types, with their types.
+    /// Returns every mistake that can be found without a run, by line; `elsewhere` are functions of other script types.
     pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
         if self.is_of_rhai(source) {
             return self.rhai.check(source, elsewhere);

@@ -1,5 +1,4 @@
-//! The hooks of a script type: scripts of the same type that run before and after each attempt of a job, around
-//! any engine.
+//! The hooks of a script type: its scripts that run before and after each attempt of a job, around any engine.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -118,8 +117,7 @@ impl Hook {
         Some(format!("cannot read the script {file} of its hook `{key}`: {why}"))
     }
 
-    /// Returns it as a script of the job, with an environment, a standard input and a deadline. The bounds that the job asks
-    /// for are its own.
+    /// Returns it as a script of the job with another environment, standard input and deadline, without the job's bounds.
     fn script<'a>(
         &'a self,
         job: &Script<'a>,

@@ -328,16 +328,13 @@ impl Engine for CommandEngine {
         // A warm interpreter has the limits of its type.
         let warm = self.warm.as_ref().filter(|_| own_sandbox.is_none());
         let warmed = warm.map(|warm| Warmed { warm, prepared: &prepared });
+        let limits = (script.deadline, self.job.kill_grace);
         let watch = Watch {
-            cancel,
-            deadline: script.deadline,
-            kill_grace: self.job.kill_grace,
-            stdout_bytes_max: self.job.output_size_max,
             keeps_stdout_end: self.overflow(script) == OutputOverflow::Truncate,
             stderr_bytes_max: 0,
-            log: Some(log),
             log_stdout: false,
             channel: true,
+            ..Watch::of_tool(cancel, limits, self.job.output_size_max, Some(log))
         };
         let report =
             child::run(&spec, &watch, warmed).map_err(|error| self.not_started(&spec, &error))?;

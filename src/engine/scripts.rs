@@ -28,8 +28,7 @@ pub struct FunctionDocument {
     pub example: String,
 }
 
-/// Checks a script without running it. Returns its mistakes. Blocks; a script that runs as a process is checked by the `check`
-/// command of its type.
+/// Checks a script without running it, and returns its mistakes. Blocks: the `check` command of a type is a process.
 /// Fails with [`Exit::Data`] if the type is not configured, with [`Exit::Usage`] if it has no check.
 pub fn check_script(
     types: &BTreeMap<ScriptType, TypeConfig>,
@@ -110,8 +109,7 @@ fn named(name: &str) -> Result<ScriptType, Error> {
     name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
 }
 
-/// Returns the documentation of the functions of scripts, of `osis` or `sal` or both.
-/// Fails with [`Exit::Usage`] for another type.
+/// Returns the documentation of the functions of `osis`, `sal` or both. Fails with [`Exit::Usage`] for another type.
 pub fn script_functions(script_type: Option<&str>) -> Result<Vec<FunctionDocument>, Error> {
     Ok(function_documents(&script_groups(script_type)?))
 }
@@ -129,8 +127,7 @@ pub fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
     documents.collect()
 }
 
-/// Returns the functions of one engine, `osis` or `sal`, or of both without duplicates.
-/// Fails with [`Exit::Usage`] for another type.
+/// Returns the functions of `osis`, `sal` or both without duplicates. Fails with [`Exit::Usage`] for another type.
 pub fn script_groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
     let limits = RhaiLimits::default();
     match script_type {

@@ -155,8 +155,7 @@ impl CgroupBounds {
 #[derive(Debug)]
 pub struct JobGroup {
     path: PathBuf,
-    /// The number of times that the limit of each group above was reached before this one was created: of the unit,
-    /// then of its slices.
+    /// How often the limit of each group above was reached before its creation: of the unit, then of its slices.
     ooms_above: Vec<u64>,
 }
 

@@ -289,8 +289,7 @@ fn restrict_files(rules: BorrowedFd<'_>) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns the Landlock version of this kernel, zero if it has none, and whether seccomp filters may
-/// answer with an error here.
+/// Returns the Landlock version of this kernel, zero for none, and whether seccomp may answer with an error here.
 pub(super) fn kernel_support() -> (u32, bool) {
     const VERSION: u32 = 1;
     let action = libc::SECCOMP_RET_ERRNO;

@@ -15,8 +15,7 @@ use super::policy::{Network, Policy};
 pub(super) const NEWEST: ABI = ABI::V8;
 
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/// Files that programs read to start, to resolve names and to learn about the machine; none is secret
-/// on a Debian machine.
+/// Files that programs read to start, to resolve names and to learn about the machine; on Debian none is secret.
 const SYSTEM: [&str; 47] = [
     "/etc/alternatives",
     "/etc/ca-certificates",

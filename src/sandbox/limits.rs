@@ -83,8 +83,7 @@ impl Limits {
             Some((Resource::RLIMIT_CORE, 0, 0)),
             // The soft limit sends a signal that reports why; the hard one kills a second later.
             (self.cpu_s > 0).then_some((Resource::RLIMIT_CPU, self.cpu_s, self.cpu_s + 1)),
-            // Memory that is private and writable. Address space alone does not count: some runtimes
-            // reserve many times what they use.
+            // Memory that is private and writable: some runtimes reserve much more address space than they use.
             set(self.memory_bytes, Resource::RLIMIT_DATA),
             set(self.address_space_bytes, Resource::RLIMIT_AS),
             set(self.processes, Resource::RLIMIT_NPROC),

@@ -140,8 +140,7 @@ impl Sandbox {
         })
     }
 
-    /// Records what one child may do, to explain its errors; `None` if it has no sandbox. The arguments are
-    /// the same as of [`Sandbox::restrictions`].
+    /// Records what a child with such [`Sandbox::restrictions`] may do, to explain its errors; `None` without a sandbox.
     pub fn allowance(&self, program: &Path, home: &Path, more: &[PathBuf]) -> Option<Allowance> {
         let policy = self.policy.as_ref()?;
         Some(Allowance::new(policy, self.support, files::grants(policy, program, home, more)))

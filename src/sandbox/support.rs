@@ -21,8 +21,7 @@ pub struct Support {
     pub landlock: u32,
     /// True if system calls can be filtered, on a processor whose call numbers are known.
     pub seccomp: bool,
-    /// True if this process has capabilities to give up. A systemd unit may have none, and may not
-    /// even be allowed the call.
+    /// True if this process has capabilities to drop. A systemd unit without any may not be allowed the call.
     pub(super) privileged: bool,
 }
 

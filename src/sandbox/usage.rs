@@ -12,8 +12,7 @@ use super::limits::Limit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     pub cpu: Duration,
-    /// The peak memory in bytes: of the whole job where it has a control group of its own, else of
-    /// one process; 0 if it is not known.
+    /// The peak memory in bytes: of the job if it has a control group, else of one process; 0 if it is not known.
     pub memory_bytes: u64,
     pub signal: Option<i32>,
     pub limit: Option<Limit>,

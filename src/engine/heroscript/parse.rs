@@ -277,8 +277,7 @@ fn is_quote(c: char) -> bool {
     c == '\'' || c == '"'
 }
 
-/// Parses a text in quotes, which may have several lines. A quote in it is doubled or follows a
-/// `\`.
+/// Parses a text in quotes, of one or more lines. A quote in it is doubled or follows a `\`.
 fn quoted(text: &mut SourceCursor<'_>) -> Parsed<String> {
     let place = text.place();
     let quote = text.next();
@@ -310,8 +309,7 @@ fn quoted(text: &mut SourceCursor<'_>) -> Parsed<String> {
     }
 }
 
-/// Removes the indentation that all lines after the first share, and a first and a last line
-/// without text.
+/// Removes the indentation that all lines after the first share, and a first and a last line without text.
 fn dedented(value: &str) -> String {
     let Some((first, others)) = value.split_once('\n') else { return value.to_owned() };
     let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();

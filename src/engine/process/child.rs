@@ -20,8 +20,7 @@ pub(crate) struct ChildReport {
     pub(crate) usage: Usage,
 }
 
-/// Runs a child to its end and reaps it.
-/// Once it runs, the errors of watching it do not report their number; it is killed then.
+/// Runs a child to its end and reaps it. Errors after its start do not report their number; it is killed then.
 pub(crate) fn run(
     spec: &Spec<'_>,
     watch: &Watch<'_>,

@@ -82,8 +82,7 @@ impl ChildProcess {
         }
     }
 
-    /// Asks the child to end, and kills it after the grace; at once if another actor may have its
-    /// job already.
+    /// Asks the child to end, and kills it after the grace; at once if another actor may have its job already.
     pub(super) fn ask_to_end(&mut self, why: Ended, grace: Duration) {
         self.why = Some(why);
         if why == Ended::Stopped(StopReason::LeaseLost) {

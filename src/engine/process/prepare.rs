@@ -192,8 +192,7 @@ impl Preparer {
         Ok(prepared)
     }
 
-    /// Returns the program with its arguments, without the job's: the options that the script asks for
-    /// stand before its file.
+    /// Returns the program with its arguments, without the job's; the options of the script stand before its file.
     fn command_of(
         &self,
         script: &Path,
@@ -212,8 +211,7 @@ impl Preparer {
         Ok((program, args))
     }
 
-    /// Checks a script with the configured command, without running it. Returns the error in it, if
-    /// there is one. Fails if the check cannot be made on this machine.
+    /// Checks a script without running it. Returns the error in it; fails if the check cannot be made on this machine.
     pub(super) fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         // As a run does before the script begins.
         if self.is_python()

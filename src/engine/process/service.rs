@@ -17,8 +17,7 @@ use super::deadline::poll_until;
 use super::start::{Registered, command};
 use crate::sandbox::pidfd;
 
-/// A [`Service`] to start. Without other settings its standard input is empty, and it writes to this
-/// process's output.
+/// A [`Service`] to start. By default its standard input is empty, and it writes to this process's output.
 #[derive(Debug, Default)]
 pub struct ServiceSpec {
     /// The program: a file, or a name looked up in `PATH`.
@@ -31,8 +30,7 @@ pub struct ServiceSpec {
     pub inherit_stdin: bool,
     /// Its standard input, if it is neither empty nor this process's.
     pub input: Option<File>,
-    /// True if it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
-    /// ending it ends all that it started.
+    /// True for a process group of its own: Ctrl-C does not reach it then, and ending it ends all that it started.
     pub own_group: bool,
 }
 
@@ -118,8 +116,7 @@ impl Service {
         self.terminate(grace)
     }
 
-    /// Blocks until it has exited or `until` has passed; does not reap it, so that the id of its
-    /// group is not reused.
+    /// Blocks until it has exited or `until` has passed. Does not reap it, so the id of its group is not reused.
     fn wait_until(&self, until: Instant) -> io::Result<()> {
         let exited = pidfd(self.pid)?;
         poll_until(&mut [PollFd::new(exited.as_fd(), PollFlags::POLLIN)], until)?;

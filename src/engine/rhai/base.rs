@@ -1,5 +1,4 @@
-//! The functions of every script, beside the language's own: waiting, progress, and the meaning of its
-//! end.
+//! The functions of every script, beside the language's own: waiting, progress, and the meaning of its end.
 
 use std::time::Duration;
 

@@ -42,8 +42,7 @@ pub struct ModuleCall<'a> {
 }
 
 impl RhaiEngine {
-    /// Reads and compiles the file of functions `NAME.rhai` of the folders.
-    /// The error is why it cannot be read, or its first mistake.
+    /// Reads and compiles `NAME.rhai` of the folders. The error is why it cannot be read, or its first mistake.
     pub fn module(&self, name: &str) -> Result<RhaiModule, String> {
         let module = self.modules.load(&self.interpreter, name).map_err(|error| match error {
             ModuleError::Unreadable(why) => format!("cannot use {name}.rhai: {why}"),
@@ -60,8 +59,7 @@ impl RhaiEngine {
         Ok(RhaiModule { module, functions })
     }
 
-    /// Calls functions one after the other, as one script. The value of the last is the output.
-    /// No call is made after one that fails.
+    /// Calls functions one after the other, as one script, until one fails. The value of the last is the output.
     pub fn call_in_order(
         &self,
         calls: Vec<ModuleCall<'_>>,

@@ -1,5 +1,4 @@
-//! Checks a script without running it: its syntax, and that the functions it calls exist; the same of
-//! the modules that it imports.
+//! Checks a script and the modules that it imports without running them: their syntax, and that functions exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,8 +14,7 @@ use super::modules::ModuleError;
 use super::runtime::failure;
 use crate::proto::text::{did_you_mean, nearest};
 
-/// Functions of the language that no package lists. A closure that captures a variable is a hidden
-/// call of `curry`; a script cannot call it itself.
+/// Functions of the language that no package lists. Captures of closures call `curry`, which scripts cannot.
 const LANGUAGE_FUNCTIONS: [&str; 10] = [
     "Fn",
     "call",

@@ -19,17 +19,14 @@ const VARIABLES_MAX: usize = 256;
 const FUNCTIONS_MAX: usize = 1_000;
 pub(super) const MODULES_MAX: usize = 64;
 
-/// Creates an interpreter without any function of ours.
-///
-/// `eval_key` is the key of the configuration that allows `eval`, which is off.
+/// Creates an interpreter without any function of ours; `eval_key` is the key that allows `eval`, which is off.
 pub(super) fn interpreter(limits: &RhaiLimits, eval_key: String) -> Engine {
     let mut engine = Engine::new();
     // The string table has one lock, which all threads would compete for.
     engine.set_max_strings_interned(0);
     // A chain of curried functions grows without being measured, until dropping it overflows the stack.
     engine.disable_symbol("curry");
-    // Rhai optimizes after it has parsed, in time that is quadratic in cases and statements, and polls
-    // nothing meanwhile.
+    // Rhai optimizes after it has parsed, in quadratic time, and polls nothing meanwhile.
     engine.set_optimization_level(OptimizationLevel::None);
     set_limits(&mut engine, limits);
     strings::register(&mut engine, limits);
@@ -85,8 +82,7 @@ pub(super) fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
     });
 }
 
-/// Parses a script. Every script has to come through here.
-/// Fails with the first mistake, or if the run of this thread has to stop.
+/// Parses a script; all scripts have to come through here. Fails with the first mistake, or if the run has to stop.
 pub(super) fn compile(engine: &Engine, scope: &Scope<'_>, source: &str) -> Result<AST, ParseError> {
     arguments::begin();
     engine.compile_with_scope(scope, &*without_interpreter(source))

@@ -1,5 +1,4 @@
-//! The state of one script's run, as hooks and functions reach it. Imports nothing of the engine
-//! above it.
+//! The state of one script's run, as hooks and functions reach it. Imports nothing of the engine above it.
 
 pub(super) mod context;
 pub(super) mod failure;

@@ -1,5 +1,4 @@
-//! Scripts that run one after the other, as at a prompt: a script sees the variables and functions of
-//! those before it.
+//! Scripts that run in turn, as at a prompt: each sees the variables and functions of those before it.
 
 use ::rhai::{AST, Dynamic, Engine, ParseErrorType, Scope};
 
@@ -15,8 +14,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Evaluates the script of a run. A script that fails may have set variables; its functions are
-    /// dropped.
+    /// Evaluates the script of a run. One that fails may have set variables; its functions are dropped.
     pub(super) fn evaluate(
         &mut self,
         interpreter: &Engine,

@@ -24,8 +24,7 @@ pub(in crate::process) fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Describes a failed child: its status and the reason in its standard error in the first line, then the end
-/// of its standard error, if that has more.
+/// Describes a failed child: a line with its status and the reason, then the end of standard error if that has more.
 pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     let how = describe(status);
     match reason_of(stderr_tail) {
@@ -41,8 +40,7 @@ pub(crate) fn output_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns standard output as the output of a job: text without its last line end, other bytes as
-/// they are.
+/// Returns standard output as the output of a job: text without its last line end, other bytes as they are.
 pub(in crate::process) fn job_output(bytes: Vec<u8>) -> JobOutput {
     match JobOutput::from(bytes) {
         JobOutput::Text(text) => output_text(text.as_bytes()).into(),

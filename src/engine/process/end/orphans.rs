@@ -44,8 +44,7 @@ pub(in crate::process) struct Swept {
     dying: Vec<OwnedFd>,
 }
 
-/// Kills all orphaned processes of a run, after its child has died. Returns once they are gone, or are left
-/// to the reaper.
+/// Kills all orphans of a run, after its child has died. Returns once they are gone, or are left to the reaper.
 pub(in crate::process) fn kill_orphans(run: Run) {
     let until = Instant::now() + GONE_WITHIN;
     let mut nothing_found = 0;
@@ -91,8 +90,7 @@ fn reap() {
     }
 }
 
-/// Reaps dead orphans and kills orphans of runs that are over. `ending` is a run that is over although
-/// its child has not been reaped.
+/// Reaps dead orphans and kills those of runs that are over; `ending` is over although its child is not reaped.
 pub(in crate::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();
     let mut swept = Swept::default();

@@ -28,8 +28,7 @@ const COMPLETE: &str = "complete";
 const MADE_OF: &str = "made-of";
 /// The interval between tries of a lock that another process may hold.
 const TRY_EVERY_MS: u8 = 20;
-/// The depth of the check of an entry's permissions before its use: down to the packages in an
-/// environment, whose own files are too many.
+/// The depth to which an entry's permissions are checked: its packages, whose own files are too many.
 const REPAIRED_DEEP_MAX: usize = 4;
 /// Folders of an entry nested deeper than this are not measured.
 const FOLDERS_DEEP_MAX: usize = 64;
@@ -85,8 +84,7 @@ impl BuildCache {
         Self { folder: folder.to_owned(), size_max_bytes }
     }
 
-    /// Returns the entry that is built from `made_of`, and calls `build` to fill its folder if the
-    /// entry does not exist.
+    /// Returns the entry that is built from `made_of`; `build` fills its folder if the entry does not exist.
     /// Fails by `build`, by a stop or the deadline while another process builds it, or if a folder cannot be written.
     pub(super) fn entry(
         &self,
@@ -159,8 +157,7 @@ impl BuildCache {
         }
     }
 
-    /// Removes the least recently used entries until the rest is within the limit. Entries in use
-    /// are kept, and so is `newest`.
+    /// Removes the least recently used entries beyond the limit, except entries in use and `newest`.
     fn prune(&self, newest: &Path) {
         let mut entries = self.entries();
         let mut size: u64 = entries.iter().map(|entry| entry.size_bytes).sum();

@@ -1,5 +1,4 @@
-//! The environment of a child: the variables that any program needs, the script type's and
-//! the job's. Nothing is inherited from the daemon.
+//! The environment of a child: what any program needs, the script type's and the job's, nothing of the daemon's.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -95,8 +94,7 @@ pub fn variable_names() -> Vec<&'static str> {
     of_every_program.into_iter().chain(identity).collect()
 }
 
-/// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in
-/// the system's user database.
+/// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in a database.
 pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let user = user();
     BTreeMap::from([

@@ -1,5 +1,4 @@
-//! The files of a job beside its working directory: those that it is given, and the folder for those that it
-//! leaves.
+//! The files of a job beside its working directory: its input, and the folder for those that it leaves.
 
 use std::ffi::{CStr, OsString};
 use std::fs::{self, File};
@@ -17,8 +16,7 @@ const OUTPUT: &str = "HERO_OUTPUT_DIR";
 /// The path from the folder of a job to the folder of the files that its script leaves.
 pub(in crate::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];
 
-/// Creates the folders and writes the files that the job is given. Returns its standard input, if it
-/// has one.
+/// Creates the folders and writes the files of the job. Returns its standard input, if it has one.
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     files: Option<&InputFiles>,

@@ -12,8 +12,7 @@ const QUESTION: &str = "const option = '--experimental-strip-types'; \
     process.features.typescript ? '' : \
     process.allowedNodeEnvironmentFlags.has(option) ? option : process.version";
 
-/// Returns true if node has to be asked whether it runs a script with this extension. A command with
-/// options of its own brings everything it needs.
+/// Returns true if node has to be asked whether it runs such a script. A command with own options needs nothing.
 pub(super) fn is_in_question<'a>(
     command: &[String],
     extension: &str,

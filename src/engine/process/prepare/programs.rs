@@ -11,8 +11,7 @@ pub(super) const BINARY: &str = "{binary}";
 /// The `PATH` of every child, and the one searched if this process has none.
 pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Returns the executable file of `program`: the file itself if the name contains a slash, else
-/// the first one in the `PATH` of this process.
+/// Returns the executable file of `program`: the file itself if the name has a slash, else the first one in `PATH`.
 pub fn find_program(program: &str) -> Option<PathBuf> {
     find_in(program, &own_path())
 }
@@ -23,8 +22,7 @@ pub(super) fn own_path() -> OsString {
     path.unwrap_or_else(|| SYSTEM_PATH.into())
 }
 
-/// Does the same as [`find_program`] in the folders of `path`. Relative folders are ignored: they
-/// would depend on the working directory of the daemon.
+/// Does the same as [`find_program`] in `path`. Relative folders, which depend on the working directory, are ignored.
 pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
     if program.is_empty() || program.contains('\0') {
         return None;
@@ -39,8 +37,7 @@ pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Returns the file of a configured program. A path that does not exist is looked up in `PATH` by
-/// its file name. The error is for a person.
+/// Returns the file of a configured program. A path that does not exist is looked up in `PATH` by its file name.
 pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     if let Some(file) = find_program(program) {
         return Ok(file);

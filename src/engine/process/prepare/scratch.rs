@@ -32,8 +32,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a folder in the runtime directory that systemd gives this service, or else in the
-    /// directory for temporary files.
+    /// Creates a folder in the runtime directory of this service, or else in the directory for temporary files.
     pub fn new() -> io::Result<Self> {
         let of_process = ProcessFolder::of_this_process()?;
         of_process.repair()?;
@@ -50,8 +49,7 @@ impl Scratch {
         &self.path
     }
 
-    /// Creates the working directory of a script, and the folder for what Hero puts beside it, so that a script
-    /// finds only its own files in the former.
+    /// Creates the working directory of a script, which has only its own files, and the folder for what Hero adds.
     pub(super) fn split(&self) -> io::Result<PathBuf> {
         let home = self.path.join(HOME);
         for folder in [&home, &self.path.join(OWN)] {

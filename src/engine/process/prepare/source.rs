@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use crate::engine::Failure;
 use crate::proto::job::InvalidJob;
 
-/// Returns the text for the file of a script. One of a shell gets the line ends of this system.
-/// Fails if it contains a NUL.
+/// Returns the text for the file of a script, with this system's line ends for a shell. Fails if it contains a NUL.
 pub(super) fn to_write(source: &str, is_of_shell: bool) -> Result<Cow<'_, str>, Failure> {
     if let Some(at) = source.find('\0') {
         let line = source[..at].matches('\n').count() + 1;

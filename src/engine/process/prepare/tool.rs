@@ -1,5 +1,4 @@
-//! A program that runs on behalf of a script before the script itself: a compiler, a check, an
-//! installer.
+//! A program that runs before a script on its behalf: a compiler, a check, an installer.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! The children that this process waits for. All other children are orphans of jobs: see
-//! `end/orphans.rs`.
+//! The children that this process waits for. All others are orphans of jobs: see `end/orphans.rs`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,15 +16,13 @@ use crate::engine::process::proc;
 /// The environment variable that marks all processes of a job.
 pub(in crate::process::start) const MARK: &str = "HERO_RUN_ID";
 
-/// Locked for reading from the start of a child until it is registered, for writing while orphans
-/// are searched.
+/// Locked for reading from the start of a child to its registration, for writing while orphans are searched.
 static STARTING: RwLock<()> = RwLock::new(());
 static REGISTERED: Mutex<BTreeMap<i32, RegisteredChild>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::process) struct RegisteredChild {
-    /// A time just before it began, in the kernel's ticks since boot; for a fork made ahead of its
-    /// job, a time just before its job began.
+    /// A time just before it began, or just before its job for a fork made ahead, in the kernel's ticks since boot.
     pub(in crate::process) began: u64,
     pub(in crate::process) run: Option<Run>,
 }
@@ -128,8 +125,7 @@ pub(in crate::process) fn registered() -> BTreeMap<i32, RegisteredChild> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Keeps children from being started until the guard is dropped: each child is registered, or an
-/// orphan.
+/// Keeps children from being started until the guard is dropped: each child is registered, or an orphan.
 pub(in crate::process) fn pause_starts() -> RwLockWriteGuard<'static, ()> {
     STARTING.write().unwrap_or_else(PoisonError::into_inner)
 }

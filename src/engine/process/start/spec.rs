@@ -45,8 +45,7 @@ impl Spec<'_> {
         self.sandbox.allowance(&self.program, self.home, self.read)
     }
 
-    /// Returns the program with the mark of its run, and with the number of its channel if it has
-    /// one.
+    /// Returns the program with the mark of its run, and with the numbers of its channel if it has one.
     pub(super) fn launch<'a>(
         &'a self,
         run: Run,

@@ -170,8 +170,7 @@ impl Warm {
         options.iter().all(|asked| asked == "-u" || is_own(asked))
     }
 
-    /// Takes the next spare if there is one, the parent, and the way to ask for more. `None` without a
-    /// parent.
+    /// Takes the next spare if there is one, the parent, and the sender that asks for more. `None` without a parent.
     fn take_spare(
         &self,
         may_be_spare: bool,

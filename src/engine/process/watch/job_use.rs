@@ -1,5 +1,5 @@
-//! The limits of a job that the kernel does not have: the space it takes on disks, shared memory, and
-//! its processes where their user is root. They are measured at intervals.
+//! The limits of a job that the kernel does not have, measured at intervals: the space on disks, shared memory, and
+//! processes where their user is root.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;

@@ -96,18 +96,11 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let bytes = if bytes.len() > TAIL_BYTES_MAX {
-            self.cut = true;
-            &bytes[bytes.len() - TAIL_BYTES_MAX..]
-        } else {
-            bytes
-        };
-        let excess = (self.bytes.len() + bytes.len()).saturating_sub(TAIL_BYTES_MAX);
-        if excess > 0 {
-            self.cut = true;
-            self.bytes.drain(..excess);
-        }
-        self.bytes.extend_from_slice(bytes);
+        let end = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
+        let excess = (self.bytes.len() + end.len()).saturating_sub(TAIL_BYTES_MAX);
+        self.cut |= excess > 0 || end.len() < bytes.len();
+        self.bytes.drain(..excess);
+        self.bytes.extend_from_slice(end);
     }
 
     /// Returns the kept end as text, from the start of a line if possible.

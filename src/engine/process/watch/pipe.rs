@@ -23,8 +23,7 @@ impl Reader {
         Ok(Self { end: Some(end), bytes: 0 })
     }
 
-    /// Passes on what can be read, at most a few buffers of it, so that one pipe cannot keep the
-    /// others or the clock from being looked at.
+    /// Passes on what can be read, a few buffers at most, so that one pipe does not delay the others or the clock.
     pub(super) fn read(&mut self, mut take: impl FnMut(&[u8])) {
         const READS_AT_ONCE: usize = 4;
         let mut buffer = [0_u8; 16 * 1024];

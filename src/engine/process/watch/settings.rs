@@ -17,16 +17,14 @@ pub(crate) struct Watch<'a> {
     /// The bytes of standard error that are kept; all of it is logged.
     pub(crate) stderr_bytes_max: u64,
     pub(crate) log: Option<&'a dyn Log>,
-    /// True if standard output is logged, in addition to being kept. If not, it is the output of a
-    /// job, which a log may want as well.
+    /// True if standard output is logged too. If not, it is the output of a job, which a log may want as well.
     pub(crate) log_stdout: bool,
     /// True if the child gets a channel for progress and output: see `watch/channel.rs`.
     pub(crate) channel: bool,
 }
 
 impl<'a> Watch<'a> {
-    /// Returns the limits of a program that is no script: so many bytes of each stream are kept, and logged, if
-    /// there is a log.
+    /// Returns the limits of a program that is no script: bytes of each stream to keep, and to log if there is a log.
     pub(crate) fn of_tool(
         cancel: &'a Cancel,
         (deadline, kill_grace): (Instant, Duration),

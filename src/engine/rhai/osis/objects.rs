@@ -141,19 +141,13 @@ let page = osis_find("track", query);
 let next = osis_find("track", query, page[1]);
 [page.map(|track| track.id), next.map(|track| track.id)]
 // → [["t5","t4"],["t3","t2"]]"#,
-            |object_type: &str, query: &str| {
-                operation("osis_find", object_type, |job| {
-                    find(job, object_type, Query::parse(query)?, None)
-                })
-            },
+            |object_type: &str, query: &str| find_by(object_type, query, None),
         )
         .overload(["type", "values"], |object_type: &str, values: Map| {
             operation("osis_find", object_type, |job| find(job, object_type, equal(&values)?, None))
         })
         .overload(["type", "query", "after"], |object_type: &str, query: &str, after: Map| {
-            operation("osis_find", object_type, |job| {
-                find(job, object_type, Query::parse(query)?, Some(&after))
-            })
+            find_by(object_type, query, Some(&after))
         });
     together(functions);
 }
@@ -310,6 +304,10 @@ fn equal(values: &Map) -> CallResult<Query> {
         pairs.push((name.parse()?, values::to_json(value, name, 1)?));
     }
     Ok(Query::equal(&pairs)?)
+}
+
+fn find_by(object_type: &str, query: &str, after: Option<&Map>) -> RhaiResult<Array> {
+    operation("osis_find", object_type, |job| find(job, object_type, Query::parse(query)?, after))
 }
 
 fn find(

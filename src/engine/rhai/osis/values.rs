@@ -1,5 +1,4 @@
-//! Conversion between script values and stored JSON, without loss. A value without a JSON form is
-//! rejected.
+//! Conversion between script values and stored JSON, without loss. A value without a JSON form is rejected.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use jiff::Timestamp;

@@ -80,8 +80,7 @@ impl<S> JobContext<'_, S> {
     }
 }
 
-/// Runs `work` with the settings that `settings` selects from the run of this thread. An error gets
-/// the names of the operation and its object in front.
+/// Runs `work` with the settings that `settings` selects. An error gets the operation and its object in front.
 pub(crate) fn operation<S, T>(
     name: &str,
     object: &str,

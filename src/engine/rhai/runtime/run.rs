@@ -267,8 +267,7 @@ pub(crate) fn terminated() -> EvalAltResult {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
 }
 
-/// Returns a value of JSON as one of Rhai. The parser of a job's settings has bounded its size and its
-/// nesting.
+/// Returns a value of JSON as one of Rhai. The parser of job settings has bounded its size and its nesting.
 fn dynamic(value: &Json) -> Dynamic {
     match value {
         Json::Null => Dynamic::UNIT,

@@ -108,8 +108,7 @@ fn is_false(key: &str) -> String {
     format!("not allowed: sal.{key} is false; [sal] {key} = true would allow it")
 }
 
-/// Resolves every symbolic link of a path. A path that does not exist resolves to where it would be
-/// created.
+/// Resolves the links of a path. One that does not exist resolves to where it would be created.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -66,7 +66,6 @@ run("echo Hello, $NAME").env("NAME", "world").execute().stdout
         BashCommand::with_variable,
     );
     register_execution(functions);
-    register_other_names(functions);
 }
 
 fn register_execution(functions: &mut Functions<'_>) {
@@ -108,10 +107,7 @@ if which("no-such-program") == () { "not here" } else { "here" }
             },
         )
         .returns("string or ()");
-}
-
-/// Registers the names of later versions of SAL.
-fn register_other_names(functions: &mut Functions<'_>) {
+    // The names of later versions of SAL.
     functions.add(
         "execute",
         ["command"],

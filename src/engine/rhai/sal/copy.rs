@@ -52,10 +52,6 @@ try { copy_bin("hello") } catch (error) { print(error) }"##,
             Ok(path_text(&to))
         },
     );
-    register_moves(functions);
-}
-
-fn register_moves(functions: &mut Functions<'_>) {
     functions.act_on_two(
         "mv",
         ["source", "destination"],

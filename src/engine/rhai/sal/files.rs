@@ -20,7 +20,6 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     );
     register_content(functions);
     register_entries(functions);
-    register_links(functions);
 }
 
 fn register_content(functions: &mut Functions<'_>) {
@@ -161,9 +160,6 @@ run_command("./hello.sh").stdout
             Ok(fs::set_permissions(&file, fs::Permissions::from_mode(executable))?)
         },
     );
-}
-
-fn register_links(functions: &mut Functions<'_>) {
     functions.add(
         "symlink",
         ["target", "path"],
@@ -216,8 +212,7 @@ pub(super) fn write_text(path: &Path, text: &str) -> CallResult<()> {
     Ok(file.write_all(text.as_bytes())?)
 }
 
-/// Opens a regular file. A pipe or a device could block past the deadline of the job, so it is
-/// opened without waiting and rejected.
+/// Opens a regular file without waiting: a pipe or a device could block past the job's deadline, and is rejected.
 pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File> {
     let file = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err("not a regular file".into()) }

@@ -1,5 +1,4 @@
-//! HTTP requests with the program curl: it supports TLS, proxies and redirects, and it is ended with
-//! the job.
+//! HTTP requests with the program curl: it supports TLS, proxies and redirects, and ends with the job.
 
 use std::time::{Duration, Instant};
 
@@ -42,29 +41,15 @@ http_wait("http://127.0.0.1:8080/", 10)
 // → true"#,
         wait,
     );
-    register_other_names(functions);
-}
-
-/// Registers the names of later versions of SAL.
-fn register_other_names(functions: &mut Functions<'_>) {
-    functions.add(
-        "http_ping",
-        ["url"],
-        "Does the same as http_check.",
-        r#"
-http_ping("http://127.0.0.1:8080/")
-// → true"#,
-        |url: &str| check("http_ping", url),
-    );
-    functions.add(
-        "net_http_check",
-        ["url"],
-        "Does the same as http_check.",
-        r#"
-net_http_check("http://127.0.0.1:8080/")
-// → true"#,
-        |url: &str| check("net_http_check", url),
-    );
+    // The names of later versions of SAL.
+    for (name, example) in [
+        ("http_ping", "\nhttp_ping(\"http://127.0.0.1:8080/\")\n// → true"),
+        ("net_http_check", "\nnet_http_check(\"http://127.0.0.1:8080/\")\n// → true"),
+    ] {
+        functions.add(name, ["url"], "Does the same as http_check.", example, move |url: &str| {
+            check(name, url)
+        });
+    }
     functions.add(
         "net_http_status",
         ["url"],

@@ -53,11 +53,7 @@ print(`port 8080 is free: ${port_check_available(8080)}`);",
             })
         },
     );
-    register_other_names(functions);
-}
-
-/// Registers the names of later versions of SAL.
-fn register_other_names(functions: &mut Functions<'_>) {
+    // The names of later versions of SAL.
     functions.add(
         "net_tcp_check",
         ["host", "port"],

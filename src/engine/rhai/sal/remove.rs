@@ -1,5 +1,4 @@
-//! Removes files and folders by descriptors, so a symbolic link that appears meanwhile is not
-//! followed.
+//! Removes files and folders by descriptors, so that no symbolic link that appears meanwhile is followed.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -10,8 +10,7 @@ use crate::engine::rhai::interpreter::compile;
 use crate::engine::rhai::runtime::failure;
 use crate::engine::rhai::runtime::run::with;
 
-/// The limit of nested `exec` calls. All of them share one stack, which has room for one script at
-/// its deepest.
+/// The limit of nested `exec` calls: all share one stack, which has room for one script at its deepest.
 const EXEC_DEPTH_MAX: usize = 3;
 /// The limit of nested function calls around an `exec` call.
 const CALL_DEPTH_MAX: usize = 8;

@@ -29,11 +29,10 @@ systemd_status("nginx").active
 // → active"#,
         status,
     );
-    changes(functions);
-    logs(functions);
+    changes_and_logs(functions);
 }
 
-fn changes(functions: &mut Functions<'_>) {
+fn changes_and_logs(functions: &mut Functions<'_>) {
     functions.act_on(
         "systemd_start",
         "unit",
@@ -69,9 +68,6 @@ fn changes(functions: &mut Functions<'_>) {
         r#"systemd_disable("nginx");"#,
         |job, unit| act(job, "disable", unit),
     );
-}
-
-fn logs(functions: &mut Functions<'_>) {
     functions.act_with(
         "systemd_logs",
         ["unit", "lines"],

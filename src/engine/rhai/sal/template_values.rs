@@ -1,5 +1,4 @@
-//! The filters, functions and tests of Tera for lists, numbers and times: templates of older scripts use
-//! them, with named parameters.
+//! The filters, functions and tests of Tera for lists, numbers and times, with named parameters, as in older scripts.
 
 #![expect(clippy::needless_pass_by_value, reason = "a filter gets its arguments by value")]
 

@@ -105,9 +105,8 @@ impl Explainer<'_> {
         self.is_refused(wanted, error).then(|| self.told(wanted))
     }
 
-    /// Returns the note for a script that failed, uses the network and has none. Some programs, such as `curl -s`, do
-    /// not say what failed. Errors of syntax, and missing
-    /// programs and modules, get no note.
+    /// Returns the note for a failed script that uses the network and has none: some programs, such as `curl -s`, report no
+    /// reason. Errors of syntax, and missing programs and modules, get no note.
     pub(in crate::process) fn of_silence(&self, code: Option<i32>, stderr: &str) -> Option<String> {
         let what = match &self.allowance.network {
             Network::Open => return None,

@@ -79,8 +79,7 @@ pub(in crate::process::prepare) fn read(source: &str) -> Result<Option<Metadata>
     Ok(Some(Metadata { requires_python, dependencies }))
 }
 
-/// Returns the blocks: the number of the line that opens each, and the text without its `#`.
-/// The error names a block that is not closed.
+/// Returns the number of the first line of each block, and its text without `#`. The error names one without an end.
 fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
     let mut blocks = Vec::new();
     let mut next = 0;
@@ -88,8 +87,7 @@ fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
         let is_comment = |line: &&&str| **line == "#" || line.starts_with("# ");
         let run = lines[begins + 1..].iter().take_while(|line| is_comment(line)).count();
         let run = &lines[begins + 1..=begins + run];
-        // The last closing line counts, as the text may contain others. A line that opens another
-        // block is not text.
+        // The last closing line counts, as the text may contain others; a line that opens a block is none.
         let run_end = run.iter().position(|line| *line == BEGIN).unwrap_or(run.len());
         let Some(end) = run[..run_end].iter().rposition(|line| *line == END) else {
             let (first, after) = (begins + 1, begins + 2 + run_end);

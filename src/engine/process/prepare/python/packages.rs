@@ -19,8 +19,7 @@ use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
 use crate::engine::{Failure, Log, Stream};
 use crate::sandbox::{Sandbox, Support};
 
-/// The files that installers read: their settings, such as the address of an index, and the
-/// description of the system that they send to it.
+/// The files that installers read: settings, such as the address of an index, and a description of the system.
 const SETTINGS: [&str; 6] = [
     "/etc/pip.conf",
     "/etc/xdg/pip",
@@ -68,8 +67,7 @@ impl Packages {
         Self { config, sandbox, cache, kill_grace: job.kill_grace, run_tool }
     }
 
-    /// Returns the environment with the packages of a script, created if it does not exist; `None`
-    /// if the script declares none.
+    /// Returns the environment with the packages of a script, created if it does not exist; `None` without packages.
     /// Fails with [`Failure::Invalid`] for metadata that cannot be parsed, and with the messages of the installer.
     pub(in crate::process::prepare) fn of(
         &self,
@@ -188,8 +186,7 @@ impl Installer<'_> {
         self.install_with_pip(&own_python, &sources)
     }
 
-    /// Creates an empty environment with uv. If that fails, logs why, and returns false: pip may do.
-    /// Fails only with a stop, or at the deadline.
+    /// Creates an empty environment with uv, or logs why not. Fails only with a stop, or at the deadline.
     fn creates_with(&self, uv: &Path, venv: &Path) -> Result<bool, Failure> {
         let mut args = words(&["venv", "--quiet", "--python"]);
         args.extend([self.python.into(), venv.into()]);
@@ -204,8 +201,7 @@ impl Installer<'_> {
         Ok(false)
     }
 
-    /// Installs with the pip of the system, which need not be copied into each environment, or else
-    /// with one in the environment.
+    /// Installs with the pip of the system, which need not be copied into each environment, or else with one in it.
     fn install_with_pip(&self, own_python: &Path, sources: &[OsString]) -> Result<(), Failure> {
         let install = |mut before: Vec<OsString>| {
             let only_wheels: &[&str] =
@@ -231,8 +227,7 @@ impl Installer<'_> {
         }
     }
 
-    /// Returns the arguments that name the index and the packages; the packages come after `--`, so
-    /// that none is taken for an option.
+    /// Returns the arguments for the index, and for the packages after `--`, so that none is taken for an option.
     fn sources(&self, dependencies: &[String]) -> Result<Vec<OsString>, Failure> {
         let DependenciesConfig { index, find_links, source_builds, .. } = &self.packages.config;
         if let Some(package) = dependencies.iter().find(|package| !is_of_index(package))

@@ -68,8 +68,7 @@ impl Parent {
     ) -> io::Result<Self> {
         let (unix, kind) = (AddressFamily::Unix, SockType::SeqPacket);
         let (control, its) = socketpair(unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
-        // Modules may print when they are imported. Its outputs are pipes like the jobs', as the
-        // interpreter remembers what they are.
+        // Imported modules may print. Outputs are pipes like the jobs', as the interpreter remembers what they are.
         let (child, registered) = Registered::start(|| {
             command(program)
                 .args(options)
@@ -181,8 +180,7 @@ pub(super) struct Fork {
 }
 
 impl WaitingFork {
-    /// Gives it a job, and returns once it is sandboxed and the script begins.
-    /// After an error nothing of the script has run.
+    /// Passes a job to it, and returns once the script begins in its sandbox. After an error nothing of it has run.
     pub(super) fn begin(mut self, job: &ForkJob<'_>, pipes: &Pipes) -> io::Result<Fork> {
         let mut given = vec![pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
         given.extend(pipes.of_channel());
