@@ -12,7 +12,6 @@
 
 mod fleet;
 mod pages;
-mod shards;
 
 use std::error::Error;
 use std::fs;
@@ -28,7 +27,7 @@ use hero::proto::keys::Keys;
 use hero::proto::object::{Ask, Change, Context, ObjectId, ObjectType, Query, Write};
 use hero::proto::queue::Queue;
 use hero::proto::target::ScriptType;
-use hero::store::{ListQuery, Store};
+use hero::store::{ListQuery, Shards, Store, Submitted};
 use redis::Connection;
 use serde_json::{Value, json};
 
@@ -93,7 +92,7 @@ impl Measure {
                 Self::Idle => bench.idle().await,
                 Self::Api => bench_api::run(&bench.client).await,
                 Self::Amqp(sizes) => bench_amqp::run(&bench.client, &bench.config, sizes).await,
-                Self::Shards { jobs } => shards::fill(&bench.config.redis, *jobs).await,
+                Self::Shards { jobs } => bench.shards(*jobs).await,
                 Self::Pages(sizes) => bench.pages(sizes).await,
             }
         })
@@ -209,6 +208,30 @@ impl Bench {
         tokio::time::sleep(Duration::from_secs(1)).await;
         for one in self.client.list_actors(None).await? {
             print_share(&one.actor.to_string(), one.presence.pid).await?;
+        }
+        Ok(())
+    }
+
+    /// Submits small jobs, as many on each shard.
+    async fn shards(&self, jobs: usize) -> Done {
+        /// The time that they are kept after their end.
+        const RETENTION: Duration = Duration::from_hours(1);
+        let shards = Shards::open(&self.config.redis, Ok)?;
+        let each = jobs / shards.all().len();
+        for store in shards.all() {
+            for first in (0..each).step_by(BULK) {
+                let job = |number: usize| {
+                    let mut job = Job::new(store.shard().id(&JobId::random()), number.to_string());
+                    job.spec.script_type = Some("osis".parse()?);
+                    Ok(job)
+                };
+                let batch = (first..each.min(first + BULK)).map(job).collect::<Done<Vec<Job>>>()?;
+                for submitted in store.submit(&batch, true, RETENTION).await? {
+                    if !matches!(submitted, Submitted::Accepted(_)) {
+                        return Err(format!("a job is not accepted: {submitted:?}").into());
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -1,5 +1,4 @@
-//! The files that are made from the table of the configuration: etc/hero.toml, the keys of hero.toml(5), and the schema
-//! for editors.
+//! The files from the table of the configuration: etc/hero.toml, keys of hero.toml(5), and the schema for editors.
 
 use std::error::Error;
 use std::fmt::Write as _;

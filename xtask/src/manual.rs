@@ -62,8 +62,7 @@ impl Page {
     }
 }
 
-/// Returns the sections of a page in the Markdown of this project: headings, paragraphs, lists,
-/// tables, blocks of code.
+/// Returns a page of the Markdown of this project: headings, paragraphs, lists, tables, blocks of code.
 fn man_page(markdown: &str) -> String {
     let mut page = String::new();
     let mut lines = markdown.lines().peekable();

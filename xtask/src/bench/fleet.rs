@@ -1,5 +1,4 @@
-//! The cost of jobs with `where` and of windows of batches: the time that Redis takes for one call, beside that of a plain job
-//! in the same run.
+//! The time that Redis takes for jobs with `where` and for windows of batches, beside plain jobs in the same run.
 
 use std::time::Duration;
 

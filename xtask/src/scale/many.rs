@@ -1,5 +1,4 @@
-//! Many queues, actors and scheduled jobs: the commands that they cost while nothing happens, the actors that
-//! one job wakes, and the lists.
+//! Many queues, actors and scheduled jobs: the commands that they cost at rest, the actors that a job wakes, the lists.
 
 use std::process::Command;
 use std::time::Duration;

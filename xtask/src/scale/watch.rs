@@ -1,5 +1,4 @@
-//! Measures Redis during a load: the longest call of each script, from `SLOWLOG`, and how long a PING takes
-//! meanwhile.
+//! Measures Redis during a load: the longest call of each script, from `SLOWLOG`, and how long a PING takes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -171,8 +170,7 @@ const SMALL: [&str; 12] = [
 ];
 
 impl Observed {
-    /// The longest time that other work on the machine is known to have stopped Redis: the time of
-    /// a command that takes none itself.
+    /// The longest time that other work is known to have stopped Redis: of a command that takes none itself.
     pub(super) fn disturbed(&self) -> Duration {
         let small = SMALL.iter().filter_map(|name| self.longest.get(*name));
         small.max().copied().unwrap_or_default()
