@@ -193,7 +193,7 @@ impl StoreError {
     }
 
     /// The error of a Redis that does not answer in time. `sent` as in [`StoreError::Unreachable`].
-    pub(super) fn silent(address: &str, sent: bool) -> Self {
+    pub fn silent(address: &str, sent: bool) -> Self {
         let (address, reason) = (address.to_owned(), "it does not answer".to_owned());
         Self::Unreachable { address, reason, sent }
     }
