@@ -4,7 +4,6 @@
 //! it, `value` converts values by the declared types, `pool` has the connections, `run` does the work.
 
 mod error;
-mod execute;
 mod pool;
 mod run;
 mod shape;
@@ -17,13 +16,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use self::error::failure;
-use self::execute::Broken;
+use self::error::{Broken, failure};
 use self::pool::SqlPool;
 use self::run::{LedgerEntry, Named, SqlWork};
 use self::shape::Shapes;
-use self::statement::{ROWS_MAX, data_of};
-use super::message::{AmqpMessage, MessageFailure};
+use super::message::{AmqpMessage, MessageFailure, PAGE_MAX, data_of};
 use crate::config::{ConfigError, RelationalConfig, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
@@ -34,9 +31,8 @@ const OPERATIONS: [(&str, &[&str]); 3] = [
     ("rel.obj", &["bulk"]),
 ];
 /// The maximum number of changes of one `bulk`.
-const CHANGES_MAX: usize = ROWS_MAX;
+const CHANGES_MAX: usize = PAGE_MAX;
 
-/// Serves `rel.*`.
 pub struct Relational {
     config: RelationalConfig,
     pool: SqlPool,
