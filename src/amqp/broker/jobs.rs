@@ -19,9 +19,6 @@ use crate::store::{Backoff, MessageEnd};
 const CALLER: &str = "amqp";
 /// The exit code of a failure that may pass, `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
-/// The words for what is being done while Redis does not answer.
-const HANDING: &str = "handing messages over";
-const AWAITING: &str = "waiting for the end of a job";
 /// An error that begins so says that it may pass, also after the word of the engine.
 const RETRY_WORD: &str = "retry: ";
 const ENGINE_WORD: &str = "Runtime error: ";
@@ -155,7 +152,7 @@ impl Shared {
                     ClientError::Store(error)
                     | ClientError::Unsure { error, .. }
                     | ClientError::Unconfirmed { error, .. },
-                ) => self.redis_failed(HANDING, &error),
+                ) => self.redis_failed("handing messages over", &error),
                 answer => {
                     self.redis_answered();
                     return Some(answer);
@@ -188,7 +185,7 @@ impl Shared {
                 Ok(Some(end)) => return Some(answer_of(end)),
                 // It runs again.
                 Ok(None) => {}
-                Err(error) => self.redis_failed(AWAITING, &error),
+                Err(error) => self.redis_failed("waiting for the end of a job", &error),
             }
             self.pause(&mut backoff).await?;
         }

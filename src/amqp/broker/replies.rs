@@ -28,7 +28,6 @@ const LAST_ATTEMPTS: u32 = 3;
 /// The longest time that answers which are tried beside the work hold up the end.
 const LAST_WITHIN: Duration = Duration::from_secs(5);
 
-/// An answer on its way.
 struct PendingAnswer {
     to: String,
     body: Vec<u8>,

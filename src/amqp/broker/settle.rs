@@ -8,7 +8,7 @@ use tracing::{error, warn};
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{Again, Delivery, LinkError, Outgoing};
 use crate::amqp::message::{
-    ATTEMPT, AmqpMessage, KEY, MessageAnswer, MessageFailure, NOT_UTF8, REASON, RUN,
+    ATTEMPT, AmqpMessage, KEY, MessageAnswer, MessageFailure, NOT_UTF8, Properties, REASON, RUN,
 };
 use crate::amqp::topology::{DEAD_LETTERS, Work};
 use crate::store::Backoff;
@@ -73,16 +73,9 @@ impl Shared {
         work: &Work,
         failure: MessageFailure,
     ) {
-        let reason = short(&failure);
         let properties =
             message.map_or_else(|| delivery.properties.clone(), AmqpMessage::properties);
-        let (queue, id) = (&work.queue.name, properties.message_id.as_deref().unwrap_or("none"));
-        let trace_id = properties.trace().map(|trace| trace.trace_id());
-        if failure.code == NOT_UTF8 {
-            error!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
-        } else {
-            warn!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
-        }
+        let reason = dead_letter(&work.queue.name, &properties, &failure);
         if self.bury_delivery(delivery, message, work, &reason).await.is_err() {
             // This process ends. The process that gets the message next buries it.
             return;
@@ -176,16 +169,8 @@ impl Shared {
         work: &Work,
         failure: &MessageFailure,
     ) -> Result<(), LinkError> {
-        let reason = short(failure);
-        let id = message.message_id.as_deref().unwrap_or("none");
-        let trace_id = message.trace().map(|trace| trace.trace_id());
-        warn!(
-            queue = message.queue,
-            message_id = id,
-            trace_id,
-            "a message becomes a dead letter: {reason}"
-        );
         let (body, mut properties) = (message.body(), message.properties());
+        let reason = dead_letter(&message.queue, &properties, failure);
         properties.headers.insert(REASON.to_owned(), reason);
         let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
         let out = Outgoing { exchange, key, body: &body, properties: &properties };
@@ -241,7 +226,16 @@ impl Shared {
     }
 }
 
-fn short(failure: &MessageFailure) -> String {
+/// Logs that a message becomes a dead letter. Returns the reason that it carries.
+fn dead_letter(queue: &str, properties: &Properties, failure: &MessageFailure) -> String {
     let text = format!("{}: {}", failure.code, failure.message);
-    text.chars().take(REASON_CHARS_MAX).collect()
+    let reason: String = text.chars().take(REASON_CHARS_MAX).collect();
+    let id = properties.message_id.as_deref().unwrap_or("none");
+    let trace_id = properties.trace().map(|trace| trace.trace_id());
+    if failure.code == NOT_UTF8 {
+        error!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
+    } else {
+        warn!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
+    }
+    reason
 }
