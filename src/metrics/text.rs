@@ -58,7 +58,7 @@ impl Exposition {
     /// Adds a sample of the metric that was begun last.
     pub(super) fn sample(&mut self, labels: Labels<'_>, value: f64) {
         let suffix = if self.kind == Kind::Counter { "_total" } else { "" };
-        self.line(suffix, labels, value);
+        self.part(suffix, labels, value);
     }
 
     /// Adds a metric with a sample for each value of one label.
@@ -74,12 +74,8 @@ impl Exposition {
         }
     }
 
-    /// Adds a part of a histogram: `_bucket`, `_sum` or `_count`.
+    /// Adds a part of a metric, such as `_bucket`, `_sum` or `_count` of a histogram.
     pub(super) fn part(&mut self, suffix: &str, labels: Labels<'_>, value: f64) {
-        self.line(suffix, labels, value);
-    }
-
-    fn line(&mut self, suffix: &str, labels: Labels<'_>, value: f64) {
         let _ = write!(self.text, "{}{suffix}", self.name);
         for (place, (name, value)) in labels.iter().enumerate() {
             let before = if place == 0 { '{' } else { ',' };

@@ -164,7 +164,7 @@ impl StoreError {
     }
 
     /// The error of a Redis that does not answer in time. `sent` as in [`StoreError::Unreachable`].
-    pub(super) fn silent(address: &str, sent: bool) -> Self {
+    pub fn silent(address: &str, sent: bool) -> Self {
         Self::unreachable(address, "it does not answer".to_owned(), sent)
     }
 

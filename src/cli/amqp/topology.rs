@@ -67,7 +67,7 @@ pub(super) async fn topology(global: &Global) -> Result<(), Error> {
     }
     let mut exchanges = Vec::new();
     for (name, kind) in EXCHANGES {
-        exchanges.push((name, kind.as_str(), link.has_exchange(name).await?));
+        exchanges.push((name, kind, link.has_exchange(name).await?));
     }
     link.close().await;
     if global.json {
