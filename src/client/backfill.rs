@@ -12,7 +12,6 @@ use crate::proto::cron::Overlap;
 use crate::proto::job::{Job, JobId};
 use crate::store::BackfilledJob;
 
-/// The most firings of one backfill.
 pub const BACKFILL_MAX: usize = 1000;
 
 /// A period of the past.
@@ -125,7 +124,6 @@ fn job_of(entry: &CronEntry, due: Timestamp, before: &[JobId]) -> Result<(Job, J
     Ok((job, fired))
 }
 
-/// Returns the firings of a period.
 fn within(
     entry: &CronEntry,
     period: &BackfillPeriod,

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::machines::CronCopies;
 use super::many::unaccepted;
 use super::new_batch::members;
-use super::{Client, ClientError, Graph, NewBatch};
+use super::{Client, ClientError, FleetMember, Graph, NewBatch, Result};
 use crate::config::CronEntry;
+use crate::proto::cron::delay_of;
 use crate::proto::every::CronFleet;
 use crate::proto::graph::GraphKind;
 use crate::proto::graph_plan::GraphPlan;
@@ -24,18 +24,17 @@ impl Client {
         due: Timestamp,
         id: JobId,
         trace: Option<TraceParent>,
-    ) -> Result<FiredBatch, ClientError> {
+    ) -> Result<FiredBatch> {
         let mut firing = self.cron_batch(entry, (due, true), id, trace).await?;
         self.complete_firing(&mut firing).await?;
         Ok(firing)
     }
 
-    /// Returns why a firing was not accepted.
     pub fn refusal_of_firing(outcome: BatchOutcome, firing: &FiredBatch) -> ClientError {
         unaccepted(outcome, &firing.jobs, &firing.graph.id, &|place| name_of(&firing.jobs[place]))
     }
 
-    async fn complete_firing(&self, firing: &mut FiredBatch) -> Result<(), ClientError> {
+    async fn complete_firing(&self, firing: &mut FiredBatch) -> Result<()> {
         let (on, jobs) = (self.of(&firing.graph.id)?, &firing.jobs);
         let complete = self.complete_batch(on, jobs, &|place| name_of(&jobs[place])).await?;
         firing.jobs = complete.into_owned();
@@ -49,7 +48,7 @@ impl Client {
         (at, is_due): (Timestamp, bool),
         id: JobId,
         trace: Option<TraceParent>,
-    ) -> Result<FiredBatch, ClientError> {
+    ) -> Result<FiredBatch> {
         match (&entry.fleet, entry.graph(at)) {
             (_, Some(plan)) => self.cron_graph(entry, plan, id, trace).await,
             (Some(fleet), None) => {
@@ -68,7 +67,7 @@ impl Client {
         plan: GraphPlan<Job>,
         id: JobId,
         trace: Option<TraceParent>,
-    ) -> Result<FiredBatch, ClientError> {
+    ) -> Result<FiredBatch> {
         let mut graph = Graph::of(plan)?;
         graph.set_id(id);
         graph.head.cron = Some(entry.name.clone());
@@ -80,21 +79,35 @@ impl Client {
         Ok(FiredBatch { graph, jobs, note: String::new() })
     }
 
+    /// Returns the batch of a job for every machine or actor. At a firing each copy starts after a delay that depends on its
+    /// machine alone, at most the spread.
     async fn cron_fleet(
         &self,
         entry: &CronEntry,
         (fleet, mut job): (&CronFleet, Job),
         due: Option<Timestamp>,
         id: JobId,
-    ) -> Result<FiredBatch, ClientError> {
+    ) -> Result<FiredBatch> {
         self.resolve_script(&mut job).await?;
-        let CronCopies { mut jobs, notify, absent } = self.cron_copies(fleet, &job, due).await?;
-        let note = CronCopies::note(&absent);
+        // They are for the batch.
+        let notify = std::mem::take(&mut job.spec.notify);
+        let (mut jobs, mut absent) = (Vec::new(), Vec::new());
+        for FleetMember { machine, actor, job } in self.fleet(&job, fleet.every).await? {
+            let Some(mut job) = job else {
+                absent.push(actor.map_or(machine.host, |actor| actor.to_string()));
+                continue;
+            };
+            let own = actor.map_or(machine.machine, |actor| actor.to_string());
+            let delay = delay_of(&own, fleet.spread);
+            if let Some(due) = due.filter(|_| !delay.is_zero()) {
+                job.spec.run_at = due.checked_add(delay).ok();
+            }
+            self.place_beside(&id, &mut job)?;
+            jobs.push(job);
+        }
+        let note = without_copy(&absent);
         if jobs.is_empty() {
             return Err(ClientError::NoLiveMachine(note));
-        }
-        for job in &mut jobs {
-            self.place_beside(&id, job)?;
         }
         let batch = NewBatch {
             name: job.spec.name,
@@ -109,7 +122,7 @@ impl Client {
     }
 
     /// Submits the batch or graph of a periodic job now, besides its schedule. Returns its id.
-    pub(super) async fn run_cron_batch(&self, entry: &CronEntry) -> Result<JobId, ClientError> {
+    pub(super) async fn run_cron_batch(&self, entry: &CronEntry) -> Result<JobId> {
         let now = self.now().await?;
         // By the beginning its end counts as one of a firing.
         let random = JobId::random().to_string();
@@ -117,7 +130,7 @@ impl Client {
         let FiredBatch { graph, jobs, .. } =
             self.cron_batch(entry, (now, false), id.clone(), None).await?;
         let name = |place: usize| name_of(&jobs[place]);
-        self.submit_whole(self.of(&id)?, &jobs, Some(&graph), &name).await?;
+        self.submit_whole(self.of(&id)?, &jobs, &graph, &name).await?;
         Ok(id)
     }
 
@@ -128,7 +141,7 @@ impl Client {
         due: Timestamp,
         before: &[JobId],
         only_missing: bool,
-    ) -> Result<(BackfilledJob, Vec<JobId>), ClientError> {
+    ) -> Result<(BackfilledJob, Vec<JobId>)> {
         let (fired, id) = (entry.name.job_id(due)?, entry.name.backfill_id(due)?);
         let mut graph = self.cron_batch(entry, (due, false), id, None).await?;
         for spec in graph.jobs.iter_mut().map(|job| &mut job.spec) {
@@ -149,4 +162,15 @@ impl Client {
 fn name_of(job: &Job) -> String {
     let name = job.spec.name.as_ref().map(ToString::to_string);
     name.unwrap_or_else(|| job.id.to_string())
+}
+
+/// Returns the absent machines or actors, which get no copy, in words; empty if all get one.
+fn without_copy(absent: &[String]) -> String {
+    const NAMES_MAX: usize = 5;
+    let names = absent.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match absent.len() {
+        0 => String::new(),
+        1..=NAMES_MAX => format!("absent: {names}"),
+        number => format!("{number} absent: {names}, …"),
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::ClientError;
+use super::{ClientError, Result};
 use crate::proto::job::JobId;
 use crate::proto::units::brief;
 use crate::store::{Backoff, StoreError};
@@ -28,10 +28,8 @@ pub(super) struct WaitBound<'p> {
     first_answer: Notify,
 }
 
-/// The answers of Redis during a wait.
 #[derive(Default)]
 struct RedisAnswers {
-    /// The time of the last answer.
     at: Option<Instant>,
     /// The error since then.
     error: Option<StoreError>,
@@ -54,9 +52,9 @@ impl<'p> WaitBound<'p> {
     ///
     /// # Errors
     /// [`ClientError::GaveUp`] at the bound; the error of the wait; without a bound the error of an outage that lasts.
-    pub(super) async fn endure<T, W>(&self, wait: impl Fn() -> W) -> Result<T, ClientError>
+    pub(super) async fn endure<T, W>(&self, wait: impl Fn() -> W) -> Result<T>
     where
-        W: Future<Output = Result<T, ClientError>>,
+        W: Future<Output = Result<T>>,
     {
         let ended = self.repeat(wait);
         let Some(bound) = self.bound else { return ended.await };
@@ -73,9 +71,9 @@ impl<'p> WaitBound<'p> {
         }
     }
 
-    async fn repeat<T, W>(&self, wait: impl Fn() -> W) -> Result<T, ClientError>
+    async fn repeat<T, W>(&self, wait: impl Fn() -> W) -> Result<T>
     where
-        W: Future<Output = Result<T, ClientError>>,
+        W: Future<Output = Result<T>>,
     {
         let mut backoff = Backoff::default();
         loop {

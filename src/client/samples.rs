@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::documents::{StatsDocument, TypeStatsDocument};
 use super::stats::Counters;
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::proto::target::ScriptType;
 use crate::store::{CounterSample, Store};
 
@@ -39,12 +39,10 @@ pub struct SampleDocument {
     pub types: Vec<TypeStatsDocument>,
 }
 
-/// The counters of a chosen period.
 #[derive(Debug, Clone)]
 pub struct PeriodStats {
     /// The first sample: at the start of the period, or the nearest before it.
     pub from: Timestamp,
-    /// The last sample.
     pub to: Timestamp,
     /// The counters of each type, by how much they grew.
     pub types: Vec<(ScriptType, Counters)>,
@@ -106,7 +104,7 @@ impl SummedMinute {
     }
 }
 
-fn add(sum: &mut Counters, counters: &Counters) {
+pub(super) fn add(sum: &mut Counters, counters: &Counters) {
     for (name, number) in counters {
         *sum.entry(name.clone()).or_default() += number;
     }
@@ -126,7 +124,7 @@ impl Client {
         &self,
         from: Timestamp,
         to: Option<Timestamp>,
-    ) -> Result<Option<PeriodStats>, ClientError> {
+    ) -> Result<Option<PeriodStats>> {
         let now = self.now().await?;
         let to = to.unwrap_or(now).min(now);
         let types: Vec<ScriptType> =
@@ -161,7 +159,7 @@ impl Client {
     }
 
     /// Returns the last hour, minute by minute.
-    pub async fn samples(&self) -> Result<SamplesDocument, ClientError> {
+    pub async fn samples(&self) -> Result<SamplesDocument> {
         const MINUTE_US: i64 = 60_000_000;
         let mut minutes: BTreeMap<i64, SummedMinute> = BTreeMap::new();
         // A shard keeps one sample a minute.

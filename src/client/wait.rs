@@ -1,25 +1,28 @@
-//! Waits for the end of a job: for its reply, and for its hash where no actor replies.
+//! Waits for the end of a job: for its reply, and for its hash where no actor replies. And confirmed submissions: answered only once
+//! the jobs have arrived where `redis.ack` says.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::ClientError;
-use super::confirm::{ENDED, confirmed};
 use super::patience::WaitBound;
-use crate::proto::job::{JobId, JobOutput, JobStatus};
+use super::{ClientError, Result};
+use crate::proto::job::{Job, JobId, JobOutput, JobStatus};
 use crate::proto::message::{Reply, ReplyOutcome};
 use crate::proto::text::text_of;
 use crate::store::{Blocking, Store, StoreError};
 
 /// The maximum number of connections that wait at a time; further waits look at the hash until one is free.
 const CONNECTIONS_MAX: usize = 64;
-/// The maximum number of idle connections that are kept.
 const IDLE_MAX: usize = 8;
 /// The wait of one pop, before the hash is checked: the end of a job whose actor only
 /// writes the hash is noticed within this time.
 const POP: Duration = Duration::from_secs(1);
+/// The step that is confirmed at a submission.
+pub(super) const STORED: &str = "is stored";
+/// The step that is confirmed at an end.
+const ENDED: &str = "has ended";
 
 /// The connections where a client waits for replies.
 pub(super) struct Waiters {
@@ -39,7 +42,7 @@ impl Waiters {
         id: &JobId,
         bound: Option<Duration>,
         replies: bool,
-    ) -> Result<JobOutput, ClientError> {
+    ) -> Result<JobOutput> {
         let patience = WaitBound::new("job", id, bound);
         if replies {
             // It was submitted just now.
@@ -59,7 +62,7 @@ impl Waiters {
         id: &JobId,
         replies: bool,
         patience: &WaitBound<'_>,
-    ) -> Result<ReplyOutcome, ClientError> {
+    ) -> Result<ReplyOutcome> {
         if !replies {
             if let Some(ended) = ended(id, self.store.outcome_or_reply(id).await?)? {
                 return self.confirmed(id, ended).await;
@@ -79,34 +82,23 @@ impl Waiters {
             }
             patience.answered();
         };
-        let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
+        let mut connection = self.connection();
         let ended = loop {
             if let Some(ended) = self.look_for_end(&mut connection, id).await? {
                 break ended;
             }
             patience.answered();
         };
-        let mut idle = self.idle();
-        if idle.len() < IDLE_MAX {
-            idle.push(connection);
-        }
+        self.keep(connection);
         Ok(ended)
     }
 
-    /// Waits for the next reply with an id, or for about a second.
-    pub(super) async fn next_reply(&self, id: &JobId) -> Result<(), ClientError> {
-        self.pop_reply(id).await.map(drop)
-    }
-
     /// Takes the reply with an id; waits for it for about a second.
-    pub(super) async fn pop_reply(&self, id: &JobId) -> Result<Option<Vec<u8>>, ClientError> {
+    pub(super) async fn pop_reply(&self, id: &JobId) -> Result<Option<Vec<u8>>> {
         let _place = self.places.acquire().await.map_err(|_| closed())?;
-        let mut connection = self.idle().pop().unwrap_or_else(|| self.store.blocking());
+        let mut connection = self.connection();
         let reply = connection.pop(&[self.store.keys().reply(id)], POP).await?;
-        let mut idle = self.idle();
-        if idle.len() < IDLE_MAX {
-            idle.push(connection);
-        }
+        self.keep(connection);
         Ok(reply.map(|woken| woken.entry))
     }
 
@@ -115,7 +107,7 @@ impl Waiters {
         &self,
         connection: &mut Blocking,
         id: &JobId,
-    ) -> Result<Option<ReplyOutcome>, ClientError> {
+    ) -> Result<Option<ReplyOutcome>> {
         let popped = connection.pop(&[self.store.keys().reply(id)], POP).await?;
         if let Some(reply) = popped.and_then(|woken| Reply::parse(&woken.entry).ok())
             && reply.job_id == *id
@@ -129,15 +121,22 @@ impl Waiters {
     }
 
     /// Returns an end that was found in the hash, whose reply may wait for a confirmation, once it is confirmed.
-    async fn confirmed(
-        &self,
-        id: &JobId,
-        ended: ReplyOutcome,
-    ) -> Result<ReplyOutcome, ClientError> {
+    async fn confirmed(&self, id: &JobId, ended: ReplyOutcome) -> Result<ReplyOutcome> {
         if self.store.confirms_end(id).await? {
             confirmed(&self.store, std::slice::from_ref(id), ENDED).await?;
         }
         Ok(ended)
+    }
+
+    fn connection(&self) -> Blocking {
+        self.idle().pop().unwrap_or_else(|| self.store.blocking())
+    }
+
+    fn keep(&self, connection: Blocking) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {
@@ -149,7 +148,7 @@ impl Waiters {
 fn ended(
     id: &JobId,
     outcome: Option<(JobStatus, Option<Vec<u8>>)>,
-) -> Result<Option<ReplyOutcome>, ClientError> {
+) -> Result<Option<ReplyOutcome>> {
     let (status, bytes) = outcome.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
     let bytes = bytes.unwrap_or_default();
     Ok(match status {
@@ -161,4 +160,31 @@ fn ended(
 
 fn closed() -> ClientError {
     ClientError::Store(StoreError::Settings("the client is closed".to_owned()))
+}
+
+/// Checks that Redis can confirm these jobs, if one of them asks for it. Returns true if one does.
+pub(super) async fn will_confirm(store: &Store, jobs: &[Job]) -> Result<bool> {
+    let confirms = jobs.iter().any(|job| store.confirms(job));
+    if confirms {
+        store.can_confirm().await?;
+    }
+    Ok(confirms)
+}
+
+/// Waits until the writes of these jobs are confirmed.
+pub(super) async fn confirmed(store: &Store, ids: &[JobId], what: &'static str) -> Result<()> {
+    let Some(first) = ids.first() else { return Ok(()) };
+    let unconfirmed = |id: &JobId, others: usize, error: StoreError| ClientError::Unconfirmed {
+        id: id.clone(),
+        others,
+        what,
+        error,
+    };
+    let gone = store.confirm(ids).await;
+    let gone = gone.map_err(|error| unconfirmed(first, ids.len() - 1, error))?;
+    let Some(lost) = gone.first() else { return Ok(()) };
+    let reason =
+        "it is not there any more: it was deleted, or redis has lost it in a restart or failover";
+    let error = StoreError::Failed { doing: "confirming jobs", reason: reason.to_owned() };
+    Err(unconfirmed(lost, gone.len() - 1, error))
 }
