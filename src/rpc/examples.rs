@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// The id of a job in the examples.
 const JOB: &str = "6a9d2c1e-0f53-4b7c-9a1e-0d6f3b1c2a44";
 
 /// Returns the parameters of an example, by their names; those that have a default may be left out.

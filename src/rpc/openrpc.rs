@@ -9,9 +9,7 @@ use super::rpc_error::code;
 use super::schema_names::name_schemas;
 use crate::proto::access::Scope;
 
-/// The version of `OpenRPC` that the document follows.
 const OPENRPC: &str = "1.3.2";
-/// The place of shared schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
 
 pub(super) fn document<'m>(methods: impl Iterator<Item = &'m Method>) -> Value {
@@ -60,6 +58,7 @@ fn described(
         })
         .collect();
     let result = schema(returned, method.result);
+    let reference = |name: &&str| json!({ "$ref": format!("#/components/errors/{name}") });
     let tag = match method.name.split_once('.') {
         Some((noun, _)) => noun,
         None if method.name == "whoami" => "system",
@@ -73,7 +72,7 @@ fn described(
         "paramStructure": "either",
         "params": params,
         "result": descriptor("result", true, result),
-        "errors": errors_of(method).iter().map(|name| reference(name)).collect::<Vec<_>>(),
+        "errors": errors_of(method).iter().map(reference).collect::<Vec<_>>(),
         "examples": [example(method)],
     });
     if let Some(scope) = method.scope {
@@ -115,10 +114,6 @@ fn errors_of(method: &Method) -> Vec<&'static str> {
         all.push("InvalidRequest");
     }
     all
-}
-
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/errors/{name}") })
 }
 
 /// The example of a method, its parameters by position.

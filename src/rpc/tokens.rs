@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::caller::Caller;
 use super::expiring_cache::ExpiringCache;
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use crate::client::{Client, ClientError};
 use crate::proto::access::TokenRecord;
 
@@ -21,22 +21,20 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Creates it.
     pub fn new(client: Client) -> Self {
         Self { client, kept: ExpiringCache::new(KEPT_FOR) }
     }
 
     /// Returns the caller of a token; `None` if it is unknown, expired or revoked.
-    ///
-    /// # Errors
-    /// [`RpcError`] if Redis cannot be asked.
-    pub async fn check(&self, token: &str) -> Result<Option<Arc<Caller>>, RpcError> {
+    pub async fn check(&self, token: &str) -> Result<Option<Arc<Caller>>> {
         if let Some(caller) = self.kept.get(token) {
             return Ok(Some(caller));
         }
         let record = self.client.check_token(token).await.map_err(|error| {
             warn!("cannot check a token: {error}");
-            unchecked(&error)
+            let message = format!("cannot check the token: {error}; try again");
+            let retryable = matches!(error, ClientError::Store(error) if error.is_transient());
+            RpcError::new(code::INTERNAL, message).with("retryable", retryable)
         })?;
         let caller = record.map(|record| Arc::new(Caller::from(record)));
         if let Some(caller) = &caller {
@@ -45,12 +43,6 @@ impl Tokens {
         }
         Ok(caller)
     }
-}
-
-fn unchecked(error: &ClientError) -> RpcError {
-    let message = format!("cannot check the token: {error}; try again");
-    let retryable = matches!(error, ClientError::Store(error) if error.is_transient());
-    RpcError::new(code::INTERNAL, message).with("retryable", retryable)
 }
 
 impl From<TokenRecord> for Caller {
