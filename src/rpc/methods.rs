@@ -41,7 +41,8 @@ mod submitted;
 mod system;
 mod visible_reads;
 
-use super::method::Method;
+use super::caller::Scope;
+use super::method::{CallContext, Method};
 use super::rpc_error::{Result, RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code, shown};
 use super::types::AgentTypes;
+use super::{CallContext, Result, RpcError, code, shown};
 use crate::proto::named_script::{Parameter, Parameters, ScriptName, VersionOfScript};
 
 /// Begins the names of these tools: no other tool has such a name.

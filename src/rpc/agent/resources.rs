@@ -3,9 +3,8 @@
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::super::rpc_error::{Result, RpcError, shown};
 use super::results::{decoded, image_type};
-use super::{AgentServer, agent_code};
+use super::{AgentServer, Result, RpcError, agent_code, shown};
 
 /// Begins the addresses of resources.
 const SCHEME: &str = "hero://jobs/";

@@ -6,10 +6,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::super::method::Method;
-use super::super::rpc_error::{Result, RpcError, code};
-use super::super::table::MethodTable;
 use super::types::AgentTypes;
-use super::{AgentServer, published, results, schema, written};
+use super::{
+    AgentServer, MethodTable, Result, RpcError, code, published, results, schema, written,
+};
 use crate::proto::job::{JobId, SETTINGS};
 use crate::proto::text::{did_you_mean, meant, shown};
 

@@ -3,12 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::super::methods::found_file;
-use super::super::rpc_error::{Result, RpcError, code};
-use super::AgentServer;
 use super::resources::{file_uri, mime_of};
 use super::results::{
     TEXT_BYTES, WrittenBytes, cut, decoded, image_type, repeated, result, tail, text,
 };
+use super::{AgentServer, Result, RpcError, code};
 
 /// The most bytes of a file that one call returns.
 const PART_BYTES_MAX: u64 = 1 << 20;

@@ -6,12 +6,11 @@ use std::fmt::Display;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::super::caller::{Bounds, JobOwnership, Outside, Scope};
-use super::super::method::CallContext;
+use super::super::caller::{Bounds, JobOwnership, Outside};
 use super::super::request_trace::trace_of_request;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::super::visible_health::sees_whole_types;
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
 use crate::proto::job::{InvalidJob, Job, JobId, JobReference, unique_scope};

@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
 use super::params::{Spelled, patience};
+use super::{CallContext, Result, Scope};
 use crate::client::ActorDocument;
 use crate::proto::message::Control;
 use crate::proto::selector::Selector;

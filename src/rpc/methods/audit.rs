@@ -4,10 +4,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, Scope};
 use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
 

@@ -5,14 +5,12 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError};
 use super::graph::{callbacks, notifications};
 use super::job_files::given_files;
 use super::job_types::{BatchJob, JobSettings};
 use super::params::Spelled;
 use super::submitted::{StoredJob, UnservedJobs, stored_or_same, unserved};
+use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{
     ClientError, FilesByPlace, FleetMember, MachineActorDocument, NewBatch, await_ends,
 };

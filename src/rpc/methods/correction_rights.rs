@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
 use super::access::CheckedJob;
+use super::{CallContext, Result};
 use crate::proto::job::{Job, JobId};
 
 impl CallContext {

@@ -8,13 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
-use super::blocking;
 use super::job::Id;
 use super::job_types::{JobSettings, mask};
 use super::params::{Nothing, PastTime, Spelled, page_size};
+use super::{CallContext, Result, Scope, blocking};
 use crate::client::{
     BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
     PeriodicJobHistoryDocument,

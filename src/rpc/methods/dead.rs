@@ -3,12 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError};
 use super::job_list::{self, JobPage, ListJobs, ListPlace};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, Scope};
 use crate::proto::job::JobReference;
 use crate::proto::job_filter::Filtered;
 use crate::store::Cursor;

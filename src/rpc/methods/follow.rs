@@ -5,13 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::caller::Scope;
 use super::super::follow::{
     EventsNotice, FollowTopic, Following, JobNotice, StatsNotice, StreamPlace,
 };
-use super::super::method::{CallContext, Method};
-use super::super::rpc_error::{Result, RpcError, code, shown};
+use super::super::rpc_error::shown;
 use super::params::Spelled;
+use super::{CallContext, Method, Result, RpcError, Scope, code};
 use crate::proto::job::JobReference;
 
 /// The method that ends a subscription.

@@ -7,13 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::job_files::given_files;
 use super::job_types::JobSettings;
 use super::params::{page_size, patience};
 use super::submitted::{UnservedJobs, unserved};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{
     ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraphDocument,
 };

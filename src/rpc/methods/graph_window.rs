@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::graph::{own, visible};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{ClientError, GraphDocument};
 use crate::proto::job::JobId;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};

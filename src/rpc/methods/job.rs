@@ -6,15 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::caller::Scope;
-use super::super::method::{CallContext, read};
-use super::super::rpc_error::{Result, RpcError, code};
+use super::super::method::read;
 use super::job_change::{self, JobChangeResult};
 use super::job_files::{self, EncodedFiles, given_files};
-use super::job_list;
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
 use super::submitted::{SubmittedId, awaited_or_same, stored_or_same};
+use super::{CallContext, Result, RpcError, Scope, code, job_list};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobOutput, JobReference, Setting, TREES};
 

@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::access::CheckedJob;
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, code};
 use crate::client::{ChangedJob, JobChange, JobValues};
 use crate::proto::job::{JobId, JobReference, JobStatus};
 use crate::proto::target::IllegalName;

@@ -10,9 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::follow::{LoggedLine, StreamPlace};
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::params::{OneJob, Spelled, page_size};
+use super::{CallContext, Result, RpcError, code};
 use crate::client::JobFile;
 use crate::proto::job::{
     FILES_NOT_KEPT, FileBody, FileName, Job, JobFiles, JobId, JobReference, STDIN,

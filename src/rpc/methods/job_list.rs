@@ -6,10 +6,9 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError};
 use super::job_types::{ListedJob, found_of};
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, RpcError};
 use crate::client::ErrorGroupsDocument;
 use crate::proto::job::{Job, JobId, JobReference};
 use crate::proto::job_filter::Filtered;

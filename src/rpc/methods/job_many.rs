@@ -7,14 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError};
 use super::access::CheckedJob;
 use super::job_change::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{JobChange, JobValues, ManyChanged, UnchangedJob};
 use crate::proto::job::{JobId, JobReference};
 use crate::store::{JobSummary, ListQuery};

@@ -7,9 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
 use super::job_files::EncodedFiles;
+use super::{CallContext, Result};
 use crate::client::job_of_members;
 use crate::proto::job::{
     FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus, SETTINGS, Setting,

@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::params::{Nothing, PastTime, Spelled};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{AskedPlaces, LimitDocument, PeriodStats, StatsBy, StatsDocument};
 use crate::proto::target::ScriptType;
 

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::params::{Spelled, patience};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::MachineDocument;
 use crate::proto::labels::Labels;
 use crate::proto::message::{ActorState, Control};

@@ -5,10 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, Scope};
 use crate::client::{HeldMessage, LatestDeliveries};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 

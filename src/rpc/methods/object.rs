@@ -4,11 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::job::Deleted;
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
 
 const PAGE_MAX: usize = 1000;

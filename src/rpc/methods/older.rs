@@ -5,12 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::job::{cleared, create, output_of, submit_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, confirmed, page_size, patience};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::job::{JobOutput, JobReference, JobStatus};
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
 

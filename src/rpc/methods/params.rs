@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use super::super::rpc_error::{Result, RpcError};
+use super::{Result, RpcError};
 use crate::proto::job::JobReference;
 use crate::proto::spoken_time::{PastTimeError, parse_past_time};
 

@@ -3,11 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError};
 use super::super::visible_health::{hide_key, sees_whole_types};
 use super::params::{Nothing, OneOrMany};
+use super::{CallContext, Result, RpcError, Scope};
 use crate::client::QueueDocument;
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;

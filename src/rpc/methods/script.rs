@@ -7,12 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
-use super::blocking;
 use super::job_types::mask;
 use super::params::{Nothing, Spelled};
+use super::{CallContext, Result, RpcError, Scope, blocking, code};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{EngineKind, read_script_head};
 use crate::engine::rhai::Finding;

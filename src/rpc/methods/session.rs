@@ -7,14 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{Result, RpcError, code};
 use super::access::hidden;
 use super::job_change::JobChangeResult;
 use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
 use crate::proto::job::{

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
+use super::{CallContext, Result};
 use crate::client::{AwaitedJob, ClientError, is_repeated};
 use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;

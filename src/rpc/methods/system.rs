@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::caller::{Bounds, Scope};
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
+use super::super::caller::Bounds;
 use super::super::visible_health::visible_snapshot;
 use super::params::Nothing;
+use super::{CallContext, Result, Scope};
 use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 
 /// The program that answers.

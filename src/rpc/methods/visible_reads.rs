@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::method::CallContext;
-use super::super::rpc_error::Result;
 use super::access::hidden;
 use super::params::Spelled;
+use super::{CallContext, Result};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId, JobOutput, JobReference};
 use crate::store::JobSummary;
