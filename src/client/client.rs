@@ -31,15 +31,14 @@ mod actors;
 mod added_cron;
 mod attempts;
 mod audit;
-mod backfill;
 mod backup;
 mod builder;
 mod change_many;
 mod changes;
 mod client_error;
 mod completion;
-mod cron_batch;
 mod cron_documents;
+mod cron_runs;
 mod dependents;
 mod documents;
 mod files;
@@ -54,13 +53,11 @@ mod named_scripts;
 mod new_batch;
 mod notifications;
 mod objects;
-mod patience;
 mod periodic_jobs;
 mod placement;
 mod queues;
 mod resolve;
 mod run;
-mod samples;
 mod searches;
 mod session;
 mod short_ids;
@@ -72,16 +69,17 @@ mod wait;
 
 pub use actors::UntoldShard;
 pub use audit::{AUDIT_LOST, AuditFilter};
-pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use builder::{JobBuilder, job_of_members, members_of_line};
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
 pub use client_error::ClientError;
+pub(crate) use client_error::Result;
 pub use completion::{Signer, is_repeated};
 pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
     SpreadDocument,
 };
+pub use cron_runs::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use dependents::{Branch, GraphJob, JobGraph, JobTrees};
 pub use documents::{
     ActorDocument, LimitDocument, PlaceStatsDocument, QueueDocument, StatsBy, StatsDocument,
@@ -100,9 +98,8 @@ pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::{NewBatch, await_ends};
 pub use notifications::{HeldMessage, LatestDeliveries};
 pub use run::AwaitedJob;
-pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
-pub use stats::{AskedPlaces, Counters};
+pub use stats::{AskedPlaces, Counters, PeriodStats, SampleDocument, SamplesDocument};
 pub use status::ShardServer;
 pub use tokens::{NewToken, Token};
 
@@ -116,8 +113,6 @@ use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, Submitted};
 use wait::{STORED, Waiters, confirmed, will_confirm};
-
-type Result<T, E = ClientError> = std::result::Result<T, E>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Submission {

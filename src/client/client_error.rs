@@ -13,6 +13,8 @@ use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::{counted, did_you_mean};
 use crate::store::StoreError;
 
+pub(crate) type Result<T, E = ClientError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Redis cannot be reached, refuses, or gives an unexpected answer.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::graph_documents::{CallbackJob, GraphChange, GraphDocument, JobOfGraph};
-use super::patience::WaitBound;
+use super::wait::WaitBound;
 use super::{Client, ClientError, Result, moved};
 use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphState};
 use crate::proto::job::{Corrections, JobId, JobStatus};

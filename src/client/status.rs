@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::documents::LimitDocument;
-use super::samples::add;
+use super::stats::add;
 use super::{Client, Result};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::message::SupervisorPresence;
@@ -164,7 +164,7 @@ impl Client {
     }
 }
 
-/// Returns the entries of all shards in the order of their keys; those of one key become one by `add`.
+/// Returns the entries of all shards in the order of their keys; entries of one key become one by `add`.
 pub(super) fn merged<K: Ord, T>(
     of_shards: Vec<Vec<T>>,
     key: impl Fn(&T) -> K,
