@@ -159,15 +159,15 @@ fn site(service: &ApiService, config: watch::Receiver<Arc<Config>>) -> Site {
     let of_token = service.clone();
     let check: TokenCheck = Arc::new(move |token: String| {
         let service = of_token.clone();
-        Box::pin(async move { service.login().check(&token).await })
+        Box::pin(async move { service.login.check(&token).await })
     });
     let of_token = service.clone();
     let holder: TokenCheck = Arc::new(move |token: String| {
         let service = of_token.clone();
-        Box::pin(async move { service.login().holder(&token).await })
+        Box::pin(async move { service.login.holder(&token).await })
     });
     let path = config.borrow().api.path.clone();
     let settings = SiteSettings { config, path, holder };
-    let (client, table) = (service.client().clone(), Arc::clone(service.table()));
-    Site::new(client, Arc::clone(service.address()), table, check, settings)
+    let (client, table) = (service.client.clone(), Arc::clone(&service.table));
+    Site::new(client, Arc::clone(&service.address), table, check, settings)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::web_error::{PageError, PageResult};
-use crate::rpc::{Bounds, Caller, JobOwnership, Scope};
+use crate::rpc::{Bounds, Caller, Scope};
 use crate::store::JobSummary;
 
 /// The visitor of a page.
@@ -39,7 +39,7 @@ impl Visitor {
 
     /// Returns true if the visitor may see a job, as the API decides it.
     pub(super) fn sees(&self, job: &JobSummary) -> bool {
-        JobOwnership::of_summary(job).is_within(&self.caller)
+        self.caller.sees(job)
     }
 
     /// Refuses a visitor without a scope. `doing` is a verb: "retry", "purge a queue".
