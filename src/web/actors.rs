@@ -23,7 +23,6 @@ use crate::proto::target::Priority;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
 
-/// Returns the state of an actor in a word. Normal is grey.
 fn state_sign(of: &PresenceOf) -> Markup {
     match (of.presence.state, &of.presence.holding) {
         (ActorState::Draining, _) => sign("still", "pause", "draining"),
@@ -41,7 +40,6 @@ fn turn(of: &PresenceOf) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns why an actor is not ready.
 fn reason(of: &PresenceOf) -> String {
     match (of.presence.state, &of.presence.holding) {
         (ActorState::Draining, _) if of.presence.running == 0 => "runs nothing any more".to_owned(),
@@ -70,7 +68,6 @@ fn find<'a>(now: &'a SiteSnapshot, name: &str) -> PageResult<&'a PresenceOf> {
     found.ok_or_else(|| PageError::not_found(format!("No live actor {name}.")))
 }
 
-/// Shows one actor.
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
@@ -144,7 +141,6 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     }
 }
 
-/// Returns the live parts of one actor.
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
     let Ok(of) = find(now, name) else {
         let gone = html! { p #headline .err { "It is not live any more." } };
@@ -172,7 +168,6 @@ fn actions(visit: &Visit, of: &PresenceOf) -> Markup {
     }
 }
 
-/// Asks before an actor is stopped.
 pub(super) async fn ask_stop(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "stop an actor")?;
     let now = visit.snapshot().await?;
@@ -189,7 +184,6 @@ pub(super) async fn ask_stop(visit: Visit, Path(name): Path<String>) -> PageResu
     visit.question(Nav::Machines, &question).await
 }
 
-/// Drains, resumes or stops one actor.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb = fields.get("do");
     let said = tell(&visit, verb, &name).await?;

@@ -14,7 +14,6 @@ use crate::rpc::results::AuditList;
 const HEADS: [(&str, &str); 5] =
     [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
 
-/// The filters of changes.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AuditQuery {
@@ -22,7 +21,6 @@ pub(super) struct AuditQuery {
     what: String,
 }
 
-/// Lists the changes.
 pub(super) async fn list(
     visit: Visit,
     PageQuery(AuditQuery { who, what }): PageQuery<AuditQuery>,

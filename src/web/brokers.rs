@@ -16,7 +16,6 @@ use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::store::BrokerPresence;
 
-/// The page of the list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct BrokerPage {
@@ -123,7 +122,6 @@ fn row(of: &BrokerPresence, at: Timestamp) -> Markup {
     }
 }
 
-/// Returns the state of a broker in words: what it lacks, else that it is live.
 fn state(of: &BrokerPresence) -> Markup {
     if !of.is_alive {
         return sign("error", "error", "gone");

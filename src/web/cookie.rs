@@ -4,7 +4,6 @@ use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::links::encoded;
 
-/// Returns the value of a cookie.
 pub(super) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|line| line.split(';'))
@@ -33,7 +32,6 @@ impl SetCookie<'_> {
     }
 }
 
-/// Lets the cookies of an answer travel over TLS only.
 pub(super) fn over_tls_only(headers: &mut HeaderMap) {
     let all: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     headers.remove(header::SET_COOKIE);

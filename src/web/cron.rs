@@ -27,7 +27,6 @@ use crate::rpc::Scope;
 use crate::rpc::results::{FiringList, Id, PeriodicJobList};
 use crate::store::FIRINGS_MAX;
 
-/// Lists periodic jobs.
 pub(super) async fn list(
     visit: Visit,
     PageQuery(NoParameters {}): PageQuery<NoParameters>,
@@ -100,7 +99,6 @@ fn state(job: &PeriodicJobDocument) -> Markup {
     }
 }
 
-/// Returns the button that runs a periodic job now.
 fn run_form(forgery: &Markup, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
     let name = &job.name;
     html! {
@@ -111,7 +109,6 @@ fn run_form(forgery: &Markup, job: &PeriodicJobDocument, links: &SiteLinks) -> M
     }
 }
 
-/// Returns how long ago it succeeded last, and whether it is overdue.
 fn succeeded(job: &PeriodicJobDocument, now: Timestamp) -> Markup {
     html! {
         @if job.overdue { (sign("warn", "warn", "overdue")) " " }
@@ -144,7 +141,6 @@ fn links_of_added(visit: &Visit, name: &str, is_graph: bool) -> Markup {
     }
 }
 
-/// Asks before a periodic job in Redis is deleted.
 pub(super) async fn ask_delete(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "delete a periodic job")?;
     let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", json!({ "name": name })).await?;
@@ -162,7 +158,6 @@ pub(super) async fn ask_delete(visit: Visit, Path(name): Path<String>) -> PageRe
     visit.question(Nav::PeriodicJobs, &question).await
 }
 
-/// Returns the last firing: its job, with its state, and the time.
 fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         @if let Some(last) = &job.last {
@@ -172,7 +167,6 @@ fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup 
     }
 }
 
-/// Shows a periodic job.
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
@@ -218,7 +212,6 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
-/// Returns the jobs of a graph, with those that each waits for.
 fn graph_section(plan: &CronGraph) -> Markup {
     let text = |job: &Map<String, Value>, field: &str| job.get(field)?.as_str().map(str::to_owned);
     let rows = html! {
@@ -239,7 +232,6 @@ fn graph_section(plan: &CronGraph) -> Markup {
     }
 }
 
-/// Returns what is known of a periodic job.
 fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         section {
@@ -290,7 +282,6 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
     }
 }
 
-/// Shows all firings of a periodic job that are kept.
 pub(super) async fn all_firings(
     visit: Visit,
     Path(name): Path<String>,
@@ -314,7 +305,6 @@ fn seconds(seconds: u64) -> String {
     format_duration(Duration::from_secs(seconds))
 }
 
-/// Returns firings, each with its job or the reason for which it was left out.
 fn firing_table(firings: &[FiringDocument], links: &SiteLinks, now: Timestamp) -> Markup {
     let rows = html! { @for firing in firings { (firing_row(firing, links, now)) } };
     let heads = [("", "Job"), ("", "State"), ("num", "Due"), ("", "Why")];
@@ -365,7 +355,6 @@ fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> M
     }
 }
 
-/// Runs, enables, disables or deletes a periodic job.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb @ ("run" | "enable" | "disable" | "delete") = fields.get("do") else {
         return Err(PageError::wrong("The form asks for nothing that a periodic job can do."));

@@ -47,7 +47,6 @@ const CHOICES: [(&str, &[(&str, &str)]); 2] = [
     ),
 ];
 
-/// The texts of the form.
 #[derive(Debug, Default)]
 struct CronDraft {
     /// The name of the periodic job that is changed; empty for a new one.
@@ -72,7 +71,6 @@ impl CronDraft {
         draft
     }
 
-    /// Takes the periodic job that the API shows.
     fn of_document(document: PeriodicJobHistoryDocument) -> Self {
         let PeriodicJobHistoryDocument { job: of, mut settings, script, .. } = document;
         let spread = of.spread.map(|spread| format_duration(Duration::from_secs(spread.most_s)));
@@ -129,7 +127,6 @@ impl CronDraft {
     }
 }
 
-/// The query of the form.
 #[derive(Deserialize)]
 pub(super) struct CronQuery {
     /// The periodic job that is changed; empty for a new one.
@@ -137,7 +134,6 @@ pub(super) struct CronQuery {
     name: String,
 }
 
-/// Shows the form.
 pub(super) async fn show(
     visit: Visit,
     PageQuery(CronQuery { name }): PageQuery<CronQuery>,
@@ -148,7 +144,6 @@ pub(super) async fn show(
     Ok(visit.page(&now, &page(&visit, &draft, &DraftError::default())))
 }
 
-/// Adds or changes the periodic job of a form.
 pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
     visit.needs(Scope::Admin, "add or edit periodic jobs")?;
     let draft = CronDraft::of_fields(&fields);
@@ -189,7 +184,6 @@ async fn read(visit: &Visit, name: &str) -> PageResult<CronDraft> {
     Ok(CronDraft::of_document(document))
 }
 
-/// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
 fn refusal(error: RpcError, name: &str) -> PageResult<DraftError> {
     let page = PageError::from(error.clone());
     if !matches!(page.status.as_u16(), 400 | 403 | 409) {

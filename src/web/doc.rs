@@ -23,7 +23,6 @@ pub(super) const FAILED: &str = "failed_prerequisite";
 /// The outcome of a job of a graph, which a deleted job has instead of a state.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// A job, as the API returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(super) struct JobDoc(Map<String, Value>);
@@ -91,13 +90,11 @@ impl JobDoc {
         self.text(field).parse().ok()
     }
 
-    /// Returns the texts of a list.
     pub(super) fn list(&self, field: &str) -> Vec<&str> {
         let values = self.get(field).and_then(Value::as_array);
         values.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Returns the names and texts of a map.
     pub(super) fn map(&self, field: &str) -> Vec<(&str, &str)> {
         let values = self.get(field).and_then(Value::as_object);
         let entries = values.into_iter().flatten();

@@ -44,10 +44,6 @@ pub(super) struct EventsQuery {
     page: String,
 }
 
-/// Follows a page.
-///
-/// # Errors
-/// [`PageError`] if the page does not exist or has no live parts, or too many pages are open.
 pub(super) async fn follow(
     visit: Visit,
     PageQuery(EventsQuery { page }): PageQuery<EventsQuery>,
@@ -173,7 +169,6 @@ async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
     Ok(parts)
 }
 
-/// The events of one reader.
 struct EventStream(mpsc::Receiver<Event>);
 
 impl Stream for EventStream {

@@ -30,9 +30,6 @@ impl Fields {
     }
 
     /// Returns the verb and the things of a list that it is for: the one whose button was pressed, else those that were selected.
-    ///
-    /// # Errors
-    /// [`PageError`] if none is selected.
     pub(super) fn chosen<'a>(
         &'a self,
         verbs: &[&'a str],
@@ -54,12 +51,10 @@ impl Fields {
         if links.safe(back).is_some() { back } else { page }
     }
 
-    /// Returns the names and values, in their order.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns all values of a field.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str())
     }

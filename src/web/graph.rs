@@ -39,7 +39,6 @@ fn id_alone(id: &str) -> String {
     format!("id:{id}")
 }
 
-/// The maximum number of jobs of a drawing.
 const JOBS_MAX: usize = 200;
 
 /// The graph around a job, as the visitor may see it.
@@ -58,7 +57,6 @@ async fn around(visit: &Visit, id: &str) -> PageResult<VisibleGraph> {
     Ok(of(&seen, graph.is_cut))
 }
 
-/// Builds the graph of jobs whose prerequisites are known.
 fn of(seen: &[GraphJob], is_cut: bool) -> VisibleGraph {
     let place = |id: &JobId| seen.iter().position(|other| other.job.id == *id);
     let mut edges = Vec::new();
@@ -74,7 +72,6 @@ fn of(seen: &[GraphJob], is_cut: bool) -> VisibleGraph {
     VisibleGraph { jobs, edges, is_cut }
 }
 
-/// The query of a page with a drawing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ZoomQuery {
@@ -82,7 +79,6 @@ pub(super) struct ZoomQuery {
     zoom: String,
 }
 
-/// Shows the graph around a job.
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
@@ -116,7 +112,6 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
-/// Returns the live parts.
 pub(super) async fn live(
     visit: &Visit,
     now: &SiteSnapshot,

@@ -20,7 +20,6 @@ use crate::rpc::results::ListedGraphs;
 /// The rows of a page.
 const ROWS: usize = 100;
 
-/// The page that an address asks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GraphsQuery {
@@ -28,7 +27,6 @@ pub(super) struct GraphsQuery {
     after: String,
 }
 
-/// Lists graphs and batches.
 pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>) -> PageResult {
     let now = visit.snapshot().await?;
     let params = page_params(json!({ "limit": ROWS }), &query.after);
@@ -57,7 +55,6 @@ pub(super) fn page_params(mut params: Value, after: &str) -> Value {
     params
 }
 
-/// Returns the path of its page.
 pub(super) fn address(graph: &GraphDocument) -> String {
     page_of("graphs", &graph.id)
 }
@@ -67,7 +64,6 @@ pub(super) fn label(graph: &GraphDocument) -> &str {
     graph.name.as_deref().unwrap_or(short_id(&graph.id))
 }
 
-/// Returns the line below a list. `after` is the place of this page, `next` the place of the next one.
 pub(super) fn pages(
     links: &SiteLinks,
     path: &str,
@@ -79,7 +75,6 @@ pub(super) fn pages(
     pager(shown, first.as_deref(), next.as_deref())
 }
 
-/// Returns the state in the words for a job's state.
 pub(super) fn state(graph: &GraphDocument) -> Markup {
     match graph.state {
         GraphState::Running => ShownState::Running,

@@ -158,7 +158,6 @@ fn visitor(site: &Site, request: &Parts, caller: Arc<Caller>, session: Option<St
     }
 }
 
-/// Returns the theme that the visitor chose.
 pub(super) fn theme(headers: &HeaderMap) -> Option<&'static str> {
     let chosen = read(headers, "hero_theme")?;
     ["light", "dark"].into_iter().find(|theme| *theme == chosen)

@@ -78,7 +78,6 @@ fn parsed(id: &str) -> PageResult<JobId> {
     id.parse().map_err(|_| PageError::not_found("No job has this id."))
 }
 
-/// Shows a job.
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
@@ -122,7 +121,6 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
-/// Returns the live parts of a job.
 pub(super) async fn live(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -281,7 +279,6 @@ fn buttons(job: &JobDoc, links: &SiteLinks, may_change: bool) -> Markup {
     }
 }
 
-/// Returns the jobs before and after a job.
 async fn relations(visit: &Visit, job: &JobDoc, now: Timestamp) -> PageResult<Markup> {
     let with_note = |field: &str, note| job.list(field).into_iter().map(move |id| (id, note));
     let before: Vec<RelatedId> =
@@ -345,7 +342,6 @@ pub(super) struct LogQuery {
     since: String,
 }
 
-/// Answers with the log as text.
 pub(super) async fn log(
     visit: Visit,
     Path(id): Path<String>,

@@ -36,7 +36,6 @@ use filter::{AGES, JobsQuery};
 use rows::RowStyle;
 use search::JobListPage;
 
-/// Shows the list.
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
 }
@@ -90,7 +89,6 @@ fn is_live(filter: &JobsQuery) -> bool {
     filter.is_plain() && filter.place.cursor.is_empty()
 }
 
-/// Returns the live parts of the list.
 pub(super) async fn live(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -312,7 +310,6 @@ pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) 
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
-/// Answers with the whole list as CSV.
 pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     let body = export::whole_csv(visit, filter).await?;
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), body).into_response())

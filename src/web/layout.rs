@@ -34,12 +34,10 @@ pub(super) enum Nav {
     Nowhere,
 }
 
-/// The content of a page inside of its frame.
 #[derive(Debug, Clone)]
 pub(super) struct WebPage {
     /// The title of the document, before the name of the program.
     pub(super) title: String,
-    /// Its place in the side bar.
     pub(super) nav: Nav,
     /// The content of `main`, with one `h1`.
     pub(super) main: Markup,
@@ -59,7 +57,6 @@ impl WebPage {
     }
 }
 
-/// The values that the frame of a page shows.
 pub(super) struct PageFrame<'a> {
     pub(super) links: &'a SiteLinks,
     pub(super) visitor: &'a Visitor,
@@ -99,7 +96,6 @@ pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
     )
 }
 
-/// Returns a document with a body.
 pub(super) fn document(
     links: &SiteLinks,
     theme: Option<&str>,
@@ -241,7 +237,6 @@ fn side_numbers(now: Option<&SiteSnapshot>) -> Vec<(&'static str, Markup)> {
     states.into_iter().chain(others).map(shown).collect()
 }
 
-/// Returns the live parts of the side bar.
 pub(super) fn live_parts(now: &SiteSnapshot) -> Vec<LivePart> {
     let numbers = side_numbers(Some(now)).into_iter();
     numbers.map(|(name, number)| LivePart::whole(&format!("n-{name}"), number)).collect()
@@ -306,7 +301,6 @@ fn keys_dialog() -> Markup {
     }
 }
 
-/// Returns the page that says why there is none.
 pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
     let main = html! {
         div.head { div { h1 { (error.title) } } }

@@ -18,7 +18,6 @@ async fn read(visit: &Visit) -> PageResult<Vec<LimitDocument>> {
     Ok(limits)
 }
 
-/// Lists the limits.
 pub(super) async fn list(
     visit: Visit,
     PageQuery(NoParameters {}): PageQuery<NoParameters>,

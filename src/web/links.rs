@@ -25,22 +25,18 @@ impl SiteLinks {
         self.to(&page_of("jobs", id))
     }
 
-    /// Returns the address of a queue.
     pub(super) fn queue(&self, name: &str) -> String {
         self.to(&page_of("queues", name))
     }
 
-    /// Returns the address of an actor.
     pub(super) fn actor(&self, name: &str) -> String {
         self.to(&page_of("actors", name))
     }
 
-    /// Returns the address of a machine.
     pub(super) fn machine(&self, name: &str) -> String {
         self.to(&page_of("machines", name))
     }
 
-    /// Returns the address of a periodic job.
     pub(super) fn periodic_job(&self, name: &str) -> String {
         self.to(&page_of("cron", name))
     }

@@ -36,7 +36,6 @@ enum Content {
 }
 
 impl LivePart {
-    /// Creates a part from an element, which has this id.
     pub(super) fn whole(id: &str, element: Markup) -> Self {
         Self { id: id.to_owned(), content: Content::Whole(visible(element).into()) }
     }
@@ -172,10 +171,8 @@ impl Picture {
     }
 }
 
-/// The pictures of a page, as its readers get them.
 pub(super) type Pictures = watch::Receiver<Arc<Picture>>;
 
-/// A page that is open in a browser.
 #[derive(Clone)]
 pub(super) struct Feed {
     pub(super) pictures: watch::Sender<Arc<Picture>>,

@@ -31,7 +31,6 @@ pub(super) struct SignInQuery {
     refused: String,
 }
 
-/// Shows the form.
 pub(super) async fn form(
     State(site): State<Site>,
     request: Parts,
@@ -111,7 +110,6 @@ pub(super) struct SignIn {
     csrf: String,
 }
 
-/// Opens a session for a token.
 pub(super) async fn sign_in(
     State(site): State<Site>,
     headers: HeaderMap,
@@ -130,7 +128,6 @@ pub(super) async fn sign_in(
     }
 }
 
-/// Ends the session.
 pub(super) async fn sign_out(visit: Visit, _: Fields) -> Response {
     if let Some(secret) = &visit.session {
         visit.site.sessions.close(secret);

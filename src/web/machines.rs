@@ -62,7 +62,6 @@ fn state_word(now: &SiteSnapshot, of: &MachineDocument) -> String {
     }
 }
 
-/// Returns the state of a machine with its glyph. Normal is grey.
 fn state_sign(now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     match state_word(now, of).as_str() {
         word @ ("absent" | "holding" | "in part absent") => sign("warn", "warn", word),
@@ -119,7 +118,6 @@ fn find(now: &SiteSnapshot, name: &str) -> PageResult<MachineDocument> {
     }
 }
 
-/// Shows one machine.
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
@@ -163,7 +161,6 @@ fn line(now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     }
 }
 
-/// Returns the live parts of one machine.
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
     let Ok(of) = find(now, name) else {
         let gone = html! { p #headline .err { "It was forgotten." } };
@@ -211,7 +208,6 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &MachineDocument) -> Markup 
     }
 }
 
-/// Returns the available memory of a machine.
 fn free(of: &MachineDocument) -> String {
     of.memory_available.map_or_else(|| "–".to_owned(), readable_size)
 }
@@ -261,7 +257,6 @@ fn buttons(visit: &Visit, now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     }
 }
 
-/// Asks before a machine is forgotten.
 pub(super) async fn ask_forget(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Operate, "forget a machine")?;
     let now = visit.snapshot().await?;
@@ -274,7 +269,6 @@ pub(super) async fn ask_forget(visit: Visit, Path(name): Path<String>) -> PageRe
     visit.question(Nav::Machines, &question).await
 }
 
-/// Drains, resumes or forgets one machine.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb = fields.get("do");
     let message = perform(&visit, verb, &name).await?;
@@ -328,7 +322,6 @@ async fn perform(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
     })
 }
 
-/// Returns a sentence with what a person should know of a change.
 fn after(message: String, change: &MachineChange) -> String {
     let notes = change.notes();
     let more = notes.len().saturating_sub(NOTES_MAX);

@@ -12,7 +12,6 @@ use super::web_error::PageResult;
 use crate::proto::notification::DeliveryRecord;
 use crate::rpc::results::DeliveryList;
 
-/// Lists the deliveries.
 pub(super) async fn list(
     visit: Visit,
     PageQuery(NoParameters {}): PageQuery<NoParameters>,

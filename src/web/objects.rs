@@ -19,7 +19,6 @@ use crate::rpc::results::{Deleted, ObjectPage, TypeCount, TypeCounts};
 /// The longest text of an object in a row, in characters.
 const SHOWN_MAX: usize = 400;
 
-/// The choice of objects.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ObjectQuery {

@@ -23,10 +23,6 @@ const AGE_SHOWN_S: u64 = 2;
 /// The maximum number of queues on this page; those with problems and with jobs come first.
 const QUEUES_MAX: usize = 12;
 
-/// Shows the overview.
-///
-/// # Errors
-/// [`PageError`] if Redis does not answer.
 pub(super) async fn show(
     visit: Visit,
     PageQuery(NoParameters {}): PageQuery<NoParameters>,

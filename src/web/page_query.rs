@@ -9,7 +9,6 @@ use super::web_error::{PageError, PageResult};
 use crate::proto::member_names::member_names;
 use crate::proto::text::shown;
 
-/// The parameters of a page: the members of a struct.
 pub(super) struct PageQuery<T>(pub(super) T);
 
 impl<S: Sync, T: for<'de> Deserialize<'de>> FromRequestParts<S> for PageQuery<T> {

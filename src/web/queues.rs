@@ -27,12 +27,10 @@ use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, start_
 
 pub(super) use list::{list, live, no_queue, part_of, table};
 
-/// One queue as a row shows it.
 pub(super) struct QueueRow<'a> {
     pub(super) state: &'a QueueState,
     /// The ready actors that claim from it.
     pub(super) actors: u64,
-    /// Its problems.
     pub(super) health: NamespaceHealth,
     /// True if the visitor may pause and resume.
     pub(super) may_operate: bool,
@@ -80,7 +78,6 @@ impl QueueRow<'_> {
         }
     }
 
-    /// Returns the word and the verb that pauses it, or resumes it.
     fn turn(&self) -> (&'static str, &'static str) {
         if self.state.paused { ("Resume", "resume") } else { ("Pause", "pause") }
     }
@@ -170,7 +167,6 @@ fn find<'a>(visit: &Visit, now: &'a SiteSnapshot, name: &str) -> PageResult<Queu
     })
 }
 
-/// Shows one queue.
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
@@ -197,7 +193,6 @@ pub(super) async fn show(
 }
 
 impl QueueRow<'_> {
-    /// Returns the sentence about the queue.
     fn sentence(&self) -> Markup {
         let QueueState { depth, held, held_by, .. } = self.state;
         let (depth, held) = (*depth, *held);
@@ -262,7 +257,6 @@ fn actions(visit: &Visit, row: &QueueRow) -> Markup {
     }
 }
 
-/// Returns the live parts of one queue.
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
     match find(visit, now, name) {
         Ok(row) => vec![
@@ -273,7 +267,6 @@ pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<Liv
     }
 }
 
-/// Asks before a purge.
 pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "purge a queue")?;
     let now = visit.snapshot().await?;
@@ -293,7 +286,6 @@ pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageRes
     visit.question(Nav::Queues, &question).await
 }
 
-/// Pauses, resumes or purges one queue.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     match fields.get("do") {
         verb @ ("pause" | "resume") => {

@@ -11,12 +11,10 @@ use crate::amqp::message::MessageFailure;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-/// The records of a page.
 const ROWS: usize = 100;
 /// The longest field of a record that is shown, in characters.
 const SHOWN_MAX: usize = 400;
 
-/// The choice of records.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RecordFilter {
@@ -46,7 +44,6 @@ impl RecordFilter {
         !self.root.is_empty() && self.chain.is_empty()
     }
 
-    /// Returns the sentence of a page without a record.
     fn none(&self) -> &'static str {
         let Self { root, chain, level, after } = self;
         match (after.as_str(), [root, chain, level].iter().all(|of| of.is_empty())) {
@@ -69,7 +66,6 @@ impl From<MessageFailure> for PageError {
     }
 }
 
-/// Lists log records.
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter>) -> PageResult {
     visit.needs_no_bounds("read log records")?;
     let now = visit.snapshot().await?;
@@ -136,7 +132,6 @@ fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Draws the records of a root as a tree of its chains.
 fn tree(records: &[LogRecord], links: &SiteLinks) -> Markup {
     html! {
         ul.tree aria-label="Chains of the root" {

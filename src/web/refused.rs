@@ -9,7 +9,6 @@ use super::links::SiteLinks;
 use super::visible::visible;
 use super::web_error::sentence;
 
-/// Returns the page.
 pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Response {
     let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
     let title = if is_away { "Not available" } else { "Not done" };

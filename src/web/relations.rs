@@ -18,9 +18,6 @@ use crate::store::JobSummary;
 const NAMED_MAX: usize = 2;
 
 /// Adds to jobs of a page which others they wait for, and the name and error of the one whose failure ended them.
-///
-/// # Errors
-/// [`PageError`] if Redis does not answer.
 pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()> {
     let is_waiting = |job: &JobDoc| job.status() == JobStatus::WaitingForPrerequisites;
     let waiting = jobs.iter().enumerate().filter(|(_, job)| is_waiting(job));

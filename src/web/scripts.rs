@@ -28,7 +28,6 @@ fn address(links: &SiteLinks, name: &str) -> String {
     links.to(&page_of("scripts", name))
 }
 
-/// Lists the published scripts.
 pub(super) async fn list(
     visit: Visit,
     PageQuery(NoParameters {}): PageQuery<NoParameters>,
@@ -86,7 +85,6 @@ pub(super) struct ScriptQuery {
     from: String,
 }
 
-/// Shows a published script.
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
@@ -135,7 +133,6 @@ async fn page(
     })
 }
 
-/// Returns the lines in which two versions differ.
 fn difference(older: &ScriptTextDocument, newer: &ScriptTextDocument) -> Markup {
     let settings = |ScriptTextDocument { of, .. }: &ScriptTextDocument| {
         let settings = [

@@ -21,24 +21,17 @@ use crate::config::Config;
 use crate::proto::text::hexadecimal;
 use crate::rpc::{Caller, MethodTable, TokenCheck};
 
-/// Settings of the pages.
 pub struct SiteSettings {
-    /// The configuration. It may change while the pages are served.
     pub config: watch::Receiver<Arc<Config>>,
-    /// The path prefix of all addresses, as `/` or `/hero`.
     pub path: String,
-    /// Returns the caller of a token that was valid before.
     pub holder: TokenCheck,
 }
 
-/// Everything that all pages work with. Cheap to clone.
 #[derive(Clone)]
 pub struct Site(Arc<SiteParts>);
 
 pub struct SiteParts {
-    /// The jobs of the namespace.
     pub(super) client: Client,
-    /// The address of Redis, without a password.
     pub(super) address: Arc<str>,
     pub(super) table: Arc<MethodTable>,
     check_token: TokenCheck,
@@ -66,7 +59,6 @@ pub(super) const TOAST_COOKIE_S: u64 = 10;
 pub(super) const THEME_COOKIE_S: u64 = 365 * 24 * 3600;
 
 impl Site {
-    /// Creates it. `address` is the address of Redis, without a password.
     pub fn new(
         client: Client,
         address: Arc<str>,
@@ -99,23 +91,16 @@ impl Site {
         Self(Arc::new(parts))
     }
 
-    /// The configuration in force.
     pub(super) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.settings.config.borrow())
     }
 
     /// Checks a token; a wrong one takes time.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
     pub(super) async fn check_token(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
         Ok((self.check_token)(token.to_owned()).await?)
     }
 
     /// Returns the caller of a token that was valid before; an invalid one is no failed sign-in.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
     pub(super) async fn holder(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
         Ok((self.settings.holder)(token.to_owned()).await?)
     }
@@ -132,7 +117,6 @@ impl Site {
         response
     }
 
-    /// Adds a cookie to an answer.
     pub(super) fn set_cookie(
         &self,
         response: &mut Response,
@@ -145,7 +129,6 @@ impl Site {
         response.headers_mut().append(header::SET_COOKIE, header);
     }
 
-    /// Forgets the sentence that was shown.
     pub(super) fn without_toast(&self, mut response: Response) -> Response {
         // The answer may set the next sentence.
         let name = &self.toast_cookie;

@@ -72,7 +72,6 @@ impl SiteSnapshot {
         machines_of(&self.seen, &self.snapshot.actors, |_, _| true)
     }
 
-    /// The number of machines that actors live on.
     pub(super) fn live_machines(&self) -> usize {
         let actors = self.snapshot.actors.iter();
         let machines = actors.filter_map(|of| label(&of.presence.labels, "machine"));

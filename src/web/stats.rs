@@ -33,7 +33,6 @@ const PERIODS: [(&str, &str, &str); 6] = [
 /// The period without a choice.
 const DEFAULT: &str = "24h";
 
-/// The period that an address names, as it was written.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AskedPeriod {
@@ -62,7 +61,6 @@ impl AskedPeriod {
     }
 }
 
-/// Shows the numbers of a period.
 pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>) -> PageResult {
     let now = visit.snapshot().await?;
     let period = asked.or_default();

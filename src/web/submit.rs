@@ -48,7 +48,6 @@ pub(super) async fn bound_body(
     next.run(request).await
 }
 
-/// The query of the form.
 #[derive(Deserialize)]
 pub(super) struct SubmitQuery {
     /// The job whose settings fill the form.
@@ -59,7 +58,6 @@ pub(super) struct SubmitQuery {
     script_type: String,
 }
 
-/// Shows the form.
 pub(super) async fn show(
     visit: Visit,
     PageQuery(SubmitQuery { from, script_type }): PageQuery<SubmitQuery>,
@@ -185,7 +183,6 @@ async fn page(visit: &Visit, draft: &JobDraft, error: &DraftError, note: &Markup
     WebPage::still("Submit a job", Nav::Submit, main)
 }
 
-/// Returns the script types that a visitor may use.
 pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedType> {
     let offered = config.types.keys().filter(|name| visitor.caller.may_use(config, name));
     let label = |name| {
@@ -195,7 +192,6 @@ pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedTy
     offered.map(|name| OfferedType { name: name.to_string(), label: label(name) }).collect()
 }
 
-/// Returns what a visitor may give as files.
 fn files_hint(job: &JobConfig) -> String {
     let size = match &job.artifacts {
         Some(folder) => format!("{} each", format_size(folder.max_size)),

@@ -26,7 +26,6 @@ use crate::proto::job::JobFiles;
 use crate::rpc::results::SubmittedId;
 use crate::rpc::{CallContext, MethodResult, RpcError, author};
 
-/// A visitor at the site.
 #[derive(Clone)]
 pub(super) struct Visit {
     pub(super) site: Site,
@@ -55,9 +54,6 @@ impl Visit {
     }
 
     /// Returns the visit of a request: every page comes after the layer that finds out who visits.
-    ///
-    /// # Errors
-    /// [`PageError`] without that layer.
     pub(super) fn of(request: &Extensions) -> PageResult<Self> {
         request.get::<Self>().cloned().ok_or_else(PageError::unknown)
     }
@@ -91,32 +87,22 @@ impl Visit {
         Body::from_stream(blocks.fuse())
     }
 
-    /// Returns the addresses of the pages.
     pub(super) fn links(&self) -> &SiteLinks {
         &self.site.links
     }
 
     /// Returns the state of the namespace as the visitor may see it. All visitors without bounds share it.
-    ///
-    /// # Errors
-    /// [`PageError`] with status 503 if Redis does not answer.
     pub(super) async fn snapshot(&self) -> PageResult<Arc<SiteSnapshot>> {
         let now = self.site.snapshots.get().await?;
         Ok(if self.is_bound() { Arc::new(now.within(&self.caller)) } else { now })
     }
 
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn ask<R: 'static>(&self, method: &str, params: Value) -> Result<R, RpcError> {
         self.site.table.answer(self.context(), method, params).await?.typed()
     }
 
     /// Answers with a file of a job, as [`MethodTable::file`](crate::rpc::MethodTable::file) does.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not read it, or there is none.
     pub(super) async fn file(
         &self,
         id: &str,
@@ -128,17 +114,11 @@ impl Visit {
     }
 
     /// Calls a method of the API: this is how a page changes something. A change is noted in the journal.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<(), RpcError> {
         self.call_in(self.context(), method, params).await.map(drop)
     }
 
     /// Calls a method as [`Visit::call`] does, for its result.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn call_for<R: 'static>(
         &self,
         method: &str,
@@ -148,9 +128,6 @@ impl Visit {
     }
 
     /// Submits a job with files that are kept already, and goes to its page.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn submit(&self, job: Value, files: JobFiles) -> Result<Response, RpcError> {
         let context = self.context().with_files([(0, files)].into());
         let answer = self.call_in(context, "job.submit", json!({ "job": job })).await?;
@@ -181,7 +158,6 @@ impl Visit {
         CallContext::new(client, site.address.clone(), site.config(), caller)
     }
 
-    /// Answers with a page.
     pub(super) fn page(&self, now: &SiteSnapshot, page: &WebPage) -> Response {
         self.framed(StatusCode::OK, Some(now), page)
     }
@@ -192,9 +168,6 @@ impl Visit {
     }
 
     /// Answers with the question before something is destroyed.
-    ///
-    /// # Errors
-    /// [`PageError`] with status 503 if Redis does not answer.
     pub(super) async fn question(&self, nav: Nav, question: &Confirm<'_>) -> PageResult {
         let now = self.snapshot().await?;
         let main = confirm(question, &self.forgery_field());
@@ -223,7 +196,6 @@ impl Visit {
         response
     }
 
-    /// Returns true if a form lacks the token against forgery of its visitor.
     pub(super) fn is_forged(&self, given: &str) -> bool {
         !self.site.sessions.is_of(&self.forgery_subject(), given)
     }

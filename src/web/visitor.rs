@@ -8,10 +8,8 @@ use super::web_error::{PageError, PageResult};
 use crate::rpc::{Bounds, Caller, JobOwnership, Scope};
 use crate::store::JobSummary;
 
-/// The visitor of a page.
 #[derive(Debug, Clone)]
 pub(super) struct Visitor {
-    /// The authenticated caller.
     pub(super) caller: Arc<Caller>,
     /// The secret of its session; none over the socket, where the kernel says who calls.
     pub(super) session: Option<String>,
@@ -43,17 +41,11 @@ impl Visitor {
     }
 
     /// Refuses a visitor without a scope. `doing` is a verb: "retry", "purge a queue".
-    ///
-    /// # Errors
-    /// [`PageError`] with status 403.
     pub(super) fn needs(&self, scope: Scope, doing: &str) -> PageResult<()> {
         if self.may(scope) { Ok(()) } else { Err(PageError::forbidden(scope, doing)) }
     }
 
     /// Refuses a visitor who sees a part of all jobs only. `doing` is a verb.
-    ///
-    /// # Errors
-    /// [`PageError`] with status 403.
     pub(super) fn needs_no_bounds(&self, doing: &str) -> PageResult<()> {
         if self.is_bound() { Err(PageError::bound(doing)) } else { Ok(()) }
     }
@@ -63,7 +55,6 @@ impl Visitor {
         html! { input type="hidden" name="csrf" value=(self.forgery); }
     }
 
-    /// Returns what the token against forgery is bound to.
     pub(super) fn forgery_subject(&self) -> String {
         forgery_subject(self.session.as_deref(), &self.caller)
     }

@@ -62,7 +62,6 @@ fn state_word(of: &PresenceOf) -> &'static str {
     }
 }
 
-/// Live actors as a table, by script type.
 pub(in crate::web) struct ActorTable<'a> {
     all: Vec<&'a PresenceOf>,
     paged: Paged,
@@ -101,12 +100,10 @@ impl<'a> ActorTable<'a> {
         Self::of((now, visitor), |of| filter.takes(of), (&filter.page, back), none)
     }
 
-    /// Returns its rows as a live part.
     pub(in crate::web) fn live(&self, links: &SiteLinks, now: &SiteSnapshot) -> LivePart {
         LivePart::rows("actor-rows", self.rows(links, now))
     }
 
-    /// Returns it as a form whose buttons drain and resume.
     pub(in crate::web) fn markup(
         &self,
         links: &SiteLinks,
@@ -164,7 +161,6 @@ pub(in crate::web) fn drain_buttons() -> Markup {
     }
 }
 
-/// Shows the actors.
 pub(in crate::web) async fn list(
     visit: Visit,
     PageQuery(filter): PageQuery<ActorFilter>,
@@ -182,14 +178,12 @@ pub(in crate::web) async fn list(
     Ok(visit.page(&now, &WebPage::live("Actors", Nav::Machines, main)))
 }
 
-/// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: ActorFilter = filters_of(query);
     let table = ActorTable::filtered((now, visit), visit.links(), &filter);
     vec![LivePart::headline(&headline(now)), table.live(visit.links(), now)]
 }
 
-/// Returns the sentence about all actors.
 fn headline(now: &SiteSnapshot) -> Markup {
     let (busy, tasks) = busy(now.snapshot.actors.iter());
     let machines = now.live_machines();
@@ -199,7 +193,6 @@ fn headline(now: &SiteSnapshot) -> Markup {
     }
 }
 
-/// Returns the versions of the live actors.
 pub(in crate::web) fn versions(now: &SiteSnapshot) -> Markup {
     let versions: BTreeSet<&str> =
         now.snapshot.actors.iter().map(|of| of.presence.version.as_str()).collect();

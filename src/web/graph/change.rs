@@ -22,7 +22,6 @@ pub(super) async fn named(visit: &Visit, id: &str) -> PageResult<GraphDocument> 
     Ok(graph)
 }
 
-/// Asks before the jobs of a graph are stopped.
 pub(in crate::web) async fn ask_stop(visit: Visit, Path(id): Path<String>) -> PageResult {
     let graph = named(&visit, &id).await?;
     let title = format!("Stop {} of {}?", things(graph.waiting, "job"), label(&graph));
@@ -33,7 +32,6 @@ pub(in crate::web) async fn ask_stop(visit: Visit, Path(id): Path<String>) -> Pa
     visit.question(Nav::Graphs, &question).await
 }
 
-/// Asks before a graph is deleted.
 pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> PageResult {
     let graph = named(&visit, &id).await?;
     let title = format!("Delete {} with {}?", label(&graph), things(graph.jobs, "job"));
@@ -43,7 +41,6 @@ pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> 
     visit.question(Nav::Graphs, &question).await
 }
 
-/// Changes the jobs of a graph.
 pub(in crate::web) async fn change(
     visit: Visit,
     Path(id): Path<String>,
@@ -66,7 +63,6 @@ pub(in crate::web) async fn change(
     Ok(visit.done(&back, &said(verb, &changed)))
 }
 
-/// Runs the failed jobs of a graph again with these changes.
 pub(super) async fn retried(visit: &Visit, graph: &GraphDocument, changes: Value) -> PageResult {
     let params = json!({ "id": id_alone(&graph.id), "changes": changes });
     let retried = visit.call_for("graph.retry", params).await?;

@@ -28,7 +28,6 @@ pub(super) enum GraphZoom {
     Auto,
     /// All of it in the width.
     Fit,
-    /// So many hundredths of its size.
     Percent(u16),
 }
 
@@ -36,7 +35,6 @@ impl GraphZoom {
     pub(super) const ALL: [Self; 5] =
         [Self::Auto, Self::Fit, Self::Percent(50), Self::Percent(100), Self::Percent(200)];
 
-    /// Returns the size of a word of an address.
     pub(super) fn of(word: &str) -> Self {
         Self::ALL.into_iter().find(|zoom| zoom.word() == word).unwrap_or_default()
     }

@@ -99,7 +99,6 @@ impl FleetGrid {
         cells
     }
 
-    /// Returns the cells as a list.
     pub(super) fn markup(&self, jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
         html! {
             (bar(if self.noun == "actor" { "Actors" } else { "Machines" }, "equal answers in one cell", None))
@@ -141,7 +140,6 @@ impl FleetGrid {
     }
 }
 
-/// Returns the last line of the output, or the error.
 fn answer(cell: &FleetCell<'_>, first: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     match (cell.output, first.state()) {
         (None, ShownState::Finished) => html! { span.faint { "longer or further outputs" } },

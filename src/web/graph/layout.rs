@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-/// An edge between two jobs, by their places in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GraphEdge {
     pub(super) from: usize,
@@ -19,7 +18,6 @@ pub(super) struct NodePlace {
     pub(super) y: f64,
 }
 
-/// A placed graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GraphPlaces {
     pub(super) jobs: Vec<NodePlace>,
@@ -38,11 +36,9 @@ const EDGE: f64 = 42.0;
 /// The number of times that layers are sorted by their neighbours.
 const SWEEPS: usize = 6;
 
-/// A thing in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Slot {
     Job(usize),
-    /// An edge that passes.
     Passing(usize),
 }
 
@@ -66,7 +62,6 @@ fn layers(jobs: usize, edges: &[GraphEdge]) -> Vec<usize> {
     layers
 }
 
-/// Places a graph of so many jobs.
 pub(super) fn placed(jobs: usize, edges: &[GraphEdge]) -> GraphPlaces {
     let of = layers(jobs, edges);
     let number = of.iter().max().map_or(0, |last| last + 1);
@@ -181,7 +176,6 @@ fn sort(
     }
 }
 
-/// Moves each column to the middle of the tallest.
 fn center(columns: &[Vec<Slot>], heights: &mut HashMap<(usize, Slot), f64>, tallest: f64) {
     for (layer, column) in columns.iter().enumerate() {
         let Some(last) = column.last().and_then(|slot| heights.get(&(layer, *slot))) else {

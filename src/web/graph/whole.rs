@@ -33,7 +33,6 @@ use crate::proto::job::JobId;
 use crate::rpc::Scope;
 use crate::rpc::results::ShownGraph;
 
-/// The query of the page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::web) struct WholeQuery {
@@ -43,7 +42,6 @@ pub(in crate::web) struct WholeQuery {
     zoom: String,
 }
 
-/// A graph as the page shows it.
 struct DrawnGraph {
     graph: GraphDocument,
     /// Its jobs; one that was deleted with its outcome alone.
@@ -84,7 +82,6 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
     Ok(DrawnGraph { graph, jobs, drawn, fleet, next, is_further })
 }
 
-/// Shows a graph or batch.
 pub(in crate::web) async fn show(
     visit: Visit,
     Path(id): Path<String>,
@@ -129,7 +126,6 @@ pub(in crate::web) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Graphs, main)))
 }
 
-/// Returns the live parts.
 pub(in crate::web) async fn live(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -186,7 +182,6 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-/// Returns the bar with a part for each outcome.
 fn progress(graph: &GraphDocument) -> Markup {
     let all = graph.jobs.max(1);
     let mut from = 0;
@@ -228,7 +223,6 @@ fn drawing(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks, now: Times
     }
 }
 
-/// Returns the machines of a job for every one, in cells.
 fn machines(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         section #fleet { @if let Some(fleet) = &shown.fleet { (fleet.markup(&shown.jobs, links, now)) } }
@@ -314,7 +308,6 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-/// Returns the jobs that the end of the graph started.
 fn callbacks(graph: &GraphDocument, links: &SiteLinks) -> Markup {
     let state = |name: &str| {
         let job = graph.callback_jobs.iter().find(|job| job.callback == name)?;

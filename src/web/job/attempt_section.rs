@@ -9,7 +9,6 @@ use super::super::parts::{data_table, duration, elapsed, first_line, instant, si
 use super::attempts::{ShownAttempt, of};
 use super::time_line;
 
-/// Returns the section of attempts.
 pub(super) fn section(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let attempts = of(job);
     let so_far = job.whole("attempt").unwrap_or_default();

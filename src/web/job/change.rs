@@ -12,7 +12,6 @@ use super::super::web_error::{PageError, PageResult};
 use super::{parsed, read, tell_form};
 use crate::rpc::results::JobChangeResult;
 
-/// Asks before a job is deleted.
 pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> PageResult {
     let job = read(&visit, &id).await?;
     let more = job.whole("dependents_more").unwrap_or_default();
@@ -28,7 +27,6 @@ pub(in crate::web) async fn ask_delete(visit: Visit, Path(id): Path<String>) -> 
     visit.question(Nav::Jobs(None), &question).await
 }
 
-/// Changes a job.
 pub(in crate::web) async fn change(
     visit: Visit,
     Path(id): Path<String>,

@@ -24,7 +24,6 @@ pub(super) fn bytes(bytes: u64) -> String {
     unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
 }
 
-/// The groups of the facts, in their order.
 const GROUPS: [FieldGroup; 7] = [
     FieldGroup::Job,
     FieldGroup::Place,
@@ -46,7 +45,6 @@ const ELSEWHERE: [&str; 8] = [
     "env_vars",
 ];
 
-/// Returns the facts: each field that the job has, by the table of fields.
 pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let json = format!("{}.json", links.job(job.id()));
     let of = |group| JOB_FIELDS.iter().filter(move |field: &&JobField| field.group == group);
@@ -92,7 +90,6 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
     html! { dt { (field.label) } dd { (value) } }
 }
 
-/// The page of the thing that a field names.
 fn address(field: &str, text: &str, links: &SiteLinks) -> Option<String> {
     match field {
         "script_type" => Some(links.with("/jobs", &[("type", text)])),

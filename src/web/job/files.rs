@@ -47,7 +47,6 @@ pub(super) async fn section(visit: &Visit, job: &JobDoc) -> PageResult<Markup> {
     })
 }
 
-/// Sends a file of a job.
 pub(in crate::web) async fn download(
     visit: Visit,
     Path((id, name)): Path<(String, String)>,

@@ -46,7 +46,6 @@ const JAVASCRIPT: &str = "async await break case catch class const continue debu
                           static super switch this throw true try typeof undefined var void while yield";
 
 impl ScriptLanguage {
-    /// Returns the language of a script type or of an extension of a file.
     pub(super) fn of(script_type: &str, extension: &str) -> Option<Self> {
         let by_type = match script_type {
             "osis" | "sal" => Some(Self::Rhai),

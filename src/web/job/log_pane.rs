@@ -37,7 +37,6 @@ impl LogView {
         self.find.trim().is_empty() && self.before.is_empty()
     }
 
-    /// Reads its lines.
     pub(super) async fn lines(&self, client: &Client, id: &JobId) -> PageResult<Vec<LogLine>> {
         if !self.before.is_empty() && !is_place(&self.before) {
             return Err(PageError::wrong("Give before as the id of a line."));
@@ -59,7 +58,6 @@ pub(super) fn is_place(text: &str) -> bool {
     text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
 }
 
-/// Returns the time of a line, which its id has.
 fn time_of(line: &LogLine) -> Option<Timestamp> {
     let (millis, _) = line.id.split_once('-')?;
     Timestamp::from_millisecond(millis.parse().ok()?).ok()
@@ -146,7 +144,6 @@ fn marked(line: &str, find: &str) -> Markup {
     }
 }
 
-/// Returns the pane with the lines in it.
 pub(super) fn pane(
     links: &SiteLinks,
     job: &JobDoc,
@@ -230,7 +227,6 @@ pub(super) fn nothing(job: &JobDoc, log: &[LogLine]) -> Markup {
     }
 }
 
-/// Returns the number of lines.
 pub(super) fn count_of(lines: &[LogLine]) -> Markup {
     html! {
         small #log-count {

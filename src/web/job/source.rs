@@ -15,7 +15,6 @@ use crate::proto::job::JobStatus;
 /// The longest text that is shown or coloured, in bytes.
 const SHOWN_MAX: usize = 256 * 1024;
 
-/// Returns the script with its line numbers.
 pub(super) fn script(job: &JobDoc) -> Markup {
     let (text, kind) = (job.text("script"), job.text("script_type"));
     let (shown, is_cut) = cut(text);
@@ -60,7 +59,6 @@ fn code(text: &str, language: Option<ScriptLanguage>, failed: Option<u64>) -> Ma
     }
 }
 
-/// Divides tokens into lines.
 fn lines<'a>(tokens: &[(TokenClass, &'a str)]) -> Vec<Vec<(TokenClass, &'a str)>> {
     let mut lines = vec![Vec::new()];
     for (class, text) in tokens {
@@ -79,7 +77,6 @@ fn lines<'a>(tokens: &[(TokenClass, &'a str)]) -> Vec<Vec<(TokenClass, &'a str)>
     lines
 }
 
-/// Returns the line that an error names.
 fn failed_line(error: &str) -> Option<u64> {
     let (_, after) = error.rsplit_once("line ")?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();

@@ -19,7 +19,6 @@ const STEPS: [u64; 20] = [
     172_800, 604_800,
 ];
 
-/// A span on the axis.
 #[derive(Debug, Clone, PartialEq)]
 struct Span {
     /// The class of a state.
@@ -30,7 +29,6 @@ struct Span {
     width: f64,
 }
 
-/// The axis: its first and last moment.
 struct Axis {
     start: Timestamp,
     length: f64,
@@ -87,7 +85,6 @@ fn marks(length: f64) -> Vec<u64> {
     (1..=whole / step).map(|number| number * step).collect()
 }
 
-/// Returns the time line; nothing without attempts.
 pub(super) fn drawn(
     created: Option<Timestamp>,
     attempts: &[ShownAttempt],

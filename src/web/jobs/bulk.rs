@@ -44,7 +44,6 @@ impl Verb {
     }
 }
 
-/// The jobs of a form.
 enum Chosen {
     /// The jobs that are ticked.
     Ids(Vec<String>),
@@ -52,7 +51,6 @@ enum Chosen {
     All { cursor: String },
 }
 
-/// Returns the bar that appears once a row is ticked.
 pub(super) fn bar(filter: &JobsQuery) -> Markup {
     let buttons = html! {
         button name="do" value="retry" data-key="retry" { "Retry" }
@@ -66,13 +64,11 @@ pub(super) fn bar(filter: &JobsQuery) -> Markup {
     bulk(if filter.is_of_dead() { "dead letters" } else { "jobs" }, &buttons)
 }
 
-/// Changes the jobs of a form.
 pub(in crate::web) async fn change(visit: Visit, fields: Fields) -> PageResult {
     let filter = filter_of(fields.pairs())?;
     change_chosen(&visit, &fields, &filter).await
 }
 
-/// Retries or deletes the dead letters of a form.
 pub(in crate::web) async fn change_dead(visit: Visit, fields: Fields) -> PageResult {
     let filter = filter_of(fields.pairs())?.of_dead();
     change_chosen(&visit, &fields, &filter).await

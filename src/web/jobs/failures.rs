@@ -8,10 +8,8 @@ use super::super::parts::{ago, count, data_table, empty, id_link, things};
 use super::filter::JobsQuery;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
-/// The maximum number of kinds that are shown.
 pub(super) const KINDS_MAX: usize = 50;
 
-/// Returns the number of failures and of those that were searched.
 pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
     let (kinds, shown) = (found.kinds as u64, found.groups.len() as u64);
     html! {

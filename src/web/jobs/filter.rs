@@ -16,7 +16,6 @@ use crate::store::{JobSearch, ListQuery};
 
 /// The number of rows of a page without a choice.
 const SIZE: usize = 25;
-/// The largest number of rows of a page.
 const SIZE_MAX: usize = 100;
 
 /// The ages that the form offers.
@@ -80,12 +79,10 @@ impl JobsQuery {
         Self { filter: self.filter.without("status").with("dead", "true"), ..self }
     }
 
-    /// Returns true if it finds dead letters alone.
     pub(super) fn is_of_dead(&self) -> bool {
         self.filter.is_of_dead()
     }
 
-    /// Returns the word for one of the list.
     pub(super) fn noun(&self) -> &'static str {
         self.filter.noun()
     }
@@ -96,17 +93,11 @@ impl JobsQuery {
     }
 
     /// Returns the number of rows of a page.
-    ///
-    /// # Errors
-    /// [`PageError`] if the limit is none of a page.
     pub(super) fn size(&self) -> PageResult<usize> {
         Ok(self.most(SIZE_MAX)?.unwrap_or(SIZE))
     }
 
     /// Returns the number of jobs that its limit asks for.
-    ///
-    /// # Errors
-    /// [`PageError`] if it is no number from 1 to `most`.
     pub(super) fn most(&self, most: usize) -> PageResult<Option<usize>> {
         let text = self.place.limit.trim();
         match text.parse::<usize>() {
@@ -125,7 +116,6 @@ impl JobsQuery {
         rows.all(|test| matches!(test, FilterTest::Status | FilterTest::ScriptType))
     }
 
-    /// Returns its filters, without the place in the list.
     pub(super) fn fields(&self) -> Vec<(&'static str, &str)> {
         self.filter.values().map(|(row, value)| (row.name, value)).collect()
     }
@@ -143,9 +133,6 @@ impl JobsQuery {
     }
 
     /// Returns the query and the search that these filters mean.
-    ///
-    /// # Errors
-    /// [`PageError`] for a text that is no value of its filter.
     pub(super) fn search(&self, now: Timestamp) -> PageResult<(ListQuery, JobSearch)> {
         let PagePlace { by, cursor, .. } = &self.place;
         if !["", "error"].contains(&by.as_str()) {
@@ -160,7 +147,6 @@ impl JobsQuery {
     }
 }
 
-/// Returns the error of the value of a filter.
 fn wrong(name: &str, reason: &impl Display) -> PageError {
     PageError::of_parameter(name, format!("the filter {name} is wrong: {reason}"))
 }

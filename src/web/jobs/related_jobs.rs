@@ -22,7 +22,6 @@ const JOBS_MAX: usize = 10;
 /// The time whose ended jobs are shown.
 const HISTORY: &str = "1h";
 
-/// Shows the running jobs of an actor, and those that it ended in the last hour.
 pub(in crate::web) async fn of_actor(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -34,7 +33,6 @@ pub(in crate::web) async fn of_actor(
     of(visit, now, (&filter, &RAN), own).await
 }
 
-/// Shows the running jobs of a machine, and those that ended on it in the last hour.
 pub(in crate::web) async fn of_machine(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -45,7 +43,6 @@ pub(in crate::web) async fn of_machine(
     of(visit, now, (&JobFilter::of([("host", machine.host.as_str())]), &RAN), own).await
 }
 
-/// Shows the waiting and running jobs of a queue, and those that ended in the last hour.
 pub(in crate::web) async fn of_queue(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -61,7 +58,6 @@ pub(in crate::web) async fn of_queue(
     of(visit, now, (&filter, &sections), own).await
 }
 
-/// The sections of what runs jobs.
 const RAN: [SectionOfJobs; 2] = [
     ("Running jobs", "It runs no job.", &[JobStatus::Started]),
     ("Last hour", "No job of it ended.", &ENDED),
@@ -71,7 +67,6 @@ const ENDED: [JobStatus; 2] = [JobStatus::Error, JobStatus::Finished];
 /// A section: its title, the sentence without jobs, and the states of its jobs.
 type SectionOfJobs<'a> = (&'a str, &'a str, &'a [JobStatus]);
 
-/// Shows sections of jobs that a filter finds.
 async fn of(
     visit: &Visit,
     now: &SiteSnapshot,

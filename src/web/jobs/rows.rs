@@ -12,7 +12,6 @@ use super::super::relations::{awaited, error_line};
 use super::filter::JobsQuery;
 use crate::proto::job::{AskedWait, JobStatus};
 
-/// The style of the rows of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowStyle {
     /// True if the visitor may tick them.
@@ -28,7 +27,6 @@ impl RowStyle {
     }
 }
 
-/// The maximum number of tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
 /// Returns why a job is where it is: its delay, progress, error, limit or wait.
@@ -107,7 +105,6 @@ pub(super) fn chosen_tag(filter: &JobsQuery, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the rows with their ids, or one row that says that there are none.
 pub(super) fn rows(
     jobs: &[JobDoc],
     links: &SiteLinks,

@@ -31,7 +31,6 @@ use crate::view::MachineWaits;
 
 /// The actors of a machine that its row names.
 const ACTORS_MAX: usize = 2;
-/// The states to filter by.
 const STATES: [&str; 4] = ["ready", "draining", "holding", "absent"];
 /// The columns of the table, without the ticks.
 const HEADS: [(&str, &str); 10] = [
@@ -47,7 +46,6 @@ const HEADS: [(&str, &str); 10] = [
     ("sr", "Action"),
 ];
 
-/// The machines that a list shows.
 struct ShownMachines<'a> {
     now: &'a SiteSnapshot,
     filter: &'a MachinesQuery,
@@ -269,7 +267,6 @@ fn elsewhere<'a>(visit: &Visit, list: &ShownMachines<'a>) -> Option<ActorTable<'
     is_any.then(|| ActorTable::of((now, visit), is_nowhere, ("", back), html! {}))
 }
 
-/// Shows the machines.
 pub(in crate::web) async fn list(
     visit: Visit,
     PageQuery(filter): PageQuery<MachinesQuery>,
@@ -291,7 +288,6 @@ pub(in crate::web) async fn list(
     Ok(visit.page(&now, &WebPage::live("Machines", Nav::Machines, main)))
 }
 
-/// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: MachinesQuery = filters_of(query);
     let shown = ShownMachines::of(now, &filter);

@@ -10,7 +10,6 @@ use super::super::relations::{add_prerequisite, error_line};
 use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::store::JobSummary;
 
-/// Returns the jobs that failed last, with their errors.
 pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("status", "failed")]);
     // What was stopped or replaced has not failed.
@@ -38,7 +37,6 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     }
 }
 
-/// Returns a failed job, with what is known of a prerequisite that failed.
 fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
     let mut told = JobDoc::from(job);
     if let Some(prerequisite) = now.latest.prerequisite(job) {
@@ -47,7 +45,6 @@ fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
     told
 }
 
-/// Returns the jobs that started last, with their progress.
 pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("status", "running")]);
     let running: Vec<JobDoc> = now.latest.running.iter().take(LATEST).map(JobDoc::from).collect();

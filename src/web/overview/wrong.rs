@@ -35,7 +35,6 @@ fn named(problem: &Problem, links: &SiteLinks) -> PageProblem {
     }
 }
 
-/// The text and the address of the page that shows more.
 fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> {
     let errors = |since| {
         let fields = [("status", "failed"), ("by", "error"), ("since", since)];

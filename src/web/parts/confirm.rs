@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-/// The question.
 #[derive(Debug, Clone)]
 pub(in crate::web) struct Confirm<'a> {
     /// The question with the thing and the number: "Delete 3 jobs?".
@@ -15,12 +14,10 @@ pub(in crate::web) struct Confirm<'a> {
     pub(in crate::web) action: String,
     /// The hidden fields, besides the token against forgery.
     pub(in crate::web) fields: Vec<(&'a str, &'a str)>,
-    /// The verb of the button.
     pub(in crate::web) verb: &'a str,
 }
 
 impl<'a> Confirm<'a> {
-    /// Returns the question about one thing, whose page has this address. `doing` is the value of `do`.
     pub(in crate::web) fn of(
         address: String,
         (doing, verb): (&'a str, &'a str),

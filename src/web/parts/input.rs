@@ -24,7 +24,6 @@ pub(in crate::web) fn with_value<'a>(
     all
 }
 
-/// Returns a choice of a form.
 pub(in crate::web) fn select(id: &str, name: &str, described: &str, options: &Markup) -> Markup {
     html! { select #(id) name=(name) aria-describedby=(described) { (options) } }
 }

@@ -9,7 +9,6 @@ use super::input::given;
 use super::number::things;
 use crate::proto::job::JobId;
 
-/// Returns a link to a job: 8 characters of a UUID, an id of one's own whole.
 pub(in crate::web) fn id_link(id: &str, links: &SiteLinks) -> Markup {
     html! { a.id href=(links.job(id)) title=(id) { (short_id(id)) } }
 }
@@ -32,7 +31,6 @@ pub(in crate::web) fn columns(heads: &[(&str, &str)]) -> Markup {
     }
 }
 
-/// Returns a table: its classes, its caption, the heads of its columns, and its rows.
 pub(in crate::web) fn data_table(
     classes: &str,
     caption: &str,
@@ -52,7 +50,6 @@ pub(in crate::web) fn live_table(
     table(classes, caption, heads, (id, &html! { @for (_, row) in rows { (row) } }))
 }
 
-/// Returns a table whose heads are more than texts.
 pub(in crate::web) fn table(
     classes: &str,
     caption: &str,
@@ -97,7 +94,6 @@ impl Paged {
         Self { page: asked.parse().unwrap_or(1).clamp(1, last), all }
     }
 
-    /// Returns the places of its rows in the list.
     pub(in crate::web) fn range(self) -> Range<usize> {
         let first = (self.page - 1) * PAGE_ROWS;
         first..(first + PAGE_ROWS).min(self.all)

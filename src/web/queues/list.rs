@@ -16,7 +16,6 @@ use super::{QueueRow, rows};
 use crate::proto::pauses::PauseRule;
 use crate::rpc::Scope;
 
-/// The choices of queues, by their words in the address.
 const SHOW: [(&str, &str); 4] =
     [("", "any"), ("jobs", "with jobs"), ("paused", "paused"), ("trouble", "in trouble")];
 
@@ -42,7 +41,6 @@ impl QueueFilter {
         is_chosen && (self.q.trim().is_empty() || state.queue.to_string().contains(self.q.trim()))
     }
 
-    /// Returns the rows of the page, and its place in the list.
     fn page<'a>(&self, mut rows: Vec<QueueRow<'a>>) -> (Vec<QueueRow<'a>>, Paged) {
         rows.retain(|row| self.takes(row));
         let paged = Paged::of(&self.page, rows.len());
@@ -61,7 +59,6 @@ impl QueueFilter {
     }
 }
 
-/// Shows the queues.
 pub(in crate::web) async fn list(
     visit: Visit,
     PageQuery(filter): PageQuery<QueueFilter>,
@@ -152,7 +149,6 @@ fn headline(rows: &[QueueRow], pauses: &[PauseRule]) -> Markup {
     }
 }
 
-/// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: QueueFilter = filters_of(query);
     let rows = rows(visit, now);
@@ -164,12 +160,10 @@ pub(in crate::web) fn part_of(links: &SiteLinks, rows: &[QueueRow], none: &Marku
     LivePart::rows("queue-rows", table_rows(links, rows, none))
 }
 
-/// Returns the sentence for the time when no queue has jobs.
 pub(in crate::web) fn no_queue() -> Markup {
     html! { "No queue has jobs, and none is paused." }
 }
 
-/// Returns the rows, or one row that says that there are none.
 fn table_rows(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> Vec<(String, Markup)> {
     if rows.is_empty() {
         return vec![empty_row("no-queue", 8, none)];

@@ -46,7 +46,6 @@ struct ReaderParts {
     away_since: Mutex<Option<Timestamp>>,
 }
 
-/// A reading, which may have failed.
 struct Reading {
     began: Instant,
     result: Result<Arc<SiteSnapshot>, PageError>,
@@ -69,7 +68,6 @@ struct PageVisits {
 }
 
 impl SnapshotReader {
-    /// Creates it. `address` is the address of Redis, without a password.
     pub(in crate::web) fn new(
         client: Client,
         address: Arc<str>,
@@ -88,9 +86,6 @@ impl SnapshotReader {
     }
 
     /// Returns the last reading, at most [`AGE_MAX`] old and read after the last change by a visitor.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
     pub(in crate::web) async fn get(&self) -> PageResult<Arc<SiteSnapshot>> {
         let changed = self.look();
         let mut readings = self.0.last.subscribe();

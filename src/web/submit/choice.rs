@@ -7,7 +7,6 @@ use super::super::web_error::sentence;
 use super::upload::{INPUTS, STDIN_FILE};
 use crate::proto::job::Setting;
 
-/// A script type that the visitor may use.
 #[derive(Debug, Clone)]
 pub(in crate::web) struct OfferedType {
     pub(in crate::web) name: String,
@@ -15,7 +14,6 @@ pub(in crate::web) struct OfferedType {
     pub(in crate::web) label: String,
 }
 
-/// A field that cannot be used, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::web) struct DraftError {
     /// The field of the hash; empty if it is none of the form.
@@ -61,7 +59,6 @@ pub(super) fn closed(setting: &Setting) -> Vec<&'static str> {
     if words.len() > 1 && words.iter().all(is_word) { words } else { Vec::new() }
 }
 
-/// Returns the fields of files.
 pub(super) fn files(error: &DraftError, hint: &str) -> Markup {
     let is_wrong = error.field == INPUTS;
     let inputs = html! {

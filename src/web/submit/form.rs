@@ -36,14 +36,12 @@ const ABOVE_SCRIPT: usize = 6;
 /// Fields of a job that a copy of it does not have.
 const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
-/// The texts of the form, by the fields of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::web) struct JobDraft(BTreeMap<&'static str, String>);
 
 /// The settings that the form has and that are no options of the command line.
 const BESIDE_OPTIONS: [&str; 3] = ["script", "args", "params"];
 
-/// Returns the settings that the form has.
 fn settings() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| {
         BESIDE_OPTIONS.contains(&setting.field)
@@ -59,7 +57,6 @@ impl JobDraft {
         Self(texts.filter(|(_, text)| !text.is_empty()).collect())
     }
 
-    /// Returns the draft of an empty form for a script type.
     pub(super) fn of_type(script_type: &str) -> Self {
         Self(BTreeMap::from([("script_type", script_type.to_owned())]))
     }
@@ -84,7 +81,6 @@ impl JobDraft {
         Self(texts.filter(|(_, text)| !text.is_empty()).collect())
     }
 
-    /// Takes a field away.
     pub(in crate::web) fn remove(&mut self, field: &str) {
         self.0.remove(field);
     }
@@ -94,7 +90,6 @@ impl JobDraft {
         self.0.keys().copied()
     }
 
-    /// Returns true for a field of the form.
     pub(in crate::web) fn has(field: &str) -> bool {
         settings().any(|setting| setting.field == field)
     }
@@ -207,7 +202,6 @@ fn further(
     }
 }
 
-/// Returns the inputs of the form.
 pub(super) fn inputs(
     draft: &JobDraft,
     types: &[OfferedType],

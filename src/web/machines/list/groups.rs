@@ -14,7 +14,6 @@ use crate::proto::labels::{GIVEN_LABELS, LabelName, LabelValue, label};
 /// Groups by nothing; no label has this name.
 pub(super) const NOTHING: &str = "-";
 
-/// Machines with one value of a label.
 pub(super) struct MachineGroup {
     /// The value; none for machines without the label.
     pub(super) value: Option<String>,

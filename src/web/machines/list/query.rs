@@ -34,7 +34,6 @@ impl MachinesQuery {
         self.script_type.is_empty() && self.state.is_empty() && self.selector.trim().is_empty()
     }
 
-    /// Returns the expression; `Err` with the reason if it is none.
     pub(super) fn expression(&self) -> Result<Option<Selector>, String> {
         let text = given(self.selector.trim());
         text.map(|text| text.parse::<Selector>().map_err(|error| error.to_string())).transpose()
