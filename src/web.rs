@@ -50,12 +50,13 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
-use crate::rpc::Pages;
+use crate::rpc::{ApiService, Pages};
 
-pub use site::{Site, SiteSettings};
+use site::Site;
 
 /// Returns the pages, and the page about refusals.
-pub fn pages(site: Site) -> Pages {
+pub fn pages(service: ApiService) -> Pages {
+    let site = Site::new(service);
     let links = site.links.clone();
     let refused = move |status, reason: &str| {
         let mut page = refused::refused(status, reason, &links);

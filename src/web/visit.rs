@@ -20,11 +20,11 @@ use super::parts::{Confirm, confirm};
 use super::site::{Site, TOAST_COOKIE_S};
 use super::snapshot::SiteSnapshot;
 use super::visible::visible;
-use super::visitor::Visitor;
+use super::visitor::{Visitor, forgery_subject};
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::JobFiles;
 use crate::rpc::results::SubmittedId;
-use crate::rpc::{CallContext, MethodResult, RpcError, author};
+use crate::rpc::{CallContext, MethodResult, RpcError};
 
 #[derive(Clone)]
 pub(super) struct Visit {
@@ -99,7 +99,7 @@ impl Visit {
 
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
     pub(super) async fn ask<R: 'static>(&self, method: &str, params: Value) -> Result<R, RpcError> {
-        self.site.table.answer(self.context(), method, params).await?.typed()
+        self.site.service.table().answer(self.context(), method, params).await?.typed()
     }
 
     /// Answers with a file of a job, as [`MethodTable::file`](crate::rpc::MethodTable::file) does.
@@ -109,7 +109,7 @@ impl Visit {
         name: &str,
         headers: &HeaderMap,
     ) -> Result<Response, RpcError> {
-        let found = self.site.table.file(self.context(), (id, name), headers).await?;
+        let found = self.site.service.table().file(self.context(), (id, name), headers).await?;
         Ok(found.map(|body| self.while_known(body)))
     }
 
@@ -142,7 +142,7 @@ impl Visit {
         params: Value,
     ) -> Result<Box<dyn MethodResult>, RpcError> {
         let (name, about) = (&self.caller.name, about(&params));
-        let result = self.site.table.answer(context, method, params).await;
+        let result = self.site.service.table().answer(context, method, params).await;
         match &result {
             Ok(_) => info!(caller = %name, method, "{name} called {method}{about} on the page"),
             Err(error) => {
@@ -153,9 +153,7 @@ impl Visit {
     }
 
     fn context(&self) -> CallContext {
-        let (site, caller) = (&self.site, self.caller.clone());
-        let client = site.client.clone().as_author(author(&caller, "page"));
-        CallContext::new(client, site.address.clone(), site.config(), caller)
+        self.site.service.context_through(self.caller.clone(), "page")
     }
 
     pub(super) fn page(&self, now: &SiteSnapshot, page: &WebPage) -> Response {
@@ -174,7 +172,19 @@ impl Visit {
         Ok(self.page(&now, &WebPage::still(question.title.as_str(), nav, main)))
     }
 
-    /// Answers with a page that says why there is none.
+    /// Asks before something is done to one thing, whose page has this address. `doing` is the value of `do`.
+    pub(super) async fn ask_before(
+        &self,
+        nav: Nav,
+        address: String,
+        (doing, verb): (&str, &str),
+        (title, text): (String, &str),
+    ) -> PageResult {
+        let (back, action, fields) = (address.clone(), address, vec![("do", doing)]);
+        let question = Confirm { title, text: text.to_owned(), back, action, fields, verb };
+        self.question(nav, &question).await
+    }
+
     pub(super) fn error_page(&self, error: &PageError) -> Response {
         let last = self.site.snapshots.last().filter(|_| !self.is_bound());
         let page = layout::error_page(error, self.links());
@@ -197,7 +207,7 @@ impl Visit {
     }
 
     pub(super) fn is_forged(&self, given: &str) -> bool {
-        !self.site.sessions.is_of(&self.forgery_subject(), given)
+        !self.site.sessions.is_of(&forgery_subject(self.session.as_deref(), &self.caller), given)
     }
 }
 
