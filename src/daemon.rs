@@ -1,7 +1,6 @@
 //! Runs a role as a daemon: logging, signals, systemd notifications, reload, orderly shutdown.
 
 mod api;
-mod durability;
 mod job_lines;
 mod logging;
 mod notify;
@@ -13,8 +12,8 @@ mod settings;
 pub mod signals;
 
 pub use api::DEV_TOKEN;
-pub use durability::not_durable;
 pub use process_sandbox::ProcessSandbox;
+pub use serving::not_durable;
 pub use settings::backends;
 pub use signals::{Interrupts, ignores_hangup};
 
