@@ -1,7 +1,6 @@
 //! `/jobs/ID/graph`: the jobs around a job, as a drawing and as a table.
 
 mod change;
-mod correct;
 mod draw;
 mod fleet;
 mod layout;
@@ -27,8 +26,7 @@ use super::web_error::{PageError, PageResult};
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 
-pub(super) use change::{ask_delete, ask_stop, change};
-pub(super) use correct::{ask_correction, correct};
+pub(super) use change::{ask_correction, ask_delete, ask_stop, change, correct};
 pub(super) use whole::{live as live_whole, show as show_whole};
 
 use draw::GraphZoom;
@@ -152,7 +150,7 @@ fn zoom_links(page: &str, at: GraphZoom) -> Markup {
         nav.zoom aria-label="Size of the drawing" {
             "Size "
             @for zoom in GraphZoom::ALL {
-                a href={ (page) "?zoom=" (zoom.word()) "#figure" }
+                a href={ (page) "?zoom=" (zoom) "#figure" }
                     aria-current=[(zoom == at).then_some("true")] { (zoom.label()) }
             }
         }

@@ -31,6 +31,8 @@ pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>)
     let now = visit.snapshot().await?;
     let params = page_params(json!({ "limit": ROWS }), &query.after);
     let ListedGraphs { graphs, next } = visit.ask("graph.list", params).await?;
+    let next = next.map(|next| next.to_string());
+    let further = |after: &str| visit.links().with("/graphs", &[("after", after)]);
     let line = html! { "Jobs that were submitted together, and what became of them." };
     let main = html! {
         (head("Graphs", &line, &html! {}))
@@ -42,7 +44,7 @@ pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>)
         } @else {
             (graphs_table(&graphs, visit.links(), now.snapshot.at))
         }
-        (pages(visit.links(), "/graphs", (&query.after, next), &things(graphs.len() as u64, "graph")))
+        (pager(&things(graphs.len() as u64, "graph"), (&query.after, next.as_deref()), further))
     };
     Ok(visit.page(&now, &WebPage::still("Graphs", Nav::Graphs, main)))
 }
@@ -62,17 +64,6 @@ pub(super) fn address(graph: &GraphDocument) -> String {
 /// Returns its name, or its id as lists show it.
 pub(super) fn label(graph: &GraphDocument) -> &str {
     graph.name.as_deref().unwrap_or(short_id(&graph.id))
-}
-
-pub(super) fn pages(
-    links: &SiteLinks,
-    path: &str,
-    (after, next): (&str, Option<u64>),
-    shown: &str,
-) -> Markup {
-    let next = next.map(|next| links.with(path, &[("after", &next.to_string())]));
-    let first = (!after.is_empty()).then(|| links.to(path));
-    pager(shown, first.as_deref(), next.as_deref())
 }
 
 pub(super) fn state(graph: &GraphDocument) -> Markup {

@@ -80,9 +80,8 @@ pub(super) fn placed(jobs: usize, edges: &[GraphEdge]) -> GraphPlaces {
     }
     for sweep in 0..SWEEPS {
         let forward = sweep % 2 == 0;
-        let order: Vec<usize> =
-            if forward { (0..number).collect() } else { (0..number).rev().collect() };
-        for layer in order {
+        for step in 0..number {
+            let layer = if forward { step } else { number - 1 - step };
             sort(layer, &mut columns[layer], edges, &of, &heights, forward);
             stack(layer, &columns[layer], &mut heights);
         }
@@ -90,22 +89,14 @@ pub(super) fn placed(jobs: usize, edges: &[GraphEdge]) -> GraphPlaces {
     let tallest = heights.values().fold(0.0_f64, |most, height| most.max(*height));
     center(&columns, &mut heights, tallest);
     let height_of = |layer: usize, slot: Slot| heights.get(&(layer, slot)).copied();
-    let jobs: Vec<NodePlace> = of
-        .iter()
-        .enumerate()
-        .map(|(job, layer)| NodePlace {
-            layer: *layer,
-            y: height_of(*layer, Slot::Job(job)).unwrap_or_default(),
-        })
-        .collect();
-    let edges = edges
-        .iter()
-        .enumerate()
-        .map(|(place, edge)| {
-            let passing = height_of(of[edge.from] + 1, Slot::Passing(place));
-            passing.unwrap_or(jobs[edge.from].y)
-        })
-        .collect();
+    let job_place =
+        |(job, layer)| NodePlace { layer, y: height_of(layer, Slot::Job(job)).unwrap_or_default() };
+    let jobs: Vec<NodePlace> = of.iter().copied().enumerate().map(job_place).collect();
+    let edge_height = |(place, edge): (usize, &GraphEdge)| {
+        let passing = height_of(of[edge.from] + 1, Slot::Passing(place));
+        passing.unwrap_or(jobs[edge.from].y)
+    };
+    let edges = edges.iter().enumerate().map(edge_height).collect();
     GraphPlaces { jobs, edges, layers: number, height: tallest + EDGE }
 }
 
@@ -145,13 +136,7 @@ fn sort(
             .iter()
             .enumerate()
             .filter(|(place, edge)| match slot {
-                Slot::Job(job) => {
-                    if forward {
-                        edge.to == job
-                    } else {
-                        edge.from == job
-                    }
-                }
+                Slot::Job(job) => job == if forward { edge.to } else { edge.from },
                 Slot::Passing(passing) => passing == *place,
             })
             .filter_map(|(place, edge)| {

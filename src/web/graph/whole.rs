@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::doc::{JobDoc, OUTCOME};
-use super::super::graphs::{address, counts, label, page_params, pages, state};
+use super::super::graphs::{address, counts, label, page_params, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage, bar};
 use super::super::links::{SiteLinks, encoded};
 use super::super::live::{LivePart, filters_of};
 use super::super::page_query::PageQuery;
 use super::super::parts::{
-    ShownState, data_table, duration, empty, id_link, percent, things, was_at,
+    ShownState, data_table, duration, empty, id_link, pager, percent, things, was_at,
 };
 use super::super::relations;
 use super::super::snapshot::SiteSnapshot;
@@ -30,7 +30,6 @@ use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::GraphKind;
 use crate::proto::job::JobId;
-use crate::rpc::Scope;
 use crate::rpc::results::ShownGraph;
 
 #[derive(Debug, Default, Deserialize)]
@@ -50,7 +49,7 @@ struct DrawnGraph {
     drawn: Option<VisibleGraph>,
     /// The machines of a job for every one.
     fleet: Option<FleetGrid>,
-    next: Option<u64>,
+    next: Option<String>,
     /// True for a page after another.
     is_further: bool,
 }
@@ -79,6 +78,7 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
     let is_further = !query.after.is_empty();
     let is_whole = next.is_none() && !is_further;
     let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
+    let next = next.map(|next| next.to_string());
     Ok(DrawnGraph { graph, jobs, drawn, fleet, next, is_further })
 }
 
@@ -91,6 +91,7 @@ pub(in crate::web) async fn show(
     let shown = read(&visit, &id, &query).await?;
     let (links, at) = (visit.links(), now.snapshot.at);
     let title = label(&shown.graph);
+    let further = |after: &str| links.with(&address(&shown.graph), &[("after", after)]);
     let main = html! {
         div.head {
             div {
@@ -113,12 +114,7 @@ pub(in crate::web) async fn show(
         section.gap {
             (bar("Jobs", "the failed first", None))
             (table(&shown, links, at))
-            (pages(
-                links,
-                &address(&shown.graph),
-                (&query.after, shown.next),
-                &things(shown.jobs.len() as u64, "job"),
-            ))
+            (pager(&things(shown.jobs.len() as u64, "job"), (&query.after, shown.next.as_deref()), further))
         }
         (callbacks(&shown.graph, links))
     };
@@ -142,7 +138,7 @@ pub(in crate::web) async fn live(
         LivePart::whole("graph-table", table(&shown, links, at)),
         LivePart::whole("callbacks", callbacks(&shown.graph, links)),
     ];
-    if may_change(visit, &shown.graph) {
+    if visit.may_change(&shown.graph.caller_id) {
         parts.push(LivePart::whole("graph-actions", buttons(links, &shown.graph)));
     }
     Ok(parts)
@@ -229,20 +225,10 @@ fn machines(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-fn may_change(visitor: &Visitor, graph: &GraphDocument) -> bool {
-    let is_own = graph.caller_id == visitor.caller.name;
-    visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
-}
-
 fn actions(links: &SiteLinks, visitor: &Visitor, graph: &GraphDocument) -> Markup {
     html! {
-        @if may_change(visitor, graph) {
-            div.actions {
-                form method="post" action=(links.to(&address(graph))) {
-                    (visitor.forgery_field())
-                    (buttons(links, graph))
-                }
-            }
+        @if visitor.may_change(&graph.caller_id) {
+            div.actions { (visitor.form(&links.to(&address(graph)), &buttons(links, graph))) }
         }
     }
 }
