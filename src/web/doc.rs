@@ -66,10 +66,7 @@ impl JobDoc {
     }
 
     pub(super) fn number(&self, field: &str) -> Option<f64> {
-        match self.get(field)? {
-            Value::String(text) => text.parse().ok(),
-            value => value.as_f64(),
-        }
+        self.plain(field).parse().ok()
     }
 
     /// Returns its progress, from 0 to 1.
@@ -80,10 +77,7 @@ impl JobDoc {
 
     /// Returns the whole number of a field.
     pub(super) fn whole(&self, field: &str) -> Option<u64> {
-        match self.get(field)? {
-            Value::String(text) => text.parse().ok(),
-            value => value.as_u64(),
-        }
+        self.plain(field).parse().ok()
     }
 
     pub(super) fn time(&self, field: &str) -> Option<Timestamp> {

@@ -7,9 +7,7 @@ mod facts;
 mod files;
 mod highlight;
 mod log_pane;
-mod retry_form;
 mod source;
-mod tell_form;
 mod time_line;
 
 use std::collections::HashMap;
@@ -32,16 +30,14 @@ use super::parts::{duration, given, percent, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::{JobId, JobStatus};
 use crate::rpc::Scope;
 use crate::rpc::results::JobDocument;
 use crate::store::LogLine;
 
-pub(super) use change::{ask_delete, change};
+pub(super) use change::{ask_correction, ask_delete, change, correct};
 pub(super) use files::download;
-pub(super) use retry_form::{ask_correction, correct};
 
 use facts::{RELATED_MAX, RelatedId};
 use log_pane::LogView;
@@ -100,14 +96,14 @@ pub(super) async fn show(
         }
         div.cols.job {
             div {
-                (tell_form::section(&job, links, &visit, may_change(&visit, &job)))
+                (change::wait(&job, links, &visit))
                 (attempt_section::section(&job, links, now.snapshot.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
                 (source::output(&job))
                 (source::kept_state(&job))
                 (source::script(&job))
-                (retry_form::link(&job, links))
+                (change::correction_link(&job, links))
             }
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.snapshot.at))
@@ -150,7 +146,7 @@ pub(super) async fn live(
         parts.push(LivePart::whole("log-nothing", log_pane::nothing(&job, &log)));
     }
     if visit.may(Scope::Operate) {
-        parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));
+        parts.push(LivePart::whole("job-actions", buttons(&job, links)));
     }
     Ok(parts)
 }
@@ -207,7 +203,7 @@ fn headline(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
                 span {
                     @if job.status() == JobStatus::Started { "for " (duration(took)) }
                     @else { "took " (duration(took)) }
-                    @if !actor.is_empty() { " on " a href=(links.actor(actor)) { (actor) } }
+                    @if !actor.is_empty() { " on " a href=(links.page("actors", actor)) { (actor) } }
                 }
             } @else {
                 span { (super::jobs::what_it_is_at(job, links, now)) }
@@ -235,21 +231,13 @@ fn progress(job: &JobDoc) -> Markup {
     }
 }
 
-fn may_change(visitor: &Visitor, job: &JobDoc) -> bool {
-    let is_own = job.text("caller_id") == visitor.caller.name;
-    visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
-}
-
 /// Returns the buttons in their form. The live parts have the buttons alone, without the token.
 fn actions(visit: &Visit, job: &JobDoc) -> Markup {
     let links = visit.links();
     html! {
         div.actions {
-            @if may_change(visit, job) {
-                form method="post" action=(links.job(job.id())) {
-                    (visit.forgery_field())
-                    (buttons(job, links, true))
-                }
+            @if visit.may_change(job.text("caller_id")) {
+                (visit.form(&links.job(job.id()), &buttons(job, links)))
             }
             @if visit.may(Scope::Submit) {
                 a.btn href=(links.with("/submit", &[("from", job.id())])) { "Submit again with changes" }
@@ -258,22 +246,20 @@ fn actions(visit: &Visit, job: &JobDoc) -> Markup {
     }
 }
 
-fn buttons(job: &JobDoc, links: &SiteLinks, may_change: bool) -> Markup {
+fn buttons(job: &JobDoc, links: &SiteLinks) -> Markup {
     let is_over = job.status().is_terminal();
     html! {
         span #job-actions .actions {
-            @if may_change {
-                // With ids of their own one never turns into the other under the pointer.
-                @if is_over { button #do-retry name="do" value="retry" data-key="retry" { "Retry" } }
-                @else { button #do-stop name="do" value="stop" data-key="stop" { "Stop" } }
-                @if job.status() == JobStatus::Started {
-                    button.danger type="button" disabled aria-describedby="why-del" title="Stop the job first" {
-                        "Delete…"
-                    }
-                    span.sr #why-del { "Stop the job first" }
-                } @else {
-                    a.btn.danger href={ (links.job(job.id())) "/delete" } data-ask { "Delete…" }
+            // With ids of their own one never turns into the other under the pointer.
+            @if is_over { button #do-retry name="do" value="retry" data-key="retry" { "Retry" } }
+            @else { button #do-stop name="do" value="stop" data-key="stop" { "Stop" } }
+            @if job.status() == JobStatus::Started {
+                button.danger type="button" disabled aria-describedby="why-del" title="Stop the job first" {
+                    "Delete…"
                 }
+                span.sr #why-del { "Stop the job first" }
+            } @else {
+                a.btn.danger href={ (links.job(job.id())) "/delete" } data-ask { "Delete…" }
             }
         }
     }

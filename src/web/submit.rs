@@ -17,7 +17,7 @@ use super::page_query::PageQuery;
 use super::site::Site;
 use super::visit::Visit;
 use super::visitor::Visitor;
-use super::web_error::{PageError, PageResult, sentence};
+use super::web_error::{PageResult, sentence};
 use crate::config::{Config, JobConfig, format_size};
 use crate::engine::rhai::Finding;
 use crate::engine::scripts::FunctionDocument;
@@ -48,13 +48,13 @@ pub(super) async fn bound_body(
     next.run(request).await
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct SubmitQuery {
     /// The job whose settings fill the form.
-    #[serde(default)]
     from: String,
     /// The script type of an empty form.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     script_type: String,
 }
 
@@ -112,16 +112,12 @@ async fn show_draft(visit: &Visit, draft: &JobDraft) -> PageResult {
     Ok(visit.page(&now, &page(visit, draft, &DraftError::default(), &html! {}).await))
 }
 
-/// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
+/// Returns the field that an error is about.
 fn refusal(error: RpcError) -> PageResult<DraftError> {
     let field = error.data.as_ref().and_then(|data| data.get("field")).and_then(Value::as_str);
     // The field of a name says what it is: "script type".
     let field = field.map(|field| field.replace(' ', "_")).unwrap_or_default();
-    let page = PageError::from(error.clone());
-    if field.is_empty() && !matches!(page.status.as_u16(), 400 | 403 | 409) {
-        return Err(page);
-    }
-    Ok(DraftError { field, message: error.message })
+    DraftError::of(error, field)
 }
 
 async fn check(visit: &Visit, draft: &JobDraft) -> PageResult {

@@ -68,7 +68,7 @@ fn machine(attempt: &ShownAttempt, links: &SiteLinks) -> Markup {
     let shown = if attempt.machine.is_empty() { &attempt.actor } else { &attempt.machine };
     html! {
         @if attempt.actor.is_empty() { (shown) }
-        @else { a href=(links.actor(&attempt.actor)) title=(attempt.actor) { (shown) } }
+        @else { a href=(links.page("actors", &attempt.actor)) title=(attempt.actor) { (shown) } }
     }
 }
 

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::super::doc::JobDoc;
 use super::super::jobs::tags;
 use super::super::layout::bar;
-use super::super::links::{SiteLinks, page_of};
+use super::super::links::SiteLinks;
 use super::super::parts::{duration, short_id, until, was};
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature};
 use crate::proto::pattern::matches_name;
@@ -55,7 +55,7 @@ pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
             (bar("Facts", "", Some(("JSON", &json))))
             dl.facts {
                 @if let Some(queue) = job.queue() {
-                    dt { "Queue" } dd { a href=(links.queue(&queue)) { (queue) } }
+                    dt { "Queue" } dd { a href=(links.page("queues", &queue)) { (queue) } }
                 }
                 @for field in shown { (fact(field, job, links, now)) }
             }
@@ -94,9 +94,9 @@ fn address(field: &str, text: &str, links: &SiteLinks) -> Option<String> {
     match field {
         "script_type" => Some(links.with("/jobs", &[("type", text)])),
         "caller_id" => Some(links.with("/jobs", &[("caller", text)])),
-        "graph_id" => Some(links.to(&page_of("graphs", text))),
-        "actor" => Some(links.actor(text)),
-        "fell_back_from" => Some(links.queue(text)),
+        "graph_id" => Some(links.page("graphs", text)),
+        "actor" => Some(links.page("actors", text)),
+        "fell_back_from" => Some(links.page("queues", text)),
         "held_by" => Some(links.to("/limits")),
         _ => None,
     }

@@ -49,7 +49,7 @@ fn code(text: &str, language: Option<ScriptLanguage>, failed: Option<u64>) -> Ma
                     span.ln.bad[failed == Some(number)] {
                         @for (class, text) in line {
                             @if class == TokenClass::Plain { (text) }
-                            @else { span class=(class.class()) { (text) } }
+                            @else { span class=(class) { (text) } }
                         }
                         "\n"
                     }
