@@ -6,7 +6,6 @@ mod failures;
 mod filter;
 mod related_jobs;
 mod rows;
-mod search;
 
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
@@ -16,7 +15,9 @@ use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
 use super::page_query::PageQuery;
-use super::parts::{ShownState, count, empty, filter_choice, or_any, pager, things, with_value};
+use super::parts::{
+    ShownState, count, empty, filter_choice, or_any, pager, search, things, with_value,
+};
 use super::relations;
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -32,9 +33,8 @@ pub(super) use export::attachment;
 pub(super) use related_jobs::{of_actor, of_machine, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
-use filter::{AGES, JobsQuery};
+use filter::{AGES, JobListPage, JobsQuery};
 use rows::RowStyle;
-use search::JobListPage;
 
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
@@ -54,7 +54,7 @@ async fn show(visit: &Visit, filter: JobsQuery) -> PageResult {
     if filter.place.by == "error" {
         return by_error(visit, &now, &filter).await;
     }
-    let mut found = search::find(visit, &filter, now.snapshot.at, size).await?;
+    let mut found = filter.find(visit, now.snapshot.at, size).await?;
     relations::add_to(visit, &mut found.jobs).await?;
     let title = title(&filter);
     let main = html! {
@@ -98,7 +98,7 @@ pub(super) async fn live(
     if !is_live(&filter) || filter.place.by == "error" {
         return Ok(Vec::new());
     }
-    let mut found = search::find(visit, &filter, now.snapshot.at, filter.size()?).await?;
+    let mut found = filter.find(visit, now.snapshot.at, filter.size()?).await?;
     relations::add_to(visit, &mut found.jobs).await?;
     let look = RowStyle { picks: picks(visit), died: false };
     if found.jobs.is_empty() && !found.complete {
@@ -192,11 +192,7 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
             @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name == "status") {
                 input type="hidden" name=(name) value=(value);
             }
-            label.grow {
-                span.sr { "Id, name, tag or error" }
-                input.w type="search" name="text" value=(value("text"))
-                    placeholder="Id, name, tag or error";
-            }
+            (search("text", "Id, name, tag or error", "Id, name, tag or error", value("text")))
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
             label.opt { "Type " (choice("script_type", value("type"), types)) }
             label.opt {
@@ -266,13 +262,11 @@ fn none(filter: &JobsQuery, found: &JobListPage) -> Markup {
 fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let more = if found.next.is_some() { ", and there may be more" } else { "" };
     let shown = things(found.jobs.len() as u64, "job") + more;
-    let first = filter.address(links, filter.path(), &[]);
-    let first = (!filter.place.cursor.is_empty()).then_some(first.as_str());
-    let next =
-        found.next.as_ref().map(|next| filter.address(links, filter.path(), &[("cursor", next)]));
+    let place = (filter.place.cursor.as_str(), found.next.as_deref());
+    let further = |cursor: &str| filter.address(links, filter.path(), &[("cursor", cursor)]);
     let is_failed = matches!(filter.state(), Some(ShownState::Error));
     html! {
-        (pager(&shown, first, next.as_deref()))
+        (pager(&shown, place, further))
         p.pager {
             span { "As a file: all jobs that match as CSV, up to " (count(export::EXPORT_MAX as u64)) " as JSON" }
             @if is_failed { a href=(filter.address(links, "/jobs", &[("by", "error")])) { "Group by error" } }
@@ -305,7 +299,7 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> Page
 pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
     let now = visit.snapshot().await?.snapshot.at;
-    let found = search::find(&visit, &filter, now, most).await?;
+    let found = filter.find(&visit, now, most).await?;
     let list = json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next });
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }

@@ -190,18 +190,35 @@ async fn go_on(
     (said, rest): (&str, &Unreached),
     filter: &JobsQuery,
 ) -> PageResult {
-    let verb_text = format!("{} {}", capitalized(verb.as_str()), rest.number);
-    let mut hidden = filter.fields();
-    hidden.extend([("all", "1"), ("cursor", &rest.cursor), ("do", verb.as_str()), ("sure", "1")]);
+    let title = format!("{said} {} left.", capitalized(&rest.number));
+    let text =
+        "One step takes a few seconds at most. The next goes on behind the last job of this one.";
+    let chosen = vec![("all", "1"), ("cursor", rest.cursor.as_str())];
+    question(visit, (verb, &rest.number), (Some(title), text), chosen, filter).await
+}
+
+/// Asks before the jobs of these fields, which are so many, are changed. Without a title it is the verb with the number.
+async fn question(
+    visit: &Visit,
+    (verb, number): (Verb, &str),
+    (title, text): (Option<String>, &str),
+    chosen: Vec<(&str, &str)>,
+    filter: &JobsQuery,
+) -> PageResult {
+    let verb_text = format!("{} {number}", capitalized(verb.as_str()));
+    let mut fields = chosen;
+    fields.extend(filter.fields());
+    fields.extend([("do", verb.as_str()), ("sure", "1")]);
     let question = Confirm {
-        title: format!("{said} {} left.", capitalized(&rest.number)),
-        text: "One step takes a few seconds at most. The next goes on behind the last job of this one.".to_owned(),
+        title: title.unwrap_or_else(|| format!("{verb_text}?")),
+        text: text.to_owned(),
         back: filter.address(visit.links(), filter.path(), &[]),
         action: visit.links().to(filter.path()),
-        fields: hidden,
+        fields,
         verb: &verb_text,
     };
-    visit.question(nav(filter), &question).await
+    let nav = if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) };
+    visit.question(nav, &question).await
 }
 
 fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>) -> String {
@@ -235,26 +252,11 @@ async fn ask(visit: &Visit, verb: Verb, chosen: &Chosen, filter: &JobsQuery) -> 
             "Each ends in error, and jobs that wait for one of them fail too. Running scripts are told to stop."
         }
     };
-    let verb_text = format!("{} {number}", capitalized(verb.as_str()));
-    let mut hidden: Vec<(&str, &str)> = match chosen {
+    let chosen = match chosen {
         Chosen::Ids(ids) => ids.iter().map(|id| ("id", id.as_str())).collect(),
         Chosen::All { .. } => vec![("all", "1")],
     };
-    hidden.extend(filter.fields());
-    hidden.extend([("do", verb.as_str()), ("sure", "1")]);
-    let question = Confirm {
-        title: format!("{verb_text}?"),
-        text: text.to_owned(),
-        back: filter.address(visit.links(), filter.path(), &[]),
-        action: visit.links().to(filter.path()),
-        fields: hidden,
-        verb: &verb_text,
-    };
-    visit.question(nav(filter), &question).await
-}
-
-fn nav(filter: &JobsQuery) -> Nav {
-    if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) }
+    question(visit, (verb, &number), (None, text), chosen, filter).await
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The filters of the list of jobs, as the address has them.
+//! The filters of the list of jobs, as the address has them, and what they find.
 
 use std::fmt::Display;
 
@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
+use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
+use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
 use crate::proto::job_filter::{FilterTest, Filtered, JobFilter};
 use crate::proto::target::IllegalName;
@@ -45,6 +47,19 @@ pub(super) struct PagePlace {
     pub(super) by: String,
     pub(super) limit: String,
     pub(super) cursor: String,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct JobListPage {
+    pub(super) jobs: Vec<JobDoc>,
+    /// The cursor of the next page, if there may be one.
+    pub(super) next: Option<String>,
+    /// The number of jobs that were searched, without those that the visitor may not see.
+    pub(super) searched: usize,
+    /// True if there are no others.
+    pub(super) complete: bool,
+    /// The time back to which jobs were searched, unless all were.
+    pub(super) back_to: Option<Timestamp>,
 }
 
 impl From<Filtered<PagePlace>> for JobsQuery {
@@ -130,6 +145,26 @@ impl JobsQuery {
         }
         query.extend(more);
         links.with(path, &query)
+    }
+
+    /// Finds `wanted` jobs, or all that a search finds in its time.
+    pub(super) async fn find(
+        &self,
+        visit: &Visit,
+        now: Timestamp,
+        wanted: usize,
+    ) -> PageResult<JobListPage> {
+        let (mut query, search) = self.search(now)?;
+        let search = search.seeing_all(!visit.is_bound());
+        query.limit = wanted;
+        let found = visit.site.client.find_many(&query, &search, |job| visit.sees(job)).await?;
+        Ok(JobListPage {
+            jobs: found.items.iter().map(JobDoc::from).collect(),
+            next: found.next.as_ref().map(ToString::to_string),
+            searched: found.searched,
+            complete: found.complete,
+            back_to: found.back_to(),
+        })
     }
 
     /// Returns the query and the search that these filters mean.
