@@ -42,12 +42,8 @@ pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()>
     Ok(())
 }
 
-/// Adds the name and error of the job whose failure ended a job.
-pub(super) fn add_prerequisite(job: &mut JobDoc, prerequisite: &JobSummary) {
-    job.set(FAILED, told_of(prerequisite));
-}
-
-fn told_of(job: &JobSummary) -> Value {
+/// Returns id, name and error of a job.
+pub(super) fn told_of(job: &JobSummary) -> Value {
     let field = |name| job.fields.get(name).map_or("", String::as_str);
     json!({ "id": job.id, "name": field("name"), "error": field("error") })
 }

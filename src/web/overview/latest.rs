@@ -1,13 +1,14 @@
-//! The jobs that failed last, and those that started last.
+//! The jobs that failed last, those that started last, and the periodic jobs that are due next.
 
 use maud::{Markup, html};
 
-use super::super::doc::JobDoc;
+use super::super::doc::{FAILED, JobDoc};
 use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, ago, count, data_table, empty};
-use super::super::relations::{add_prerequisite, error_line};
+use super::super::parts::{ShownState, ago, count, data_table, empty, time_of, until};
+use super::super::relations::{error_line, told_of};
 use super::super::snapshot::{LATEST, SiteSnapshot};
+use crate::client::PeriodicJobDocument;
 use crate::store::JobSummary;
 
 pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
@@ -40,7 +41,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
     let mut told = JobDoc::from(job);
     if let Some(prerequisite) = now.latest.prerequisite(job) {
-        add_prerequisite(&mut told, prerequisite);
+        told.set(FAILED, told_of(prerequisite));
     }
     told
 }
@@ -93,6 +94,45 @@ fn progress(job: &JobDoc) -> Markup {
         }
         None if !text.is_empty() => html! { span.faint { (text) } },
         None => html! { span.faint { "tells no progress" } },
+    }
+}
+
+/// Returns the periodic jobs that are due next, with the end of their last firing.
+pub(super) fn due(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let all = links.to("/cron");
+    html! {
+        section #due-next {
+            (bar("Due next", "", Some(("All periodic jobs", &all))))
+            @if now.due.is_empty() { (empty(&html! { "No periodic job." })) }
+            @else {
+                (data_table("nopick due", "Periodic jobs due next", &[
+                    ("", "Periodic job"), ("", "Schedule"), ("", "Last"), ("num", "Due"),
+                ], &html! { @for job in now.due.iter() { (due_row(links, now, job)) } }))
+            }
+        }
+    }
+}
+
+fn due_row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Markup {
+    let state = job.last.as_ref().and_then(|last| ShownState::of_status(last.status.as_deref()));
+    html! {
+        tr role="row" {
+            td.m1 role="cell" { a.id href=(links.page("cron", &job.name)) { (job.name) } }
+            td.mono.dim.wide role="cell" { (job.schedule) }
+            td.m5 role="cell" {
+                @match state {
+                    Some(state) => (state.shown()),
+                    None => span.faint { "–" },
+                }
+            }
+            td.num.mr role="cell" {
+                @match job.next.as_deref().and_then(time_of) {
+                    Some(at) => (until(at, now.snapshot.at)),
+                    _ if !job.enabled => span.faint { "disabled" },
+                    _ => "–",
+                }
+            }
+        }
     }
 }
 
