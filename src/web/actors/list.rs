@@ -17,7 +17,7 @@ use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
-use super::{machine_link, reason, state_sign, turn};
+use super::{machine_link, reason, state_sign, state_word, turn};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
@@ -51,14 +51,6 @@ impl ActorFilter {
 
     fn is_off(&self) -> bool {
         self.script_type.is_empty() && self.host.is_empty() && self.state.is_empty()
-    }
-}
-
-fn state_word(of: &PresenceOf) -> &'static str {
-    match (of.presence.state, &of.presence.holding) {
-        (ActorState::Draining, _) => "draining",
-        (_, Some(_)) => "holding",
-        (state, None) => state.as_str(),
     }
 }
 
@@ -110,22 +102,8 @@ impl<'a> ActorTable<'a> {
         visitor: &Visitor,
         now: &SiteSnapshot,
     ) -> Markup {
-        let heads = html! {
-            @if self.may_operate { (columns(&[("sr c-pick", "Select")])) }
-            (columns(&[
-                ("", "Actor"), ("", "State"), ("sr", "Reason"), ("", "Tasks busy"), ("", "Machine"), ("num", "PID"),
-                ("num", "Up"), ("num", "Heartbeat"), ("sr", "Action"),
-            ]))
-        };
         let rows = self.rows(links, now);
-        html! {
-            form method="post" action=(links.to("/actors")) {
-                (visitor.forgery_field())
-                input type="hidden" name="back" value=(self.back);
-                (live_table("actors", "Live actors by type", &heads, (Some("actor-rows"), &rows)))
-                @if self.may_operate { (bulk("actors", &drain_buttons())) }
-            }
-        }
+        drain_table(visitor, links, ("actor", "Live actors by type"), &HEADS, &rows, &self.back)
     }
 
     fn rows(&self, links: &SiteLinks, now: &SiteSnapshot) -> Vec<(String, Markup)> {
@@ -136,9 +114,7 @@ impl<'a> ActorTable<'a> {
         let mut rows = Vec::new();
         let page = &self.all[self.paged.range()];
         for actors in page.chunk_by(|a, b| a.actor.script_type == b.actor.script_type) {
-            let Some(name) = actors.first().map(|of| of.actor.script_type.as_str()) else {
-                continue;
-            };
+            let name = actors[0].actor.script_type.as_str();
             // The whole type: this page may have only a part of it.
             let of_type = || self.all.iter().copied().filter(|of| is_of(of, name));
             let (busy, tasks) = busy(of_type());
@@ -153,12 +129,44 @@ impl<'a> ActorTable<'a> {
     }
 }
 
-/// Returns the buttons for those that are ticked.
-pub(in crate::web) fn drain_buttons() -> Markup {
-    html! {
+const HEADS: [(&str, &str); 9] = [
+    ("", "Actor"),
+    ("", "State"),
+    ("sr", "Reason"),
+    ("", "Tasks busy"),
+    ("", "Machine"),
+    ("num", "PID"),
+    ("num", "Up"),
+    ("num", "Heartbeat"),
+    ("sr", "Action"),
+];
+
+/// Returns a table of actors or machines as a form whose buttons drain and resume. `back` is the address to return to
+/// after a change, without the prefix.
+pub(in crate::web) fn drain_table(
+    visitor: &Visitor,
+    links: &SiteLinks,
+    (noun, caption): (&str, &str),
+    heads: &[(&str, &str)],
+    rows: &[(String, Markup)],
+    back: &str,
+) -> Markup {
+    let may_operate = visitor.may(Scope::Operate);
+    let (things, id) = (format!("{noun}s"), format!("{noun}-rows"));
+    let heads = html! {
+        @if may_operate { (columns(&[("sr c-pick", "Select")])) }
+        (columns(heads))
+    };
+    let buttons = html! {
         button name="do" value="drain" { "Drain" }
         button name="do" value="resume" { "Resume" }
-    }
+    };
+    let content = html! {
+        input type="hidden" name="back" value=(back);
+        (live_table(&things, caption, &heads, (Some(&id), rows)))
+        @if may_operate { (bulk(&things, &buttons)) }
+    };
+    visitor.form(&links.to(&format!("/{things}")), &content)
 }
 
 pub(in crate::web) async fn list(
@@ -249,8 +257,8 @@ fn row(
     let markup = html! {
         tr role="row" id=(id) {
             @if may_operate { (pick("actor", &name, &name)) }
-            td.m1 role="cell" { a.id href=(links.actor(&name)) { (name) } }
-            td.mr role="cell" { (state_sign(of)) }
+            td.m1 role="cell" { a.id href=(links.page("actors", &name)) { (name) } }
+            td.mr role="cell" { (state_sign(state_word(of))) }
             td.wide role="cell" { span.why { (reason(of)) } }
             td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
             td.wide role="cell" { (machine_link(links, of)) }
