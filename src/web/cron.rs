@@ -10,10 +10,9 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, page_of};
-use super::page_query::{NoParameters, PageQuery};
+use super::page_query::NoQuery;
 use super::parts::{
-    Confirm, ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until,
-    was_at,
+    ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until, was_at,
 };
 use super::visit::Visit;
 use super::visitor::Visitor;
@@ -27,10 +26,7 @@ use crate::rpc::Scope;
 use crate::rpc::results::{FiringList, Id, PeriodicJobList};
 use crate::store::FIRINGS_MAX;
 
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let PeriodicJobList { cron: jobs, problems } = visit.ask("cron.list", json!({})).await?;
     let disabled = jobs.iter().filter(|job| !job.enabled).count() as u64;
@@ -60,7 +56,7 @@ fn table(
     let rows = html! {
         @for job in jobs {
             tr role="row" {
-                td.m1 role="cell" { a.id href=(links.periodic_job(&job.name)) { (job.name) } }
+                td.m1 role="cell" { a.id href=(links.page("cron", &job.name)) { (job.name) } }
                 td.m4 role="cell" { (state(job)) }
                 td.mono.m5 role="cell" { (job.schedule) " " span.faint { (job.time_zone) } }
                 td.dim.wide role="cell" { (job.type_words()) }
@@ -102,7 +98,7 @@ fn state(job: &PeriodicJobDocument) -> Markup {
 fn run_form(forgery: &Markup, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
     let name = &job.name;
     html! {
-        form method="post" action=(links.periodic_job(name)) {
+        form method="post" action=(links.page("cron", name)) {
             (forgery)
             button name="do" value="run" aria-label={ "Run " (name) " now" } { "Run" }
         }
@@ -136,7 +132,7 @@ fn links_of_added(visit: &Visit, name: &str, is_graph: bool) -> Markup {
     html! {
         @if !is_graph { (links_to_form(visit, name)) }
         @if visit.may(Scope::Admin) {
-            " " a.btn href={ (visit.links().periodic_job(name)) "/delete" } { "Delete" }
+            " " a.btn href={ (visit.links().page("cron", name)) "/delete" } { "Delete" }
         }
     }
 }
@@ -153,9 +149,8 @@ pub(super) async fn ask_delete(visit: Visit, Path(name): Path<String>) -> PageRe
     }
     let title = format!("Delete the periodic job {name}?");
     let text = "It does not fire any more, and its history is gone for good. Its jobs stay.";
-    let address = visit.links().periodic_job(&name);
-    let question = Confirm::of(address, ("delete", "Delete it"), title, text.to_owned());
-    visit.question(Nav::PeriodicJobs, &question).await
+    let address = visit.links().page("cron", &name);
+    visit.ask_before(Nav::PeriodicJobs, address, ("delete", "Delete it"), (title, text)).await
 }
 
 fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
@@ -167,11 +162,7 @@ fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup 
     }
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "name": name });
     let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", asked).await?;
@@ -204,7 +195,7 @@ pub(super) async fn show(
             },
         }
         section {
-            @let all = format!("{}/history", links.periodic_job(&job.name));
+            @let all = format!("{}/history", links.page("cron", &job.name));
             (bar("Firings", "", Some(("All firings", &all))))
             (firing_table(&whole.history, links, now.snapshot.at))
         }
@@ -282,18 +273,14 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
     }
 }
 
-pub(super) async fn all_firings(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn all_firings(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "name": name, "limit": FIRINGS_MAX });
     let FiringList { firings } = visit.ask("cron.history", asked).await?;
     let links = visit.links();
     let main = html! {
         p.crumb {
-            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(links.periodic_job(&name)) { (name) }
+            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(links.page("cron", &name)) { (name) }
         }
         (head("Firings", &html! { (things(firings.len() as u64, "firing")) }, &html! {}))
         (firing_table(&firings, links, now.snapshot.at))
@@ -345,7 +332,7 @@ fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Mar
 fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
     html! {
         @if visitor.may(Scope::Operate) {
-            form.actions method="post" action=(links.periodic_job(&job.name)) {
+            form.actions method="post" action=(links.page("cron", &job.name)) {
                 (visitor.forgery_field())
                 button name="do" value="run" { "Run now" }
                 @if job.enabled { button name="do" value="disable" { "Disable" } }

@@ -19,7 +19,7 @@ use super::web_error::{PageError, PageResult};
 use crate::client::PeriodicJobHistoryDocument;
 use crate::config::format_duration;
 use crate::proto::cron::CalendarName;
-use crate::rpc::{RpcError, Scope};
+use crate::rpc::Scope;
 
 /// The fields of a periodic job beside the settings of its jobs: the name, the label and the hint.
 const OWN: [(&str, &str, &str); 7] = [
@@ -160,7 +160,10 @@ pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
                 let done = if before.is_some() { "Changed" } else { "Added" };
                 return Ok(visit.done(&page_of("cron", name), &format!("{done} {name}.")));
             }
-            Err(error) => refusal(error, draft.text("name"))?,
+            Err(error) => {
+                let refused = DraftError::of(error, String::new())?;
+                DraftError { field: field_of(&refused.message, draft.text("name")), ..refused }
+            }
         },
     };
     Ok(visit.refused(&now, &page(&visit, &draft, &error)))
@@ -182,14 +185,6 @@ async fn read(visit: &Visit, name: &str) -> PageResult<CronDraft> {
         return Err(PageError::wrong(text));
     }
     Ok(CronDraft::of_document(document))
-}
-
-fn refusal(error: RpcError, name: &str) -> PageResult<DraftError> {
-    let page = PageError::from(error.clone());
-    if !matches!(page.status.as_u16(), 400 | 403 | 409) {
-        return Err(page);
-    }
-    Ok(DraftError { field: field_of(&error.message, name), message: error.message })
 }
 
 /// Returns the field that a message begins with; empty if it names none of the form.
@@ -218,7 +213,7 @@ fn page(visit: &Visit, draft: &CronDraft, error: &DraftError) -> WebPage {
     let links = visit.links();
     let (title, verb, back) = match draft.of.as_str() {
         "" => ("Add a periodic job", "Add", links.to("/cron")),
-        name => ("Edit a periodic job", "Save", links.periodic_job(name)),
+        name => ("Edit a periodic job", "Save", links.page("cron", name)),
     };
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }

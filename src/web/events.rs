@@ -1,14 +1,12 @@
 //! `/events`: the changes of a page as server-sent events.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_core::Stream;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -59,7 +57,7 @@ pub(super) async fn follow(
     if let Some(feed) = feed {
         tokio::spawn(render(visit.clone(), page, key, feed));
     }
-    let (events, receiver) = mpsc::channel(1);
+    let (events, mut receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         tokio::select! {
             () = events.closed() => {}
@@ -68,7 +66,8 @@ pub(super) async fn follow(
         }
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Ok(Sse::new(EventStream(receiver)).keep_alive(alive).into_response())
+    let sent = stream::poll_fn(move |context| receiver.poll_recv(context));
+    Ok(Sse::new(sent.map(Ok::<_, Infallible>)).keep_alive(alive).into_response())
 }
 
 /// Returns the pause after a rendering. `took` is its time, `quiet` the number of renderings in a row without news:
@@ -167,16 +166,6 @@ async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
         _ => Vec::new(),
     });
     Ok(parts)
-}
-
-struct EventStream(mpsc::Receiver<Event>);
-
-impl Stream for EventStream {
-    type Item = Result<Event, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
-    }
 }
 
 #[cfg(test)]

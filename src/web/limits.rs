@@ -6,7 +6,7 @@ use serde_json::json;
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
+use super::page_query::NoQuery;
 use super::parts::{count, data_table, empty};
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -18,10 +18,7 @@ async fn read(visit: &Visit) -> PageResult<Vec<LimitDocument>> {
     Ok(limits)
 }
 
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let limits = read(&visit).await?;
     let line =

@@ -18,16 +18,14 @@ use super::visible::visible;
 use super::visit::Visit;
 use crate::rpc::has_hidden_origin;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct SignInQuery {
     /// The page to go to, without the prefix.
-    #[serde(default)]
     next: String,
     /// A token to sign in with, as the address has it that `hero dev` prints.
-    #[serde(default)]
     token: String,
     /// Set if a token was refused, to `link` if it came by a link that signs nobody in.
-    #[serde(default)]
     refused: String,
 }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::layout::{Nav, WebPage, head};
-use super::page_query::{NoParameters, PageQuery};
+use super::page_query::NoQuery;
 use super::parts::{data_table, empty, was_at};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -12,10 +12,7 @@ use super::web_error::PageResult;
 use crate::proto::notification::DeliveryRecord;
 use crate::rpc::results::DeliveryList;
 
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "limit": 200 });
     let DeliveryList { failing, deliveries, .. } = visit.ask("notify.list", asked).await?;

@@ -23,6 +23,8 @@ impl<S: Sync, T: for<'de> Deserialize<'de>> FromRequestParts<S> for PageQuery<T>
 }
 
 /// The parameters of a page that takes none.
+pub(super) type NoQuery = PageQuery<NoParameters>;
+
 #[derive(Deserialize)]
 pub(super) struct NoParameters {}
 

@@ -12,8 +12,8 @@ use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{Confirm, count, duration, rate, sign, things};
+use super::page_query::NoQuery;
+use super::parts::{count, duration, rate, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -88,7 +88,7 @@ impl QueueRow<'_> {
         html! {
             tr role="row" id=(self.id()) {
                 td.m1 role="cell" {
-                    a.id href=(links.queue(&name)) { (name) }
+                    a.id href=(links.page("queues", &name)) { (name) }
                     @if let Some(selector) = &state.selector { " " span.faint { (selector) } }
                 }
                 td.mr role="cell" { (self.sign()) }
@@ -167,11 +167,7 @@ fn find<'a>(visit: &Visit, now: &'a SiteSnapshot, name: &str) -> PageResult<Queu
     })
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let row = find(&visit, &now, &name)?;
     let jobs = super::jobs::of_queue(&visit, &now, &row.state.queue).await?;
@@ -242,14 +238,11 @@ fn actions(visit: &Visit, row: &QueueRow) -> Markup {
     if !row.may_operate {
         return html! {};
     }
-    let address = visit.links().queue(&row.state.queue.to_string());
+    let address = visit.links().page("queues", &row.state.queue.to_string());
     let (word, verb) = row.turn();
     html! {
         div.actions {
-            form method="post" action=(address) {
-                (visit.forgery_field())
-                button name="do" value=(verb) { (word) }
-            }
+            (visit.form(&address, &html! { button name="do" value=(verb) { (word) } }))
             @if visit.may(Scope::Admin) {
                 a.btn.danger href={ (address) "/purge" } data-ask { "Purge…" }
             }
@@ -281,9 +274,8 @@ pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageRes
          that wait for them fail too. Running jobs go on.",
         count(depth)
     );
-    let address = visit.links().queue(&name);
-    let question = Confirm::of(address, ("purge", "Purge the queue"), title, text);
-    visit.question(Nav::Queues, &question).await
+    let address = visit.links().page("queues", &name);
+    visit.ask_before(Nav::Queues, address, ("purge", "Purge the queue"), (title, &text)).await
 }
 
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {

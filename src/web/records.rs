@@ -3,7 +3,9 @@
 use super::layout::{Nav, WebPage, head};
 use super::links::SiteLinks;
 use super::page_query::PageQuery;
-use super::parts::{data_table, empty, filter_choice, instant, or_any, pager, things, time_of};
+use super::parts::{
+    data_table, empty, filter_choice, instant, or_any, pager, search, shortened, things, time_of,
+};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
@@ -74,8 +76,7 @@ pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter
         .ok_or_else(|| PageError::wrong("amqp.logs.context is illegal."))?;
     let LogPage { records, next } = logs.fetch(&filter.query()).await?;
     let links = visit.links();
-    let next = next.map(|next| filter.address(links, &next));
-    let first = (!filter.after.is_empty()).then(|| filter.address(links, ""));
+    let further = |after: &str| filter.address(links, after);
     let main = html! {
         @if !filter.root.is_empty() || !filter.chain.is_empty() {
             p.crumb { a href=(links.to("/records")) { "Log records" } }
@@ -85,7 +86,7 @@ pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter
         @if records.is_empty() { (empty(&html! { (filter.none()) })) }
         @else if filter.is_tree() { (tree(&records, links)) }
         @else { (table(&records, links)) }
-        (pager(&things(records.len() as u64, "record"), first.as_deref(), next.as_deref()))
+        (pager(&things(records.len() as u64, "record"), (&filter.after, next.as_deref()), further))
     };
     Ok(visit.page(&now, &WebPage::still("Log records", Nav::LogRecords, main)))
 }
@@ -111,18 +112,10 @@ fn line(filter: &RecordFilter) -> Markup {
 }
 
 fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
-    let of = |name: &str, label: &str, value: &str| {
-        html! {
-            label.grow {
-                span.sr { (label) }
-                input.w type="search" name=(name) value=(value) placeholder=(label);
-            }
-        }
-    };
     html! {
         form.filters action=(links.to("/records")) role="search" aria-label="Filter log records" {
-            (of("root", "Root", &filter.root))
-            (of("chain", "Chain", &filter.chain))
+            (search("root", "Root", "Root", &filter.root))
+            (search("chain", "Chain", "Chain", &filter.chain))
             label {
                 "Level "
                 (filter_choice("level", or_any("all", LEVELS), &filter.level))
@@ -138,7 +131,7 @@ fn tree(records: &[LogRecord], links: &SiteLinks) -> Markup {
             @for (chain, of_chain) in chains(records) {
                 li {
                     @if chain.is_empty() { span.id { "without a chain" } }
-                    @else { a.id href=(links.with("/records", &[("chain", chain)])) { (cut(chain, SHOWN_MAX)) } }
+                    @else { a.id href=(links.with("/records", &[("chain", chain)])) { (shortened(chain, SHOWN_MAX)) } }
                     " " span.faint { (things(of_chain.len() as u64, "record")) }
                     ul { @for record in of_chain { (leaf(record)) } }
                 }
@@ -172,8 +165,8 @@ fn text(record: &LogRecord) -> Markup {
     });
     let others = others.collect::<Vec<_>>().join(" ");
     html! {
-        (cut(record.text("message"), SHOWN_MAX))
-        @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
+        (shortened(record.text("message"), SHOWN_MAX))
+        @if !others.is_empty() { " " span.faint { (shortened(&others, SHOWN_MAX)) } }
     }
 }
 
@@ -193,7 +186,7 @@ fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
 fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
     let linked = |name: &str| {
         let id = record.text(name);
-        html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (cut(id, 36)) } } }
+        html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (shortened(id, 36)) } } }
     };
     html! {
         tr role="row" {
@@ -203,13 +196,6 @@ fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
             td.m5 role="cell" { (linked("root")) }
             td.wide role="cell" { (linked("chain")) }
         }
-    }
-}
-
-fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::fields::Fields;
 use super::layout::{Nav, WebPage, bar, head};
 use super::links::{SiteLinks, page_of};
-use super::page_query::{NoParameters, PageQuery};
+use super::page_query::{NoQuery, PageQuery};
 use super::parts::{count, data_table, empty, first_line, things, was_at};
 use super::submit::DraftError;
 use super::visit::Visit;
@@ -24,14 +24,7 @@ use crate::rpc::results::{ScriptList, ScriptVersions};
 use crate::rpc::{RpcError, Scope};
 use form::{FIELD, RunDraft, given, run_form};
 
-fn address(links: &SiteLinks, name: &str) -> String {
-    links.to(&page_of("scripts", name))
-}
-
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let ScriptList { scripts } = visit.ask("script.list", json!({})).await?;
     let line = html! { (things(scripts.len() as u64, "script")) };
@@ -59,7 +52,7 @@ fn table(scripts: &[ScriptDocument], links: &SiteLinks, now: Timestamp) -> Marku
     let rows = html! {
         @for script in scripts {
             tr role="row" {
-                td.m1 role="cell" { a.id href=(address(links, &script.name)) { (script.name) } }
+                td.m1 role="cell" { a.id href=(links.page("scripts", &script.name)) { (script.name) } }
                 td.num.m4 role="cell" { (count(script.version.into())) }
                 td.dim.wide role="cell" { (script.script_type) }
                 td.num.mr role="cell" { (was_at(&script.published_at, now)) }
@@ -77,11 +70,10 @@ fn publisher(script: &ScriptDocument) -> &str {
 }
 
 /// The query of a script: the version that is shown, and an older one that it is compared with.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct ScriptQuery {
-    #[serde(default)]
     version: String,
-    #[serde(default)]
     from: String,
 }
 
@@ -123,7 +115,7 @@ async fn page(
         p.crumb { a href=(links.to("/scripts")) { "Scripts" } }
         (head(name, &line, &html! {}))
         @if !of.description.is_empty() { p { (of.description) } }
-        @if visit.may(Scope::Submit) { (run_form(of, &address(links, name), visit, draft)) }
+        @if visit.may(Scope::Submit) { (run_form(of, &links.page("scripts", name), visit, draft)) }
         @if let Some(older) = &older { (difference(older, &script)) }
         section {
             (bar("Script", &of.digest, None))

@@ -50,13 +50,20 @@ impl Visitor {
         if self.is_bound() { Err(PageError::bound(doing)) } else { Ok(()) }
     }
 
+    /// Returns true if the visitor may change a job, or the jobs of a graph, of a caller.
+    pub(super) fn may_change(&self, caller_id: &str) -> bool {
+        let is_own = caller_id == self.caller.name;
+        self.may(Scope::Operate) || (self.may(Scope::Submit) && is_own)
+    }
+
+    /// Returns a form that is posted to an address.
+    pub(super) fn form(&self, action: &str, content: &Markup) -> Markup {
+        html! { form method="post" action=(action) { (self.forgery_field()) (content) } }
+    }
+
     /// Returns the hidden field that each form needs.
     pub(super) fn forgery_field(&self) -> Markup {
         html! { input type="hidden" name="csrf" value=(self.forgery); }
-    }
-
-    pub(super) fn forgery_subject(&self) -> String {
-        forgery_subject(self.session.as_deref(), &self.caller)
     }
 }
 

@@ -17,18 +17,6 @@ pub(in crate::web) struct Confirm<'a> {
     pub(in crate::web) verb: &'a str,
 }
 
-impl<'a> Confirm<'a> {
-    pub(in crate::web) fn of(
-        address: String,
-        (doing, verb): (&'a str, &'a str),
-        title: String,
-        text: String,
-    ) -> Self {
-        let fields = vec![("do", doing)];
-        Self { title, text, back: address.clone(), action: address, fields, verb }
-    }
-}
-
 /// Returns the question as a form. `forgery` is the hidden field of the visitor.
 pub(in crate::web) fn confirm(question: &Confirm, forgery: &Markup) -> Markup {
     html! {

@@ -28,6 +28,16 @@ pub(in crate::web) fn select(id: &str, name: &str, described: &str, options: &Ma
     html! { select #(id) name=(name) aria-describedby=(described) { (options) } }
 }
 
+/// Returns the wide field of a filter that is searched for.
+pub(in crate::web) fn search(name: &str, label: &str, placeholder: &str, value: &str) -> Markup {
+    html! {
+        label.grow {
+            span.sr { (label) }
+            input.w type="search" name=(name) value=(value) placeholder=(placeholder);
+        }
+    }
+}
+
 /// Returns a choice of a filter: the form is sent once another value is chosen.
 pub(in crate::web) fn filter_choice<'a>(
     name: &str,

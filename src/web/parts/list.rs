@@ -1,4 +1,4 @@
-//! Parts of lists: ids, the line with the next page, and the sentence of an empty one.
+//! Parts of lists: ids, ticks of rows, the line with the next page, and the sentence of an empty one.
 
 use std::ops::Range;
 
@@ -65,13 +65,18 @@ pub(in crate::web) fn table(
     }
 }
 
-/// Returns the line below a list: what it shows, and the links to the first and to the next page.
-pub(in crate::web) fn pager(shown: &str, first: Option<&str>, next: Option<&str>) -> Markup {
+/// Returns the line below a list: what it shows, and the links to the first page, unless this is it, and to the next.
+/// `after` is the place of this page, `address` returns the address of a page by its place.
+pub(in crate::web) fn pager(
+    shown: &str,
+    (after, next): (&str, Option<&str>),
+    address: impl Fn(&str) -> String,
+) -> Markup {
     html! {
         div.pager {
             span { (shown) }
-            @if let Some(href) = first { a href=(href) { "Newest" } }
-            @if let Some(href) = next { a href=(href) rel="next" { "Older" } }
+            @if !after.is_empty() { a href=(address("")) { "Newest" } }
+            @if let Some(next) = next { a href=(address(next)) rel="next" { "Older" } }
         }
     }
 }
@@ -119,7 +124,14 @@ pub(in crate::web) fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
-/// Returns the sentence of an empty list: what there is not, and what to do.
+/// Returns a text of at most so many letters; `…` stands for the rest.
+pub(in crate::web) fn shortened(text: &str, letters_max: usize) -> String {
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }
 }
@@ -138,6 +150,33 @@ pub(in crate::web) fn empty_row(id: &str, columns: u8, text: &Markup) -> (String
         tr role="row" id=(id) { td.empty role="cell" colspan=(columns) { (text) } }
     };
     (id.to_owned(), row)
+}
+
+pub(in crate::web) fn pick_all() -> Markup {
+    html! {
+        th.c-pick role="columnheader" {
+            input type="checkbox" aria-label="Select all on this page" data-all;
+        }
+    }
+}
+
+/// Returns the tick of a row. `name` and `value` belong to the form's field.
+pub(in crate::web) fn pick(name: &str, value: &str, label: &str) -> Markup {
+    html! {
+        td.m0 role="cell" {
+            input.pick type="checkbox" name=(name) value=(value) aria-label={ "Select " (label) };
+        }
+    }
+}
+
+/// Returns the bar with its buttons. `things` names the ticked rows: "jobs".
+pub(in crate::web) fn bulk(things: &str, buttons: &Markup) -> Markup {
+    html! {
+        div.bulk role="group" aria-label={ "Selected " (things) } {
+            strong { span data-picked { "0" } " selected" }
+            (buttons)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::super::layout::{Nav, WebPage, head};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
 use super::super::page_query::PageQuery;
-use super::super::parts::{Paged, columns, empty_row, filter_choice, live_table, things};
+use super::super::parts::{Paged, columns, empty_row, filter_choice, live_table, search, things};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::visitor::Visitor;
@@ -80,10 +80,7 @@ pub(in crate::web) async fn list(
 fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
     html! {
         form.filters action=(links.to("/queues")) role="search" aria-label="Filter queues" {
-            label.grow {
-                span.sr { "Name" }
-                input.w type="search" name="q" value=(filter.q) placeholder="Name contains";
-            }
+            (search("q", "Name", "Name contains", &filter.q))
             label {
                 "Show "
                 (filter_choice("show", SHOW, &filter.show))
