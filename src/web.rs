@@ -31,7 +31,6 @@ mod page_query;
 mod parts;
 mod queues;
 mod records;
-mod refused;
 mod relations;
 mod scripts;
 mod session;
@@ -59,7 +58,7 @@ pub fn pages(service: ApiService) -> Pages {
     let site = Site::new(service);
     let links = site.links.clone();
     let refused = move |status, reason: &str| {
-        let mut page = refused::refused(status, reason, &links);
+        let mut page = layout::refused(status, reason, &links);
         guard::bound(&mut page);
         page
     };

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::cookie::{decoded, over_tls_only, read};
-use super::refused::refused;
+use super::layout::refused;
 use super::session::FoundSession;
 use super::site::Site;
 use super::visit::Visit;

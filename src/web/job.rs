@@ -4,7 +4,6 @@ mod attempt_section;
 mod attempts;
 mod change;
 mod facts;
-mod files;
 mod highlight;
 mod log_pane;
 mod source;
@@ -37,7 +36,7 @@ use crate::rpc::results::JobDocument;
 use crate::store::LogLine;
 
 pub(super) use change::{ask_correction, ask_delete, change, correct};
-pub(super) use files::download;
+pub(super) use facts::download;
 
 use facts::{RELATED_MAX, RelatedId};
 use log_pane::LogView;
@@ -107,7 +106,7 @@ pub(super) async fn show(
             }
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.snapshot.at))
-                (files::section(&visit, &job).await?)
+                (facts::files(&visit, &job).await?)
                 (facts::environment(&job, &visit.site.config().log.redact))
                 (relations(&visit, &job, now.snapshot.at).await?)
             }
@@ -133,7 +132,7 @@ pub(super) async fn live(
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("kept", source::kept_state(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.snapshot.at)),
-        LivePart::whole("files", files::section(visit, &job).await?),
+        LivePart::whole("files", facts::files(visit, &job).await?),
         LivePart::whole("relations", relations(visit, &job, now.snapshot.at).await?),
     ];
     if view.is_end() {

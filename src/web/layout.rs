@@ -1,5 +1,7 @@
 //! The frame of every page: head, side bar with the states and their counts, dialogs.
 
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::assets;
@@ -7,6 +9,7 @@ use super::links::SiteLinks;
 use super::live::LivePart;
 use super::parts::{ShownState, count};
 use super::snapshot::SiteSnapshot;
+use super::visible::visible;
 use super::visitor::Visitor;
 use super::web_error::{PageError, sentence};
 use crate::rpc::Scope;
@@ -319,4 +322,24 @@ pub(super) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Marku
             @if let Some((text, href)) = link { a href=(href) { (text) } }
         }
     }
+}
+
+/// Answers a visitor who is not known with the reason of a refusal, and the way to the page.
+pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Response {
+    let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
+    let title = if is_away { "Not available" } else { "Not done" };
+    let page = document(
+        links,
+        None,
+        title,
+        &html! {
+            main.login {
+                div.brand { (mark(22)) "Hero" }
+                h1 { (title) }
+                div.note-err role="alert" { p { (sentence(reason)) } }
+                p.gap { a href=(links.to("/")) { "Open the page" } }
+            }
+        },
+    );
+    (status, Html(visible(page))).into_response()
 }

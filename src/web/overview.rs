@@ -2,7 +2,6 @@
 
 mod hour;
 mod latest;
-mod types;
 mod wrong;
 
 use maud::{Markup, html};
@@ -43,7 +42,7 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
         }
         (brokers::section(visit.links(), &now))
         div.cols.half.gap {
-            div.stacked { (latest::errors(visit.links(), &now)) (types::table(visit.links(), &now)) }
+            div.stacked { (latest::errors(visit.links(), &now)) (latest::types(visit.links(), &now)) }
             div.stacked { (latest::running(visit.links(), &now)) (latest::due(visit.links(), &now)) }
         }
     };
@@ -60,7 +59,7 @@ pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
         queues::part_of(visit.links(), &rows, &queues::no_queue()),
         LivePart::whole("brokers-now", brokers::section(visit.links(), now)),
         LivePart::whole("latest-errors", latest::errors(visit.links(), now)),
-        LivePart::whole("by-type", types::table(visit.links(), now)),
+        LivePart::whole("by-type", latest::types(visit.links(), now)),
         LivePart::whole("due-next", latest::due(visit.links(), now)),
         LivePart::whole("running-now", latest::running(visit.links(), now)),
     ]

@@ -1,15 +1,14 @@
 //! Parts that several pages use. All are pure: they take values and return markup.
 
-mod confirm;
 mod input;
 mod list;
 mod number;
 mod state;
 mod time;
 
-pub(super) use confirm::{Confirm, confirm};
 pub(super) use input::{
-    described, filter_choice, given, labelled, options, or_any, search, select, with_value,
+    Confirm, confirm, described, filter_choice, given, labelled, options, or_any, search, select,
+    with_value,
 };
 pub(super) use list::{
     Paged, bulk, columns, data_table, empty, empty_row, first_line, group_row, id_link, live_table,

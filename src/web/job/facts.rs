@@ -1,24 +1,32 @@
-//! The facts beside a job: its settings, times and resources, and the jobs before and after it.
+//! The facts beside a job: its settings, times and resources, its files, and the jobs before and after it.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use axum::extract::Path;
+use axum::http::{HeaderMap, header};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use maud::{Markup, html};
+use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::jobs::tags;
+use super::super::jobs::{attachment, tags};
 use super::super::layout::bar;
-use super::super::links::SiteLinks;
+use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{duration, short_id, until, was};
-use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature};
+use super::super::visit::Visit;
+use super::super::web_error::PageResult;
+use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature, STDIN};
 use crate::proto::pattern::matches_name;
+use crate::rpc::results::ListedFiles;
+use crate::store::FileSide;
 
 /// The maximum number of jobs of a list of prerequisites or dependents that are shown.
 pub(super) const RELATED_MAX: usize = 20;
 
 /// Returns a size in its largest unit: `41 MiB`.
-pub(super) fn bytes(bytes: u64) -> String {
+fn bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = UNITS.iter().find(|(_, size)| bytes >= *size);
     unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
@@ -178,6 +186,49 @@ fn related_job(
             span.faint { "not kept any more" }
         }
     }
+}
+
+/// Returns the list of files, empty for a job without files.
+pub(super) async fn files(visit: &Visit, job: &JobDoc) -> PageResult<Markup> {
+    let has_some =
+        |field| job.get(field).and_then(Value::as_array).is_some_and(|of| !of.is_empty());
+    if !has_some("output_files") && !has_some("input_files") {
+        return Ok(html! { section #files {} });
+    }
+    let asked = json!({ "id": job.id() });
+    let ListedFiles { files, .. } = visit.ask("job.files", asked).await?;
+    let folder = format!("{}/files", visit.links().job(job.id()));
+    Ok(html! {
+        section #files {
+            (bar("Files", "", None))
+            ul {
+                @for file in &files {
+                    li {
+                        a href={ (folder) "/" (encoded(&file.name)) } download {
+                            @if file.kind == FileSide::Stdin { "standard input" } @else { (file.name) }
+                        }
+                        " " span.faint {
+                            (bytes(file.size))
+                            @if file.kind != FileSide::Output { ", given to it" }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+pub(in crate::web) async fn download(
+    visit: Visit,
+    Path((id, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> PageResult {
+    let file = visit.file(&id, &name, &headers).await?;
+    // Nothing of it is shown in the place of the page.
+    let saved = if name == STDIN { "stdin" } else { &name };
+    let kind = attachment("application/octet-stream", saved);
+    let own = [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    Ok((kind, own, file).into_response())
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! The list of machines, in groups by a label, with filters.
 
 mod groups;
-mod query;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
-use self::groups::{MachineGroup, grouped, labels_to_group_by};
-pub(in crate::web) use self::query::MachinesQuery;
+use self::groups::{MachineGroup, MachinesQuery, grouped, labels_to_group_by};
 use super::super::actors::{ActorTable, drain_table, heartbeat, state_sign, versions};
 use super::super::layout::{Nav, WebPage, bar, head};
 use super::super::links::SiteLinks;
