@@ -27,7 +27,6 @@ mod machines;
 mod notifications;
 mod objects;
 mod overview;
-mod page_query;
 mod parts;
 mod queues;
 mod records;

@@ -8,12 +8,11 @@ use serde_json::json;
 
 pub(super) use list::{ActorTable, drain_table, heartbeat, list, live, versions};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::NoQuery;
-use super::parts::{meter, sign, things, time_of, was};
+use super::parts::{bar, head, meter, sign, things, time_of, was};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};

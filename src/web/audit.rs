@@ -4,9 +4,9 @@ use maud::html;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
-use super::page_query::PageQuery;
-use super::parts::{data_table, empty, given, was_at};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
+use super::parts::{data_table, empty, given, head, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::rpc::results::AuditList;

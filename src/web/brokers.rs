@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
-use super::parts::{Paged, ago, count, data_table, empty, sign, things};
+use super::parts::{Paged, ago, bar, count, data_table, empty, head, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::PageResult;

@@ -7,15 +7,14 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::page_query::NoQuery;
 use super::parts::{
-    ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until, was_at,
+    ShownState, ago, bar, count, data_table, empty, head, id_link, sign, things, time_of, until,
+    was_at,
 };
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::format_duration;
@@ -177,7 +176,7 @@ pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> 
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
         @let edit = job.added_by.as_ref().map(|_| links_of_added(&visit, &name, whole.graph.is_some()));
-        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job, links)) }))
+        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job)) }))
         (facts(job, links, now.snapshot.at))
         section {
             (bar("Next", "", None))
@@ -329,11 +328,11 @@ fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Mar
     }
 }
 
-fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
+fn actions(visit: &Visit, job: &PeriodicJobDocument) -> Markup {
     html! {
-        @if visitor.may(Scope::Operate) {
-            form.actions method="post" action=(links.page("cron", &job.name)) {
-                (visitor.forgery_field())
+        @if visit.may(Scope::Operate) {
+            form.actions method="post" action=(visit.links().page("cron", &job.name)) {
+                (visit.forgery_field())
                 button name="do" value="run" { "Run now" }
                 @if job.enabled { button name="do" value="disable" { "Disable" } }
                 @else { button name="do" value="enable" { "Enable" } }

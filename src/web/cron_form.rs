@@ -8,11 +8,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, head};
+use super::fields::{Fields, PageQuery};
+use super::layout::{Nav, WebPage};
 use super::links::page_of;
-use super::page_query::PageQuery;
-use super::parts::{described, labelled, options, or_any, select};
+use super::parts::{described, head, labelled, options, or_any, select};
 use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::cookie::decoded;
+use super::fields::PageQuery;
 use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
-use super::page_query::PageQuery;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use super::{actors, brokers, graph, job, jobs, layout, limits, machines, overview, queues};

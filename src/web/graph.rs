@@ -12,13 +12,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::doc::JobDoc;
+use super::fields::PageQuery;
 use super::job::read;
 use super::jobs::what_it_is_at;
-use super::layout::{Nav, WebPage, bar};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
-use super::parts::{ShownState, data_table, duration, was};
+use super::parts::{ShownState, bar, data_table, duration, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;

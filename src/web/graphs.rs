@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::page_query::PageQuery;
-use super::parts::{ShownState, count, data_table, empty, pager, short_id, things, was_at};
+use super::parts::{ShownState, count, data_table, empty, head, pager, short_id, things, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::client::GraphDocument;

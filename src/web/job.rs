@@ -20,11 +20,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::doc::JobDoc;
+use super::fields::PageQuery;
 use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
 use super::parts::{duration, given, percent, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
@@ -95,7 +95,7 @@ pub(super) async fn show(
         }
         div.cols.job {
             div {
-                (change::wait(&job, links, &visit))
+                (change::wait(&visit, &job))
                 (attempt_section::section(&job, links, now.snapshot.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))

@@ -11,12 +11,12 @@ use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
 use super::parts::{
-    ShownState, count, empty, filter_choice, or_any, pager, search, things, with_value,
+    ShownState, count, empty, filter_choice, head, or_any, pager, search, things, with_value,
 };
 use super::relations;
 use super::site::Site;

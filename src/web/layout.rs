@@ -68,16 +68,6 @@ pub(super) struct PageFrame<'a> {
     pub(super) namespace: &'a str,
 }
 
-/// Returns the head of a page: its `h1`, one line below it, and its buttons.
-pub(super) fn head(title: &str, line: &Markup, actions: &Markup) -> Markup {
-    html! {
-        div.head {
-            div { h1 { (title) } p #headline { (line) } }
-            (actions)
-        }
-    }
-}
-
 pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
     let PageFrame { links, visitor, .. } = frame;
     document(
@@ -312,16 +302,6 @@ pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
         @if error.status.as_u16() == 503 { p #away .sr { "Hero tries again." } }
     };
     WebPage::still(error.title, Nav::Nowhere, main)
-}
-
-/// Returns a heading of a section, with a link at its right.
-pub(super) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Markup {
-    html! {
-        div.bar {
-            h2 { (title) @if !small.is_empty() { " " small { (small) } } }
-            @if let Some((text, href)) = link { a href=(href) { (text) } }
-        }
-    }
 }
 
 /// Answers a visitor who is not known with the reason of a refusal, and the way to the page.

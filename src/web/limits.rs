@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::NoQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::NoQuery;
-use super::parts::{count, data_table, empty};
+use super::parts::{count, data_table, empty, head};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::client::LimitDocument;

@@ -10,12 +10,11 @@ use serde_json::json;
 pub(super) use list::{list, live};
 
 use super::actors::{ActorTable, heartbeat, state_sign};
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
 use super::live::LivePart;
-use super::page_query::NoQuery;
-use super::parts::{count, meter, things, was_at};
+use super::parts::{bar, count, head, meter, things, was_at};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};
@@ -122,7 +121,7 @@ pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> 
         (facts(links, &now, &of))
         section {
             (bar("Actors", "", Some(("All of this host name", &all))))
-            (table(&visit, &now, &of).markup(links, &visit, &now))
+            (table(&visit, &now, &of).markup(&visit, &now))
         }
         (jobs)
     };

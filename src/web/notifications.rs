@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
-use super::page_query::NoQuery;
-use super::parts::{data_table, empty, was_at};
+use super::fields::NoQuery;
+use super::layout::{Nav, WebPage};
+use super::parts::{data_table, empty, head, was_at};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::PageResult;

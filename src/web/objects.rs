@@ -4,12 +4,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, head};
+use super::fields::{Fields, PageQuery};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::page_query::PageQuery;
 use super::parts::{
-    Confirm, bulk, columns, count, data_table, empty, given, pager, pick, pick_all, table, things,
+    Confirm, bulk, columns, count, data_table, empty, given, head, pager, pick, pick_all, table,
+    things,
 };
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};

@@ -7,10 +7,10 @@ mod wrong;
 use maud::{Markup, html};
 
 use super::brokers;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::NoQuery;
+use super::layout::{Nav, WebPage};
 use super::live::LivePart;
-use super::page_query::NoQuery;
-use super::parts::things;
+use super::parts::{bar, head, things};
 use super::queues::{self, QueueRow};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -38,7 +38,7 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
         (hour::tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
-            (queues::table(visit.links(), &visit, &rows, "/", &queues::no_queue()))
+            (queues::table(&visit, &rows, "/", &queues::no_queue()))
         }
         (brokers::section(visit.links(), &now))
         div.cols.half.gap {

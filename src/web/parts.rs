@@ -11,8 +11,8 @@ pub(super) use input::{
     with_value,
 };
 pub(super) use list::{
-    Paged, bulk, columns, data_table, empty, empty_row, first_line, group_row, id_link, live_table,
-    pager, pick, pick_all, short_id, shortened, table,
+    Paged, bar, bulk, columns, data_table, empty, empty_row, first_line, group_row, head, id_link,
+    live_table, pager, pick, pick_all, short_id, shortened, table,
 };
 pub(super) use number::{count, meter, percent, rate, things};
 pub(super) use state::{ShownState, glyph, sign};

@@ -8,12 +8,11 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::NoQuery;
-use super::parts::{count, duration, rate, sign, things};
+use super::parts::{bar, count, duration, head, rate, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};

@@ -1,10 +1,11 @@
 //! `/records`: the log records that brokers store; all of one root in the order of time.
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::page_query::PageQuery;
 use super::parts::{
-    data_table, empty, filter_choice, instant, or_any, pager, search, shortened, things, time_of,
+    data_table, empty, filter_choice, head, instant, or_any, pager, search, shortened, things,
+    time_of,
 };
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};

@@ -8,14 +8,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery, PageQuery};
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::page_query::{NoQuery, PageQuery};
-use super::parts::{count, data_table, empty, first_line, things, was_at};
+use super::parts::{bar, count, data_table, empty, first_line, head, things, was_at};
 use super::submit::DraftError;
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::proto::job::JobFiles;
@@ -115,13 +113,13 @@ async fn page(
         p.crumb { a href=(links.to("/scripts")) { "Scripts" } }
         (head(name, &line, &html! {}))
         @if !of.description.is_empty() { p { (of.description) } }
-        @if visit.may(Scope::Submit) { (run_form(of, &links.page("scripts", name), visit, draft)) }
+        @if visit.may(Scope::Submit) { (run_form(visit, of, draft)) }
         @if let Some(older) = &older { (difference(older, &script)) }
         section {
             (bar("Script", &of.digest, None))
             pre tabindex="0" { (script.script) }
         }
-        (history(name, &versions, of.version, links, visit, now))
+        (history(visit, &versions, of, now))
     })
 }
 
@@ -147,16 +145,14 @@ fn difference(older: &ScriptTextDocument, newer: &ScriptTextDocument) -> Markup 
 }
 
 fn history(
-    name: &str,
+    visit: &Visit,
     versions: &[ScriptDocument],
-    shown: u32,
-    links: &SiteLinks,
-    visitor: &Visitor,
+    shown: &ScriptDocument,
     now: Timestamp,
 ) -> Markup {
-    let own = page_of("scripts", name);
+    let (own, links, shown) = (page_of("scripts", &shown.name), visit.links(), shown.version);
     let latest = versions.first().map(|of| of.version);
-    let may_publish = visitor.may(Scope::Admin) && !visitor.is_bound();
+    let may_publish = visit.may(Scope::Admin) && !visit.is_bound();
     let rows = html! {
         @for of in versions {
             @let text = of.version.to_string();
@@ -178,7 +174,7 @@ fn history(
                     td.mr role="cell" {
                         @if Some(of.version) != latest {
                             form method="post" action=(links.to(&own)) {
-                                (visitor.forgery_field())
+                                (visit.forgery_field())
                                 input type="hidden" name="version" value=(text);
                                 button name="do" value="rollback" aria-label={ "Roll back to " (text) } { "Roll back" }
                             }

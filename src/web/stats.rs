@@ -8,11 +8,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::page_query::PageQuery;
 use super::parts::{
-    count, data_table, duration, empty, filter_choice, given, percent, things, time_of,
+    count, data_table, duration, empty, filter_choice, given, head, percent, things, time_of,
 };
 use super::visit::Visit;
 use super::web_error::PageResult;

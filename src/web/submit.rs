@@ -11,12 +11,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::fields::PageQuery;
 use super::job::read;
-use super::layout::{Nav, WebPage, bar, head};
-use super::page_query::PageQuery;
+use super::layout::{Nav, WebPage};
+use super::parts::{bar, head};
 use super::site::Site;
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageResult, sentence};
 use crate::config::{Config, JobConfig, format_size};
 use crate::engine::rhai::Finding;
@@ -179,8 +179,8 @@ async fn page(visit: &Visit, draft: &JobDraft, error: &DraftError, note: &Markup
     WebPage::still("Submit a job", Nav::Submit, main)
 }
 
-pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedType> {
-    let offered = config.types.keys().filter(|name| visitor.caller.may_use(config, name));
+pub(super) fn offered_types(config: &Config, visit: &Visit) -> Vec<OfferedType> {
+    let offered = config.types.keys().filter(|name| visit.caller.may_use(config, name));
     let label = |name| {
         let note = if config.is_sandboxed(name) { "" } else { " (not sandboxed)" };
         format!("{name}{note}")

@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{Nav, WebPage, head};
+use super::super::fields::PageQuery;
+use super::super::layout::{Nav, WebPage};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
 use super::super::parts::{
-    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, group_row, live_table,
-    meter, or_any, pick, things, time_of,
+    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, group_row, head,
+    live_table, meter, or_any, pick, things, time_of,
 };
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
 use super::{machine_link, reason, state_sign, state_word, turn};
 use crate::proto::message::ActorState;
@@ -67,7 +66,7 @@ pub(in crate::web) struct ActorTable<'a> {
 impl<'a> ActorTable<'a> {
     /// Returns a page of those that it `takes`.
     pub(in crate::web) fn of(
-        (now, visitor): (&'a SiteSnapshot, &Visitor),
+        (now, visit): (&'a SiteSnapshot, &Visit),
         takes: impl Fn(&PresenceOf) -> bool,
         (page, back): (&str, String),
         none: Markup,
@@ -75,35 +74,27 @@ impl<'a> ActorTable<'a> {
         let mut all: Vec<&PresenceOf> = now.snapshot.actors.iter().filter(|of| takes(of)).collect();
         all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
         let paged = Paged::of(page, all.len());
-        Self { all, paged, none, may_operate: visitor.may(Scope::Operate), back }
+        Self { all, paged, none, may_operate: visit.may(Scope::Operate), back }
     }
 
-    fn filtered(
-        (now, visitor): (&'a SiteSnapshot, &Visitor),
-        links: &SiteLinks,
-        filter: &ActorFilter,
-    ) -> Self {
+    fn filtered(now: &'a SiteSnapshot, visit: &Visit, filter: &ActorFilter) -> Self {
+        let links = visit.links();
         let none = if filter.is_off() {
             html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
         } else {
             html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
         };
         let back = filter.address(&SiteLinks::default(), &filter.page);
-        Self::of((now, visitor), |of| filter.takes(of), (&filter.page, back), none)
+        Self::of((now, visit), |of| filter.takes(of), (&filter.page, back), none)
     }
 
     pub(in crate::web) fn live(&self, links: &SiteLinks, now: &SiteSnapshot) -> LivePart {
         LivePart::rows("actor-rows", self.rows(links, now))
     }
 
-    pub(in crate::web) fn markup(
-        &self,
-        links: &SiteLinks,
-        visitor: &Visitor,
-        now: &SiteSnapshot,
-    ) -> Markup {
-        let rows = self.rows(links, now);
-        drain_table(visitor, links, ("actor", "Live actors by type"), &HEADS, &rows, &self.back)
+    pub(in crate::web) fn markup(&self, visit: &Visit, now: &SiteSnapshot) -> Markup {
+        let rows = self.rows(visit.links(), now);
+        drain_table(visit, ("actor", "Live actors by type"), &HEADS, &rows, &self.back)
     }
 
     fn rows(&self, links: &SiteLinks, now: &SiteSnapshot) -> Vec<(String, Markup)> {
@@ -144,14 +135,13 @@ const HEADS: [(&str, &str); 9] = [
 /// Returns a table of actors or machines as a form whose buttons drain and resume. `back` is the address to return to
 /// after a change, without the prefix.
 pub(in crate::web) fn drain_table(
-    visitor: &Visitor,
-    links: &SiteLinks,
+    visit: &Visit,
     (noun, caption): (&str, &str),
     heads: &[(&str, &str)],
     rows: &[(String, Markup)],
     back: &str,
 ) -> Markup {
-    let may_operate = visitor.may(Scope::Operate);
+    let may_operate = visit.may(Scope::Operate);
     let (things, id) = (format!("{noun}s"), format!("{noun}-rows"));
     let heads = html! {
         @if may_operate { (columns(&[("sr c-pick", "Select")])) }
@@ -166,7 +156,7 @@ pub(in crate::web) fn drain_table(
         (live_table(&things, caption, &heads, (Some(&id), rows)))
         @if may_operate { (bulk(&things, &buttons)) }
     };
-    visitor.form(&links.to(&format!("/{things}")), &content)
+    visit.form(&visit.links().to(&format!("/{things}")), &content)
 }
 
 pub(in crate::web) async fn list(
@@ -175,12 +165,12 @@ pub(in crate::web) async fn list(
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let links = visit.links();
-    let table = ActorTable::filtered((&now, &visit), links, &filter);
+    let table = ActorTable::filtered(&now, &visit, &filter);
     let main = html! {
         p.crumb { a href=(links.to("/machines")) { "Machines" } }
         (head("Actors", &headline(&now), &html! {}))
         (filters(links, &now, &filter))
-        (table.markup(links, &visit, &now))
+        (table.markup(&visit, &now))
         (table.paged.line("actor", |page| filter.address(links, page)))
     };
     Ok(visit.page(&now, &WebPage::live("Actors", Nav::Machines, main)))
@@ -188,7 +178,7 @@ pub(in crate::web) async fn list(
 
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: ActorFilter = filters_of(query);
-    let table = ActorTable::filtered((now, visit), visit.links(), &filter);
+    let table = ActorTable::filtered(now, visit, &filter);
     vec![LivePart::headline(&headline(now)), table.live(visit.links(), now)]
 }
 

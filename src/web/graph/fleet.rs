@@ -5,9 +5,8 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::jobs::what_it_is_at;
-use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, first_line};
+use super::super::parts::{ShownState, bar, first_line};
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use crate::client::GraphDocument;

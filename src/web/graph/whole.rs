@@ -9,19 +9,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::doc::{JobDoc, OUTCOME};
+use super::super::fields::PageQuery;
 use super::super::graphs::{address, counts, label, page_params, state};
 use super::super::jobs::what_it_is_at;
-use super::super::layout::{Nav, WebPage, bar};
+use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, encoded};
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
 use super::super::parts::{
-    ShownState, data_table, duration, empty, id_link, pager, percent, things, was_at,
+    ShownState, bar, data_table, duration, empty, id_link, pager, percent, things, was_at,
 };
 use super::super::relations;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
 use super::fleet::FleetGrid;
@@ -103,7 +102,7 @@ pub(in crate::web) async fn show(
                 }
                 (headline(&shown, links, at))
             }
-            (actions(links, &visit, &shown.graph))
+            (actions(&visit, &shown.graph))
         }
         (progress(&shown.graph))
         @if shown.drawn.is_some() {
@@ -225,10 +224,11 @@ fn machines(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-fn actions(links: &SiteLinks, visitor: &Visitor, graph: &GraphDocument) -> Markup {
+fn actions(visit: &Visit, graph: &GraphDocument) -> Markup {
+    let links = visit.links();
     html! {
-        @if visitor.may_change(&graph.caller_id) {
-            div.actions { (visitor.form(&links.to(&address(graph)), &buttons(links, graph))) }
+        @if visit.may_change(&graph.caller_id) {
+            div.actions { (visit.form(&links.to(&address(graph)), &buttons(links, graph))) }
         }
     }
 }

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::fields::Fields;
-use super::super::layout::{Nav, WebPage, bar};
+use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, page_of};
+use super::super::parts::bar;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, PageResult};
 use super::{parsed, read};
 use crate::proto::job::{AskedWait, JobId, JobStatus};
@@ -60,7 +60,7 @@ pub(in crate::web) async fn change(
 }
 
 /// Returns the wait of a job, with the form if it is for an event and the visitor may change the job.
-pub(super) fn wait(job: &JobDoc, links: &SiteLinks, visitor: &Visitor) -> Markup {
+pub(super) fn wait(visit: &Visit, job: &JobDoc) -> Markup {
     let wait = AskedWait::of_field(job.text("wait"));
     let Some(wait) = wait.filter(|_| job.status() == JobStatus::Scheduled) else {
         return html! {};
@@ -73,9 +73,9 @@ pub(super) fn wait(job: &JobDoc, links: &SiteLinks, visitor: &Visitor) -> Markup
                 @if !wait.who.is_empty() { "; told by " (wait.who.join(", ")) }
                 "."
             }
-            @if let Some(event) = wait.event.as_ref().filter(|_| visitor.may_change(job.text("caller_id"))) {
-                form.form method="post" action=(links.job(job.id())) {
-                    (visitor.forgery_field())
+            @if let Some(event) = wait.event.as_ref().filter(|_| visit.may_change(job.text("caller_id"))) {
+                form.form method="post" action=(visit.links().job(job.id())) {
+                    (visit.forgery_field())
                     input type="hidden" name="event" value=(event);
                     div.f-l {
                         label for="f-data" { "Text for the script" }

@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
 use super::super::jobs::{attachment, tags};
-use super::super::layout::bar;
 use super::super::links::{SiteLinks, encoded};
-use super::super::parts::{duration, short_id, until, was};
+use super::super::parts::{bar, duration, short_id, until, was};
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature, STDIN};

@@ -4,9 +4,8 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::doc::JobDoc;
-use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{first_line, things};
+use super::super::parts::{bar, first_line, things};
 use super::super::relations::prerequisite;
 use super::highlight::{ScriptLanguage, TokenClass, tokens};
 use crate::proto::error_kind::failed_prerequisite;

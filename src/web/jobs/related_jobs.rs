@@ -4,8 +4,7 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
-use super::super::layout::bar;
-use super::super::parts::things;
+use super::super::parts::{bar, things};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};

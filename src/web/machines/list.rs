@@ -8,12 +8,13 @@ use maud::{Markup, html};
 
 use self::groups::{MachineGroup, MachinesQuery, grouped, labels_to_group_by};
 use super::super::actors::{ActorTable, drain_table, heartbeat, state_sign, versions};
-use super::super::layout::{Nav, WebPage, bar, head};
+use super::super::fields::PageQuery;
+use super::super::layout::{Nav, WebPage};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
 use super::super::parts::{
-    Paged, count, empty_row, filter_choice, group_row, meter, or_any, pick, things, with_value,
+    Paged, bar, count, empty_row, filter_choice, group_row, head, meter, or_any, pick, things,
+    with_value,
 };
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
@@ -155,7 +156,7 @@ impl<'a> ShownMachines<'a> {
         let rows = self.rows(visit);
         let back = self.filter.address(&SiteLinks::default(), &self.filter.page);
         let named = ("machine", "Machines by a label");
-        drain_table(visit, visit.links(), named, &HEADS, &rows, &back)
+        drain_table(visit, named, &HEADS, &rows, &back)
     }
 
     fn rows(&self, visit: &Visit) -> Vec<(String, Markup)> {
@@ -267,7 +268,7 @@ pub(in crate::web) async fn list(
         @if let Some(table) = elsewhere(&visit, &shown) {
             section.gap {
                 (bar("Actors without a machine", "of other programs and of older versions", None))
-                (table.markup(links, &visit, &now))
+                (table.markup(&visit, &now))
             }
         }
     };

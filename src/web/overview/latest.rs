@@ -4,10 +4,9 @@
 use maud::{Markup, html};
 
 use super::super::doc::{FAILED, JobDoc};
-use super::super::layout::bar;
 use super::super::links::SiteLinks;
 use super::super::parts::{
-    ShownState, ago, count, data_table, empty, percent, rate, time_of, until,
+    ShownState, ago, bar, count, data_table, empty, percent, rate, time_of, until,
 };
 use super::super::relations::{error_line, told_of};
 use super::super::snapshot::{LATEST, SiteSnapshot};

@@ -1,4 +1,4 @@
-//! Parts of lists: ids, ticks of rows, the line with the next page, and the sentence of an empty one.
+//! Heads of pages and sections, and parts of lists: ids, ticks of rows, the line with the next page, and the sentence of an empty one.
 
 use std::ops::Range;
 
@@ -77,6 +77,26 @@ pub(in crate::web) fn pager(
             span { (shown) }
             @if !after.is_empty() { a href=(address("")) { "Newest" } }
             @if let Some(next) = next { a href=(address(next)) rel="next" { "Older" } }
+        }
+    }
+}
+
+/// Returns the head of a page: its `h1`, one line below it, and its buttons.
+pub(in crate::web) fn head(title: &str, line: &Markup, actions: &Markup) -> Markup {
+    html! {
+        div.head {
+            div { h1 { (title) } p #headline { (line) } }
+            (actions)
+        }
+    }
+}
+
+/// Returns a heading of a section, with a link at its right.
+pub(in crate::web) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Markup {
+    html! {
+        div.bar {
+            h2 { (title) @if !small.is_empty() { " " small { (small) } } }
+            @if let Some((text, href)) = link { a href=(href) { (text) } }
         }
     }
 }

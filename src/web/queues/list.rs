@@ -3,14 +3,15 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{Nav, WebPage, head};
+use super::super::fields::PageQuery;
+use super::super::layout::{Nav, WebPage};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
-use super::super::parts::{Paged, columns, empty_row, filter_choice, live_table, search, things};
+use super::super::parts::{
+    Paged, columns, empty_row, filter_choice, head, live_table, search, things,
+};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
 use super::{QueueRow, rows};
 use crate::proto::pauses::PauseRule;
@@ -71,7 +72,7 @@ pub(in crate::web) async fn list(
     let main = html! {
         (head("Queues", &line, &whole_pauses(&visit, &now.snapshot.pauses, &back)))
         (filters(links, &filter))
-        (table(links, &visit, &rows, &back, &filter.none(links)))
+        (table(&visit, &rows, &back, &filter.none(links)))
         (paged.line("queue", |page| filter.address(links, page)))
     };
     Ok(visit.page(&now, &WebPage::live("Queues", Nav::Queues, main)))
@@ -81,10 +82,7 @@ fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
     html! {
         form.filters action=(links.to("/queues")) role="search" aria-label="Filter queues" {
             (search("q", "Name", "Name contains", &filter.q))
-            label {
-                "Show "
-                (filter_choice("show", SHOW, &filter.show))
-            }
+            label { "Show " (filter_choice("show", SHOW, &filter.show)) }
             button { "Filter" }
         }
     }
@@ -92,13 +90,7 @@ fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
 
 /// Returns the table of queues as a form whose buttons pause and resume. `back` is the address to return to,
 /// without the prefix; `none` stands in place of rows.
-pub(in crate::web) fn table(
-    links: &SiteLinks,
-    visitor: &Visitor,
-    rows: &[QueueRow],
-    back: &str,
-    none: &Markup,
-) -> Markup {
+pub(in crate::web) fn table(visit: &Visit, rows: &[QueueRow], back: &str, none: &Markup) -> Markup {
     let heads = html! {
         (columns(&[
             ("", "Queue"), ("", "State"), ("num", "Depth"), ("num", "Held"), ("num", "First has waited"),
@@ -106,14 +98,12 @@ pub(in crate::web) fn table(
         th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
         (columns(&[("num", "Actors"), ("sr", "Action")]))
     };
-    let rows = table_rows(links, rows, none);
-    html! {
-        form method="post" action=(links.to("/queues")) {
-            (visitor.forgery_field())
-            input type="hidden" name="back" value=(back);
-            (live_table("nopick", "Queues", &heads, (Some("queue-rows"), &rows)))
-        }
-    }
+    let rows = table_rows(visit.links(), rows, none);
+    let content = html! {
+        input type="hidden" name="back" value=(back);
+        (live_table("nopick", "Queues", &heads, (Some("queue-rows"), &rows)))
+    };
+    visit.form(&visit.links().to("/queues"), &content)
 }
 
 /// Returns the buttons that pause all queues, and that end what is paused as a whole.
