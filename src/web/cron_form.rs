@@ -12,7 +12,7 @@ use super::fields::{Fields, PageQuery};
 use super::layout::{Nav, WebPage};
 use super::links::page_of;
 use super::parts::{described, head, labelled, options, or_any, select};
-use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
+use super::submit::{DraftError, JobDraft, JobForm, offered_types};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use crate::client::PeriodicJobHistoryDocument;
@@ -225,7 +225,7 @@ fn page(visit: &Visit, draft: &CronDraft, error: &DraftError) -> WebPage {
             @if draft.of.is_empty() {
                 p.dim { "A graph of several jobs: " code { "hero cron add NAME --schedule LINE --graph FILE" } }
             }
-            (periodic_inputs(&draft.job, &types, error))
+            (JobForm { draft: &draft.job, types: &types, error }.periodic_inputs())
             div.actions {
                 button.main { (verb) }
                 a href=(back) { "Cancel" }

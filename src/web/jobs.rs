@@ -34,7 +34,7 @@ pub(super) use related_jobs::{of_actor, of_machine, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
 use filter::{AGES, JobListPage, JobsQuery};
-use rows::RowStyle;
+use rows::JobTable;
 
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
@@ -100,11 +100,11 @@ pub(super) async fn live(
     }
     let mut found = filter.find(visit, now.snapshot.at, filter.size()?).await?;
     relations::add_to(visit, &mut found.jobs).await?;
-    let look = RowStyle { picks: picks(visit), died: false };
     if found.jobs.is_empty() && !found.complete {
         return Ok(vec![LivePart::headline(&headline(now, &filter, &found))]);
     }
-    let rows = rows::rows(&found.jobs, visit.links(), now.snapshot.at, look);
+    let (links, at) = (visit.links(), now.snapshot.at);
+    let rows = JobTable { links, now: at, picks: picks(visit), died: false }.rows(&found.jobs);
     Ok(vec![LivePart::headline(&headline(now, &filter, &found)), LivePart::rows("job-rows", rows)])
 }
 
@@ -228,7 +228,7 @@ fn choice<'a>(
 
 fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let (links, picks) = (visit.links(), picks(visit));
-    let look = RowStyle { picks, died: filter.is_of_dead() };
+    let table = JobTable { links, now: now.snapshot.at, picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !(is_live(filter) && found.complete) {
             (empty(&html! { (none(filter, found)) " " a href=(links.to(filter.path())) { "Clear the filters." } }))
@@ -237,7 +237,7 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPa
             form method="post" action=(links.to(filter.path())) {
                 (visit.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (rows::table(&found.jobs, links, now.snapshot.at, look, Some("job-rows")))
+                (table.markup(&found.jobs, Some("job-rows")))
                 @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }

@@ -12,7 +12,7 @@ use super::fields::PageQuery;
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::parts::{
-    count, data_table, duration, empty, filter_choice, given, head, percent, things, time_of,
+    count, data_table, duration, empty, filter_choice, given, head, percent_of, things, time_of,
 };
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -208,7 +208,7 @@ fn place_row(
             td.num.m4 role="cell" { (count(of.finished)) span.only-n.faint { " finished" } }
             td.num.m5 role="cell" { (failures(links, &ended, of.failed)) }
             td.num.wide role="cell" { (count(of.cancelled)) }
-            td.num.wide role="cell" { (share(of.finished, of.failed)) }
+            td.num.wide role="cell" { (percent_of(of.failed, of.finished + of.failed)) }
             td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
             td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
             td.num.mr role="cell" { span.only-n.faint { "ran " } (shown_time(of.run.mean_s)) }
@@ -225,11 +225,6 @@ fn failures(links: &SiteLinks, of: &[(&str, &str)], failed: u64) -> Markup {
         @else { a.err href=(address) { (count(failed)) } }
         span.only-n.faint { " failed" }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
-fn share(finished: u64, failed: u64) -> String {
-    percent(failed as f64, (finished + failed) as f64)
 }
 
 fn shown_time(seconds: Option<f64>) -> Markup {
@@ -251,7 +246,7 @@ fn row(links: &SiteLinks, of: &TypeStatsDocument, (from, to): (&str, &str)) -> M
             td.num.m5 role="cell" { (count(finished)) span.only-n.faint { " finished" } }
             td.num.mr role="cell" { (failures(links, &ended, failed)) }
             td.num.wide role="cell" { (count(of.cancelled + of.replaced)) }
-            td.num.wide role="cell" { (share(finished, failed)) }
+            td.num.wide role="cell" { (percent_of(failed, finished + failed)) }
             td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
             td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
             td.num.wide role="cell" { (shown_time(of.run.mean_s)) }

@@ -27,8 +27,7 @@ use crate::rpc::{RpcError, Scope};
 
 pub(super) use choice::DraftError;
 use choice::OfferedType;
-use form::inputs;
-pub(super) use form::{JobDraft, periodic_inputs};
+pub(super) use form::{JobDraft, JobForm};
 use upload::{INPUTS, SubmitForm, text_bytes_max};
 
 /// The script type of an empty form, if it is configured.
@@ -166,7 +165,7 @@ async fn page(visit: &Visit, draft: &JobDraft, error: &DraftError, note: &Markup
             form.form method="post" action=(visit.links().to("/submit")) enctype="multipart/form-data" {
                 (visit.forgery_field())
                 (note)
-                (inputs(draft, &types, error, &files_hint(&config.job)))
+                (JobForm { draft, types: &types, error }.inputs(&files_hint(&config.job)))
                 div.actions {
                     button.main { "Submit" }
                     button name="do" value="check" formnovalidate { "Check the script" }

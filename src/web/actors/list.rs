@@ -114,9 +114,36 @@ impl<'a> ActorTable<'a> {
                 span.faint { (things(of_type().count() as u64, "actor")) ", " (busy) " of " (tasks) " tasks busy" }
             };
             rows.push(group_row(&format!("type-{name}"), columns, &head));
-            rows.extend(actors.iter().map(|of| row(links, now, of, self.may_operate)));
+            rows.extend(actors.iter().map(|of| self.row(links, now, of)));
         }
         rows
+    }
+
+    fn row(&self, links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> (String, Markup) {
+        let (name, presence) = (of.actor.to_string(), &of.presence);
+        let id = format!("a-{name}");
+        let (word, verb) = turn(of);
+        let markup = html! {
+            tr role="row" id=(id) {
+                @if self.may_operate { (pick("actor", &name, &name)) }
+                td.m1 role="cell" { a.id href=(links.page("actors", &name)) { (name) } }
+                td.mr role="cell" { (state_sign(state_word(of))) }
+                td.wide role="cell" { span.why { (reason(of)) } }
+                td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
+                td.wide role="cell" { (machine_link(links, of)) }
+                td.num.wide.faint role="cell" { (presence.pid) }
+                td.num.wide role="cell" {
+                    @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
+                }
+                td.num.wide role="cell" { (heartbeat(now, &presence.last_heartbeat)) }
+                td.num.m6 role="cell" {
+                    @if self.may_operate && presence.state != ActorState::Foreign {
+                        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
+                    }
+                }
+            }
+        };
+        (id, markup)
     }
 }
 
@@ -233,38 +260,6 @@ fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Marku
 
 fn is_of(of: &PresenceOf, script_type: &str) -> bool {
     of.actor.script_type.as_str() == script_type
-}
-
-fn row(
-    links: &SiteLinks,
-    now: &SiteSnapshot,
-    of: &PresenceOf,
-    may_operate: bool,
-) -> (String, Markup) {
-    let (name, presence) = (of.actor.to_string(), &of.presence);
-    let id = format!("a-{name}");
-    let (word, verb) = turn(of);
-    let markup = html! {
-        tr role="row" id=(id) {
-            @if may_operate { (pick("actor", &name, &name)) }
-            td.m1 role="cell" { a.id href=(links.page("actors", &name)) { (name) } }
-            td.mr role="cell" { (state_sign(state_word(of))) }
-            td.wide role="cell" { span.why { (reason(of)) } }
-            td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
-            td.wide role="cell" { (machine_link(links, of)) }
-            td.num.wide.faint role="cell" { (presence.pid) }
-            td.num.wide role="cell" {
-                @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
-            }
-            td.num.wide role="cell" { (heartbeat(now, &presence.last_heartbeat)) }
-            td.num.m6 role="cell" {
-                @if may_operate && presence.state != ActorState::Foreign {
-                    button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
-                }
-            }
-        }
-    };
-    (id, markup)
 }
 
 /// Returns the age of a heartbeat if it is late, so that a healthy row does not change each second.

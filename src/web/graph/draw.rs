@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::{ShownState, duration, shortened};
-use super::layout::{GraphEdge, GraphPlaces, placed};
+use super::layout::{GraphEdge, GraphPlaces, NodePlace, placed};
 use crate::proto::word_table::words;
 
 const NODE_WIDTH: f64 = 150.0;
@@ -91,9 +91,7 @@ pub(super) fn drawn(
         svg.long[size.is_some()].fit[zoom == GraphZoom::Fit] viewBox=(view) width=[size.as_ref().map(|size| &size[0])]
             height=[size.as_ref().map(|size| &size[1])] role="group" aria-label={ "Graph of " (jobs.len()) " jobs" } {
             @for (place, edge) in edges.iter().enumerate() { (line(&places, place, *edge, jobs)) }
-            @for (place, job) in jobs.iter().enumerate() {
-                (node(&places, place, job, job.id() == id, links, now))
-            }
+            @for (at, job) in places.jobs.iter().zip(jobs) { (node(*at, job, job.id() == id, links, now)) }
         }
     }
 }
@@ -123,15 +121,7 @@ fn line(places: &GraphPlaces, place: usize, edge: GraphEdge, jobs: &[JobDoc]) ->
     }
 }
 
-fn node(
-    places: &GraphPlaces,
-    place: usize,
-    job: &JobDoc,
-    is_own: bool,
-    links: &SiteLinks,
-    now: Timestamp,
-) -> Markup {
-    let at = places.jobs[place];
+fn node(at: NodePlace, job: &JobDoc, is_own: bool, links: &SiteLinks, now: Timestamp) -> Markup {
     let state = job.state();
     let [name, note] = [job.label(), &note(job, now)].map(|text| shortened(text, LETTERS_MAX));
     let share = job.share().filter(|_| state == ShownState::Running);

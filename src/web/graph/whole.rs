@@ -16,7 +16,7 @@ use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, encoded};
 use super::super::live::{LivePart, filters_of};
 use super::super::parts::{
-    ShownState, bar, data_table, duration, empty, id_link, pager, percent, things, was_at,
+    ShownState, bar, data_table, duration, empty, id_link, pager, percent_of, things, was_at,
 };
 use super::super::relations;
 use super::super::snapshot::SiteSnapshot;
@@ -187,8 +187,7 @@ fn progress(graph: &GraphDocument) -> Markup {
         from += number;
         part
     });
-    #[expect(clippy::cast_precision_loss, reason = "numbers of jobs")]
-    let ended = percent(from as f64, all as f64);
+    let ended = percent_of(from, all);
     html! {
         div #progress {
             svg.done-bar viewBox="0 0 1000 8" preserveAspectRatio="none" role="img"

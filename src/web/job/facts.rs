@@ -156,33 +156,27 @@ pub(super) fn related(
     now: Timestamp,
 ) -> Markup {
     let more = all.saturating_sub(RELATED_MAX as u64);
+    let one = |(id, note): &RelatedId<'_>| {
+        html! {
+            @if let Some(job) = known.get(*id) {
+                (job.state().shown())
+                (job.link(links))
+                span.faint {
+                    @if !note.is_empty() { (note) } @else if let Some(took) = job.took(now) { (duration(took)) }
+                }
+            } @else {
+                span.st {} span.id title=(id) { (short_id(id)) }
+                span.faint { "not kept any more" }
+            }
+        }
+    };
     html! {
         @if !ids.is_empty() {
             (bar(title, small, None))
             ul {
-                @for of in ids.iter().take(RELATED_MAX) { li { (related_job(of, known, links, now)) } }
+                @for of in ids.iter().take(RELATED_MAX) { li { (one(of)) } }
                 @if more > 0 { li.faint { span { (more) " more" } } }
             }
-        }
-    }
-}
-
-fn related_job(
-    (id, note): &RelatedId<'_>,
-    known: &HashMap<String, JobDoc>,
-    links: &SiteLinks,
-    now: Timestamp,
-) -> Markup {
-    html! {
-        @if let Some(job) = known.get(*id) {
-            (job.state().shown())
-            (job.link(links))
-            span.faint {
-                @if !note.is_empty() { (note) } @else if let Some(took) = job.took(now) { (duration(took)) }
-            }
-        } @else {
-            span.st {} span.id title=(id) { (short_id(id)) }
-            span.faint { "not kept any more" }
         }
     }
 }

@@ -152,9 +152,26 @@ pub(super) fn pane(
     attempts: &[ShownAttempt],
 ) -> Markup {
     let is_running = !job.status().is_terminal() && view.is_end();
+    let own = links.job(job.id());
     html! {
         section {
-            (tools(links, job, view, log, is_running))
+            div.bar {
+                h2 #logh { "Log " (count_of(log)) }
+                form.log-find action={ (own) "#logh" } role="search" aria-label="Search the log" {
+                    input type="search" name="find" value=(view.find.trim()) size="14"
+                        placeholder="Search the log" aria-label="Text in the log";
+                    button { "Search" }
+                    @if !view.is_end() { a href={ (own) "#logh" } { "Whole log" } }
+                }
+                a.dl href={ (own) "/log" } { "Download" }
+                button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
+                    "Standard error only"
+                }
+                button.plain type="button" data-toggle=".log" data-class="nowrap" aria-pressed="false" {
+                    "Do not wrap"
+                }
+                @if is_running { button.plain #follow type="button" aria-pressed="true" { "Follow" } }
+            }
             div.log role="log" aria-labelledby="logh" aria-live="off" tabindex="0" {
                 @if log.len() >= LINES_SHOWN {
                     p.more { a href=(view.address(links, job, &log[0].id)) { "Earlier lines" } }
@@ -169,36 +186,6 @@ pub(super) fn pane(
                     p.more { a href=(view.address(links, job, "")) { "Latest lines" } }
                 }
             }
-        }
-    }
-}
-
-/// Returns the line above the pane: the search, and what changes how lines are shown.
-fn tools(
-    links: &SiteLinks,
-    job: &JobDoc,
-    view: &LogView,
-    log: &[LogLine],
-    is_running: bool,
-) -> Markup {
-    let own = links.job(job.id());
-    html! {
-        div.bar {
-            h2 #logh { "Log " (count_of(log)) }
-            form.log-find action={ (own) "#logh" } role="search" aria-label="Search the log" {
-                input type="search" name="find" value=(view.find.trim()) size="14"
-                    placeholder="Search the log" aria-label="Text in the log";
-                button { "Search" }
-                @if !view.is_end() { a href={ (own) "#logh" } { "Whole log" } }
-            }
-            a.dl href={ (own) "/log" } { "Download" }
-            button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
-                "Standard error only"
-            }
-            button.plain type="button" data-toggle=".log" data-class="nowrap" aria-pressed="false" {
-                "Do not wrap"
-            }
-            @if is_running { button.plain #follow type="button" aria-pressed="true" { "Follow" } }
         }
     }
 }

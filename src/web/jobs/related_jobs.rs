@@ -8,7 +8,7 @@ use super::super::parts::{bar, things};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
-use super::rows::{self, RowStyle};
+use super::rows::JobTable;
 use crate::client::MachineDocument;
 use crate::proto::job::JobStatus;
 use crate::proto::job_filter::JobFilter;
@@ -73,12 +73,13 @@ async fn of(
     own: impl Fn(&JobSummary) -> bool,
 ) -> PageResult<Markup> {
     let mut shown = Vec::new();
-    let look = RowStyle { picks: false, died: false };
+    let (links, at) = (visit.links(), now.snapshot.at);
+    let table = JobTable { links, now: at, picks: false, died: false };
     for (title, nothing, states) in sections {
         let is_of_ended = states.contains(&JobStatus::Finished);
         let filter = filter.clone();
         let filter = if is_of_ended { filter.with("ended_since", HISTORY) } else { filter };
-        let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, now.snapshot.at)
+        let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, at)
             .map_err(|error| PageError::wrong(error.to_string()))?;
         let query = ListQuery {
             statuses: states.to_vec(),
@@ -96,7 +97,7 @@ async fn of(
                 @else if jobs.is_empty() {
                     p.dim { "None among the latest " (things(found.searched as u64, "job")) "." }
                 }
-                @else { (rows::table(&jobs, visit.links(), now.snapshot.at, look, None)) }
+                @else { (table.markup(&jobs, None)) }
             }
         });
     }

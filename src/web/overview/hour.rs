@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::super::parts::{count, duration, percent, rate, things};
+use super::super::parts::{count, duration, percent_of, rate, things};
 use super::super::snapshot::SiteSnapshot;
 use crate::store::LastHour;
 use crate::view::Minute;
@@ -110,10 +110,6 @@ fn tile(
 
 fn sum(minutes: &[Minute], of: fn(&Minute) -> u64) -> u64 {
     minutes.iter().map(of).sum()
-}
-
-fn percent_of(part: u64, whole: u64) -> String {
-    percent(float(part), float(whole))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]

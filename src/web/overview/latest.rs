@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::doc::{FAILED, JobDoc};
 use super::super::links::SiteLinks;
 use super::super::parts::{
-    ShownState, ago, bar, count, data_table, empty, percent, rate, time_of, until,
+    ShownState, ago, bar, count, data_table, empty, percent_of, rate, time_of, until,
 };
 use super::super::relations::{error_line, told_of};
 use super::super::snapshot::{LATEST, SiteSnapshot};
@@ -166,7 +166,7 @@ fn type_row(links: &SiteLinks, now: &SiteSnapshot, of: &TypeState, hour: &LastHo
     let name = of.script_type.as_str();
     let seconds = hour.since.as_secs_f64().max(1.0);
     let (finished, failed) = (hour.finished as f64, hour.failed as f64);
-    let share = percent(failed, finished + failed);
+    let share = percent_of(hour.failed, hour.finished + hour.failed);
     let is_bad = failed >= MANY_ERRORS * (finished + failed) && failed > 0.0;
     let actors = now.snapshot.actor_counts.get(&of.script_type).copied().unwrap_or_default();
     html! {
