@@ -229,12 +229,9 @@ fn refuse(site: &Site, request: &Parts) -> Response {
     if !is_browser(&request.headers) {
         return PageError::unknown().into_response();
     }
-    let next = match request.method {
-        Method::GET => path_of(&request.uri),
-        _ => String::new(),
-    };
-    let next = if next == "/" { String::new() } else { next };
-    Redirect::to(&site.links.with("/login", &[("next", &next)])).into_response()
+    let path = path_of(&request.uri);
+    let next = if request.method == Method::GET && path != "/" { path.as_str() } else { "" };
+    Redirect::to(&site.links.with("/login", &[("next", next)])).into_response()
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub(super) use export::attachment;
 pub(super) use related_jobs::{of_actor, of_machine, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
+use failures::FailureTable;
 use filter::{AGES, JobListPage, JobsQuery};
 use rows::JobTable;
 
@@ -286,11 +287,14 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> Page
     let (query, search) = failed.search(now.snapshot.at)?;
     let sees = |job: &_| visit.sees(job);
     let found = visit.site.client.error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
-    let retries = visit.may(Scope::Operate).then(|| visit.forgery_field());
+    let (links, now_at) = (visit.links(), now.snapshot.at);
+    let forgery = visit.may(Scope::Operate).then(|| visit.forgery_field());
+    let forgery = forgery.as_ref();
+    let table = FailureTable { filter: &failed, links, now: now_at, forgery };
     let main = html! {
         p.crumb { a href=(failed.address(visit.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
-        (failures::table(&found, &failed, visit.links(), now.snapshot.at, retries.as_ref()))
+        (table.markup(&found))
     };
     Ok(visit.page(now, &WebPage::still("Failures", nav(&failed), main)))
 }

@@ -94,9 +94,12 @@ async fn change_chosen(visit: &Visit, fields: &Fields, filter: &JobsQuery) -> Pa
     if verb.asks(&chosen) && !is_sure {
         return ask(visit, verb, &chosen, filter).await;
     }
-    let (said, next) = change_all(visit, verb, &chosen, filter).await?;
-    if let Some(next) = next {
-        return go_on(visit, verb, (&said, &next), filter).await;
+    let (said, rest) = change_all(visit, verb, &chosen, filter).await?;
+    if let Some(rest) = rest {
+        let title = format!("{said} {} left.", capitalized(&rest.number));
+        let text = "One step takes a few seconds at most. The next goes on behind the last job of this one.";
+        let chosen = vec![("all", "1"), ("cursor", rest.cursor.as_str())];
+        return question(visit, (verb, &rest.number), (Some(title), text), chosen, filter).await;
     }
     let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
     Ok(visit.done(&back, &said))
@@ -181,20 +184,6 @@ struct Unreached {
 fn at_least(number: u64, is_all: bool, noun: &str) -> String {
     let begin = if is_all { "" } else { "at least " };
     format!("{begin}{}", things(number, noun))
-}
-
-/// Shows the number of jobs that are left, with a button that goes on.
-async fn go_on(
-    visit: &Visit,
-    verb: Verb,
-    (said, rest): (&str, &Unreached),
-    filter: &JobsQuery,
-) -> PageResult {
-    let title = format!("{said} {} left.", capitalized(&rest.number));
-    let text =
-        "One step takes a few seconds at most. The next goes on behind the last job of this one.";
-    let chosen = vec![("all", "1"), ("cursor", rest.cursor.as_str())];
-    question(visit, (verb, &rest.number), (Some(title), text), chosen, filter).await
 }
 
 /// Asks before the jobs of these fields, which are so many, are changed. Without a title it is the verb with the number.
