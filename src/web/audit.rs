@@ -21,10 +21,8 @@ pub(super) struct AuditQuery {
     what: String,
 }
 
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(AuditQuery { who, what }): PageQuery<AuditQuery>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<AuditQuery>) -> PageResult {
+    let AuditQuery { who, what } = asked;
     let now = visit.snapshot().await?;
     let params = json!({ "limit": 200, "who": given(&who), "what": given(&what) });
     let AuditList { records } = visit.ask("audit.list", params).await?;

@@ -133,12 +133,10 @@ pub(super) struct CronQuery {
     name: String,
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    PageQuery(CronQuery { name }): PageQuery<CronQuery>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<CronQuery>) -> PageResult {
     visit.needs(Scope::Admin, "add or edit periodic jobs")?;
     let now = visit.snapshot().await?;
+    let CronQuery { name } = asked;
     let draft = if name.is_empty() { CronDraft::default() } else { read(&visit, &name).await? };
     Ok(visit.page(&now, &page(&visit, &draft, &DraftError::default())))
 }

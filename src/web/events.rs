@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::cookie::decoded;
 use super::fields::PageQuery;
-use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
+use super::live::{Feed, LiveParts, PERIOD, Picture, Pictures};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use super::{actors, brokers, graph, job, jobs, layout, limits, machines, overview, queues};
@@ -42,20 +42,17 @@ pub(super) struct EventsQuery {
     page: String,
 }
 
-pub(super) async fn follow(
-    visit: Visit,
-    PageQuery(EventsQuery { page }): PageQuery<EventsQuery>,
-) -> PageResult {
+pub(super) async fn follow(visit: Visit, PageQuery(asked): PageQuery<EventsQuery>) -> PageResult {
     // Pages differ by what their visitors may do.
     let Caller { name, scopes, bounds } = &*visit.caller;
     let name = if visit.is_bound() { name } else { "" };
-    let key = format!("{page} {scopes:?} {bounds:?} {name}");
+    let key = format!("{} {scopes:?} {bounds:?} {name}", asked.page);
     let loaded = Instant::now();
     let Some((pictures, feed)) = visit.site.feeds.join(&key) else {
         return Err(PageError::overloaded("Too many pages are open."));
     };
     if let Some(feed) = feed {
-        tokio::spawn(render(visit.clone(), page, key, feed));
+        tokio::spawn(render(visit.clone(), asked.page, key, feed));
     }
     let (events, mut receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -144,7 +141,7 @@ async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Eve
     }
 }
 
-async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
+async fn parts(visit: &Visit, page: &str) -> LiveParts {
     let (path, query) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();
     let now = visit.snapshot().await?;
@@ -152,9 +149,9 @@ async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
     parts.extend(match names.as_slice() {
         [""] => overview::live(visit, &now),
         ["jobs"] => jobs::live(visit, &now, query).await?,
-        ["jobs", id, "graph"] => graph::live(visit, &now, (id, query)).await?,
-        ["graphs", id] => graph::live_whole(visit, &now, (id, query)).await?,
-        ["jobs", id] => job::live(visit, &now, (id, query)).await?,
+        ["jobs", id, "graph"] => graph::live(visit, &now, id, query).await?,
+        ["graphs", id] => graph::live_whole(visit, &now, id, query).await?,
+        ["jobs", id] => job::live(visit, &now, id, query).await?,
         ["brokers"] => brokers::live(visit, &now, query),
         ["limits"] => limits::live(visit).await?,
         ["queues"] => queues::live(visit, &now, query),

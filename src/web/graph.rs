@@ -17,7 +17,7 @@ use super::job::read;
 use super::jobs::what_it_is_at;
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
+use super::live::{LivePart, LiveParts, filters_of};
 use super::parts::{ShownState, bar, data_table, duration, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
@@ -110,11 +110,7 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
-pub(super) async fn live(
-    visit: &Visit,
-    now: &SiteSnapshot,
-    (id, query): (&str, &str),
-) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, id: &str, query: &str) -> LiveParts {
     let own = read(visit, id).await?;
     let mut graph = around(visit, id).await?;
     relations::add_to(visit, &mut graph.jobs).await?;

@@ -24,7 +24,7 @@ use super::fields::PageQuery;
 use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
+use super::live::{LivePart, LiveParts, filters_of};
 use super::parts::{duration, given, percent, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
@@ -116,11 +116,7 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
-pub(super) async fn live(
-    visit: &Visit,
-    now: &SiteSnapshot,
-    (id, query): (&str, &str),
-) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, id: &str, query: &str) -> LiveParts {
     let job = told(visit, id).await?;
     let (view, links): (LogView, _) = (filters_of(query), visit.links());
     let mut parts = vec![

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::fields::PageQuery;
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
+use super::live::{LivePart, LiveParts, filters_of};
 use super::parts::{
     ShownState, count, empty, filter_choice, head, or_any, pager, search, things, with_value,
 };
@@ -90,11 +90,7 @@ fn is_live(filter: &JobsQuery) -> bool {
     filter.is_plain() && filter.place.cursor.is_empty()
 }
 
-pub(super) async fn live(
-    visit: &Visit,
-    now: &SiteSnapshot,
-    query: &str,
-) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> LiveParts {
     let filter: JobsQuery = filters_of(query);
     if !is_live(&filter) || filter.place.by == "error" {
         return Ok(Vec::new());

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fields::NoQuery;
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::LivePart;
+use super::live::{LivePart, LiveParts};
 use super::parts::{count, data_table, empty, head};
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -27,7 +27,7 @@ pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     Ok(visit.page(&now, &WebPage::live("Limits", Nav::Limits, main)))
 }
 
-pub(super) async fn live(visit: &Visit) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit) -> LiveParts {
     let limits = read(visit).await?;
     Ok(vec![LivePart::whole("limits", table(&limits, visit.links()))])
 }

@@ -14,11 +14,15 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use super::visible::visible;
+use super::web_error::PageResult;
 
 /// The time between two renderings.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
 /// The maximum number of kinds of pages that are open at once.
 const FEEDS_MAX: usize = 500;
+
+/// The parts of a page that change.
+pub(super) type LiveParts = PageResult<Vec<LivePart>>;
 
 /// A part of a page that changes: an element with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -57,27 +57,22 @@ pub(super) struct SubmitQuery {
     script_type: String,
 }
 
-pub(super) async fn show(
-    visit: Visit,
-    PageQuery(SubmitQuery { from, script_type }): PageQuery<SubmitQuery>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<SubmitQuery>) -> PageResult {
     visit.needs(Scope::Submit, "submit jobs")?;
-    let draft = if !script_type.is_empty() {
-        JobDraft::of_type(&script_type)
-    } else if from.is_empty() {
+    let draft = if !asked.script_type.is_empty() {
+        JobDraft::of_type(&asked.script_type)
+    } else if asked.from.is_empty() {
         let has_first = visit.site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
         if has_first { JobDraft::of_type(FIRST_TYPE) } else { JobDraft::default() }
     } else {
-        JobDraft::of_job(&read(&visit, &from).await?)
+        JobDraft::of_job(&read(&visit, &asked.from).await?)
     };
     show_draft(&visit, &draft).await
 }
 
 /// Submits the job of a form, or checks its script.
-pub(super) async fn change(
-    visit: Visit,
-    SubmitForm { fields, files, refused }: SubmitForm,
-) -> PageResult {
+pub(super) async fn change(visit: Visit, form: SubmitForm) -> PageResult {
+    let SubmitForm { fields, files, refused } = form;
     visit.needs(Scope::Submit, "submit jobs")?;
     let draft = JobDraft::of_fields(&fields);
     match fields.get("do") {

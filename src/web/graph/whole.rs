@@ -14,7 +14,7 @@ use super::super::graphs::{address, counts, label, page_params, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, encoded};
-use super::super::live::{LivePart, filters_of};
+use super::super::live::{LivePart, LiveParts, filters_of};
 use super::super::parts::{
     ShownState, bar, data_table, duration, empty, id_link, pager, percent_of, things, was_at,
 };
@@ -124,8 +124,9 @@ pub(in crate::web) async fn show(
 pub(in crate::web) async fn live(
     visit: &Visit,
     now: &SiteSnapshot,
-    (id, query): (&str, &str),
-) -> PageResult<Vec<LivePart>> {
+    id: &str,
+    query: &str,
+) -> LiveParts {
     let query: WholeQuery = filters_of(query);
     let shown = read(visit, id, &query).await?;
     let (links, at) = (visit.links(), now.snapshot.at);
