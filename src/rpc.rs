@@ -45,6 +45,5 @@ pub use nonce::{LOGIN_LIFETIME, Logins};
 pub use places::ConnectionPlace;
 pub use rpc_error::{RpcError, code};
 pub use service::ApiService;
-pub(crate) use service::author;
 pub use table::MethodTable;
 pub(crate) use visible_health::{sees_whole_types, visible_snapshot};

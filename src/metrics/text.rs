@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::proto::word_table::words;
+
 /// The format of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -11,22 +13,12 @@ pub enum Format {
     OpenMetrics,
 }
 
-/// The kind of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Gauge,
-    Counter,
-    Histogram,
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Gauge => "gauge",
-            Self::Counter => "counter",
-            Self::Histogram => "histogram",
-        }
-    }
+words! {
+    /// The kind of a metric.
+    Kind;
+    Gauge = "gauge",
+    Counter = "counter",
+    Histogram = "histogram",
 }
 
 /// Labels of a sample: names and values.
@@ -52,7 +44,7 @@ impl Exposition {
         let total =
             if kind == Kind::Counter && self.format == Format::Classic { "_total" } else { "" };
         let _ = writeln!(self.text, "# HELP {name}{total} {help}");
-        let _ = writeln!(self.text, "# TYPE {name}{total} {}", kind.word());
+        let _ = writeln!(self.text, "# TYPE {name}{total} {kind}");
     }
 
     /// Adds a sample of the metric that was begun last.

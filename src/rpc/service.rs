@@ -108,7 +108,7 @@ impl ApiService {
     }
 
     /// Returns the same for a caller that comes through another entrance.
-    pub(super) fn context_through(
+    pub(crate) fn context_through(
         &self,
         caller: Arc<Caller>,
         through: &'static str,
