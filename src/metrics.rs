@@ -160,9 +160,9 @@ impl Metrics {
             if *of_kind > problems_max {
                 continue;
             }
-            let subject = problem.subject.to_string();
+            let (kind, subject) = (problem.kind.word(), problem.subject.to_string());
             let labels = [
-                ("kind", problem.kind.as_str()),
+                ("kind", kind.as_str()),
                 ("severity", problem.severity.as_str()),
                 ("subject", subject.as_str()),
             ];

@@ -17,7 +17,7 @@ use crate::amqp::broker::end_brokers;
 use crate::amqp::link::{Link, Outgoing};
 use crate::amqp::message::{Properties, parse_answer};
 use crate::amqp::topology::EVENTS;
-use crate::config::{AmqpConfig, Config, Node, parse_duration};
+use crate::config::{Config, Node, parse_duration};
 use crate::error::{Error, Exit};
 use crate::store::Store;
 
@@ -115,7 +115,6 @@ impl AmqpCommand {
     }
 }
 
-/// Opens the RabbitMQ of a configuration.
 fn open(global: &Global) -> Result<(&Config, Link), Error> {
     let config = global.config()?;
     if config.amqp.url.is_empty() {
@@ -222,9 +221,4 @@ fn node_of(name: &str) -> Result<Node, Error> {
         let known = Node::ALL.map(Node::as_str).join(", ");
         Error::new(Exit::Usage, format!("no such node: {name}; there are {known}"))
     })
-}
-
-/// Returns the node of an option, else of the configuration.
-fn node_or(config: &AmqpConfig, name: Option<&str>) -> Result<Option<Node>, Error> {
-    Ok(name.map(node_of).transpose()?.or(config.node))
 }
