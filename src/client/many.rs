@@ -239,7 +239,7 @@ impl Client {
         }
         let jobs = &*self.complete_batch(on, jobs, name).await?;
         let confirms = will_confirm(on, jobs).await?;
-        let submitted = on.submit_atomic_batch(jobs, graph, self.job.kept()).await;
+        let submitted = on.submit_atomic_batch(jobs, Some(graph), self.job.kept()).await;
         // The first job stands for all.
         let submitted =
             submitted.map_err(|error| ClientError::of_submission(&jobs[0].id, error))?;
