@@ -52,7 +52,7 @@ impl Site {
     pub(super) fn new(service: ApiService) -> Self {
         let config = service.config();
         // Cookies do not tell ports apart: sites of one machine need names of their own.
-        let named = format!("{} {}", service.address(), config.redis.namespace);
+        let named = format!("{} {}", service.address, config.redis.namespace);
         let own = hexadecimal(&digest(&SHA256, named.as_bytes()).as_ref()[..4]);
         let parts = SiteParts {
             links: SiteLinks::new(&config.api.path),
@@ -62,7 +62,7 @@ impl Site {
             session_cookie: format!("hero_{own}"),
             sign_in_cookie: format!("hero_sign_in_{own}"),
             toast_cookie: format!("hero_toast_{own}"),
-            client: service.client().clone(),
+            client: service.client.clone(),
             service,
         };
         Self(Arc::new(parts))
@@ -74,12 +74,12 @@ impl Site {
 
     /// Checks a token; a wrong one takes time.
     pub(super) async fn check_token(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
-        Ok(self.service.login().check(token).await?)
+        Ok(self.service.login.check(token).await?)
     }
 
     /// Returns the caller of a token that was valid before; an invalid one is no failed sign-in.
     pub(super) async fn holder(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
-        Ok(self.service.login().holder(token).await?)
+        Ok(self.service.login.holder(token).await?)
     }
 
     /// Opens a session and goes to a page.

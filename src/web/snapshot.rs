@@ -47,8 +47,8 @@ pub(super) struct SiteSnapshot {
 
 impl SiteSnapshot {
     async fn read(service: &ApiService, slow: &SlowPart) -> Result<Self, ClientError> {
-        let (client, config) = (service.client(), service.config());
-        let address = service.address().to_string();
+        let (client, config) = (&service.client, service.config());
+        let address = service.address.to_string();
         Ok(Self {
             snapshot: Snapshot::read_beside(client, address, slow.minutes.clone()).await?,
             latest: LatestJobs::read(client, LATEST_READ).await?,
@@ -120,7 +120,7 @@ struct SlowPart {
 
 impl SlowPart {
     async fn read(service: &ApiService) -> Result<Self, ClientError> {
-        let (client, config) = (service.client(), service.config());
+        let (client, config) = (&service.client, service.config());
         let now = client.now().await?;
         let of_files = tokio::task::spawn_blocking(move || config.crontab()).await;
         let mut table = client.whole_crontab(&of_files.unwrap_or_default()).await?;

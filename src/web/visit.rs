@@ -99,7 +99,7 @@ impl Visit {
 
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
     pub(super) async fn ask<R: 'static>(&self, method: &str, params: Value) -> Result<R, RpcError> {
-        self.site.service.table().answer(self.context(), method, params).await?.typed()
+        self.site.service.table.answer(self.context(), method, params).await?.typed()
     }
 
     /// Answers with a file of a job, as [`MethodTable::file`](crate::rpc::MethodTable::file) does.
@@ -109,7 +109,7 @@ impl Visit {
         name: &str,
         headers: &HeaderMap,
     ) -> Result<Response, RpcError> {
-        let found = self.site.service.table().file(self.context(), (id, name), headers).await?;
+        let found = self.site.service.table.file(self.context(), (id, name), headers).await?;
         Ok(found.map(|body| self.while_known(body)))
     }
 
@@ -142,7 +142,7 @@ impl Visit {
         params: Value,
     ) -> Result<Box<dyn MethodResult>, RpcError> {
         let (name, about) = (&self.caller.name, about(&params));
-        let result = self.site.service.table().answer(context, method, params).await;
+        let result = self.site.service.table.answer(context, method, params).await;
         match &result {
             Ok(_) => info!(caller = %name, method, "{name} called {method}{about} on the page"),
             Err(error) => {
