@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::input::bad;
 use super::{Global, output};
 use crate::amqp::broker::end_brokers;
 use crate::amqp::link::{Link, Outgoing};
@@ -128,12 +129,8 @@ fn open(global: &Global) -> Result<(&Config, Link), Error> {
 
 impl Publish {
     async fn run(self, global: &Global) -> Result<ExitCode, Error> {
-        let data: Value = match &self.data {
-            None => Value::Null,
-            Some(text) => serde_json::from_str(text).map_err(|error| {
-                Error::new(Exit::Data, format!("cannot read --data as JSON: {error}"))
-            })?,
-        };
+        let data = self.data.as_deref().map_or(Ok(Value::Null), serde_json::from_str);
+        let data = data.map_err(|error| bad(format!("cannot read --data as JSON: {error}")))?;
         let (_, link) = open(global)?;
         let id = self.id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         let properties = Properties {
@@ -165,7 +162,7 @@ impl Publish {
 fn shown(global: &Global, body: &[u8]) -> Result<ExitCode, Error> {
     let answer = parse_answer(body).ok_or_else(|| {
         let text = String::from_utf8_lossy(body);
-        Error::new(Exit::Data, format!("the answer is none of Hero: {text}"))
+        bad(format!("the answer is none of Hero: {text}"))
     })?;
     let document = || serde_json::from_slice(body).unwrap_or_default();
     match answer {

@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
 use super::cron_import::CronImport;
-use super::cron_past::{Backfill, CronHistory, LATE_MAX_S, firing_table, zone_of};
+use super::cron_past::{Backfill, CronHistory, brief_seconds, firing_table, zone_of};
 use super::no_results::NoResults;
 use super::table::{TextTable, first_line};
 use super::terminal_style::TerminalStyle;
-use super::time::{age, age_of_text, brief, local_text, local_zone, wall_clock, with_offset};
+use super::time::{age, age_of_text, local_text, local_zone, wall_clock, with_offset};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
 use crate::error::{Error, Exit};
@@ -191,7 +191,7 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
         ("calendar", job.calendar.as_ref().map(|name| escape(name))),
         ("succeeded", job.succeeded_at.as_ref().map(|at| with_offset(at, &zone))),
         ("failed", job.failed_at.as_ref().map(|at| failed(job, at, &zone))),
-        ("duration", job.duration_s.map(duration)),
+        ("duration", job.duration_s.map(brief_seconds)),
         ("overdue", job.overdue_at.as_ref().map(|at| overdue(job, at, &zone))),
         ("fired", Some(fired)),
     ] {
@@ -229,10 +229,6 @@ fn failed(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {
     let of = job.failed_id.as_deref().map(|id| format!("job {}", escape(id)));
     let of = of.as_deref().unwrap_or("not submitted");
     format!("{}, {of}: {}", with_offset(at, zone), first_line(&escape(why)))
-}
-
-fn duration(seconds: f64) -> String {
-    brief(Duration::from_secs_f64(seconds.clamp(0.0, LATE_MAX_S)))
 }
 
 fn overdue(job: &PeriodicJobDocument, at: &str, zone: &TimeZone) -> String {

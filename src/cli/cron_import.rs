@@ -109,8 +109,7 @@ impl CronImport {
 fn crontab_path(name: &str) -> PathBuf {
     match name.strip_prefix('~').filter(|user| !user.is_empty() && !user.contains('/')) {
         Some(user) => {
-            let files = SPOOLS.map(|folder| Path::new(folder).join(user));
-            let [first, second] = files;
+            let [first, second] = SPOOLS.map(|folder| Path::new(folder).join(user));
             if second.is_file() { second } else { first }
         }
         None => PathBuf::from(name),

@@ -21,9 +21,6 @@ use crate::proto::text::counted;
 use crate::rpc::results::FiringList;
 use crate::store::FIRINGS_MAX;
 
-/// The longest delay that is shown: ten years.
-pub(super) const LATE_MAX_S: f64 = 315_360_000.0;
-
 /// The firings of a backfill that an unconfirmed call names.
 const NAMED: usize = 5;
 
@@ -110,15 +107,19 @@ impl Backfill {
 
 /// Returns firings as a table, in the time zone of their periodic job.
 pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
-    let late = |of: &FiringDocument| Duration::from_secs_f64(of.late_s.clamp(0.0, LATE_MAX_S));
     TextTable::of(firings)
         .column("DUE", &|of| with_offset(&of.due, zone))
-        .column(">LATE", &|of| brief(late(of)))
+        .column(">LATE", &|of| brief_seconds(of.late_s))
         .column("FIRING", &|of| of.outcome.replace('_', " "))
         .column("#JOB", &|of| of.job_id.clone().or(of.batch_id.clone()).unwrap_or_default())
         .column("*STATUS", &|of| of.status.clone().unwrap_or_default())
         .column("!WHY", &|of| of.why.clone().unwrap_or_default())
         .table()
+}
+
+/// Formats seconds, ten years at most.
+pub(super) fn brief_seconds(seconds: f64) -> String {
+    brief(Duration::from_secs_f64(seconds.clamp(0.0, 315_360_000.0)))
 }
 
 /// The time zone of a periodic job; a name that this machine does not know is shown as UTC.

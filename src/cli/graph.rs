@@ -217,11 +217,8 @@ impl GraphShow {
         let params = json!({ "id": self.id, "outcome": outcome, "limit": limit, "cursor": cursor });
         let (document, shown) = methods.typed("graph.get", params).await?;
         let ShownGraph { graph, jobs, next, waits_for } = shown;
-        if global.json {
-            return output::json(&document);
-        }
-        let (head, rows) = (head(&graph, &waits_for), rows(&jobs).show(global.look()));
-        output::text(&format!("{head}\n{rows}"))?;
+        let rows = || rows(&jobs).show(global.look());
+        global.print(|| document, || format!("{}\n{}", head(&graph, &waits_for), rows()))?;
         let none = NoResults::new("job of it").by("is", outcome).after(cursor.as_ref());
         none.report(global, jobs.is_empty());
         let outcome = outcome.map(|of| format!(" --outcome {of}")).unwrap_or_default();

@@ -44,21 +44,15 @@ pub(super) async fn blocker(api: &ApiMethods, id: &str) -> Option<String> {
     job[WAITS_FOR].as_str().map(str::to_owned)
 }
 
-/// Returns the note about a job that was not stored, since another holds its unique key: one that has not ended, or
-/// whose `unique_for` lasts.
-fn duplicate(job: &JobSpec, other: &JobId) -> String {
-    let why =
-        if job.replaces() { ": it has started, and only one that waits is replaced" } else { "" };
-    format!("no new job: job {other} holds its unique key{why}")
-}
-
-/// Returns the note about a submission that stored no job: `known` holds its unique key, or is the job that was
-/// submitted before with its id, `own`, and its content.
+/// Returns the note about a submission that stored no job: `known` holds its unique key, since it has not ended or
+/// its `unique_for` lasts, or is the job that was submitted before with its id, `own`, and its content.
 pub(super) fn known(job: &JobSpec, own: &JobId, known: &JobId) -> String {
     if own == known {
         return format!("no new job: job {known} was submitted before with the same content");
     }
-    duplicate(job, known)
+    let why =
+        if job.replaces() { ": it has started, and only one that waits is replaced" } else { "" };
+    format!("no new job: job {known} holds its unique key{why}")
 }
 
 fn notes(job: &JobSpec, config: &Config) -> Vec<String> {

@@ -101,9 +101,9 @@ pub(super) struct DelayOption {
 impl DelayOption {
     pub(super) fn apply(&self, job: &mut Job) -> Result<(), Error> {
         let Some(delay) = &self.delay else { return Ok(()) };
-        let wrong = |why: String| Error::new(Exit::Data, format!("--delay: {why}"));
-        let delay = parse_duration(delay).map_err(|error| wrong(error.to_string()))?;
-        job.set_delay(delay, Timestamp::now()).map_err(|error| wrong(error.reason))
+        let delay = parse_duration(delay).map_err(|error| bad(format!("--delay: {error}")))?;
+        job.set_delay(delay, Timestamp::now())
+            .map_err(|error| bad(format!("--delay: {}", error.reason)))
     }
 }
 
@@ -184,8 +184,8 @@ impl JobOptions {
             self.source.fill(spec, config)?;
         }
         if spec.script.is_empty() {
-            let message = format!("{}: it is empty: there is nothing to run", self.source.name());
-            return Err(Error::new(Exit::Data, message));
+            let name = self.source.name();
+            return Err(bad(format!("{name}: it is empty: there is nothing to run")));
         }
         if let Some(script_type) = spec.script_type.as_ref().filter(|_| self.further.check) {
             let (name, extension) = (self.source.name(), spec.extension.as_str());

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Global;
-use super::input::{parsed, read_bounded};
+use super::input::{bad, parsed, read_bounded};
 use super::sections::WHAT;
 use crate::client::{Client, Signer};
 use crate::config::parse_duration;
@@ -63,9 +63,9 @@ impl KeyCommand {
                 let file = new.file.clone().unwrap_or_else(|| format!("{name}.key").into());
                 if file.file_stem().is_none_or(|stem| stem != name.as_str()) {
                     let file = file.display();
-                    let message =
-                        format!("{file}: the file must be named {name}.key: it names the key");
-                    return Err(Error::new(Exit::Data, message));
+                    return Err(bad(format!(
+                        "{file}: the file must be named {name}.key: it names the key"
+                    )));
                 }
                 write_new(&file)?;
                 show(&file, global)?;
@@ -95,7 +95,7 @@ fn write_new(file: &Path) -> Result<(), Error> {
 
 fn show(file: &Path, global: &Global) -> Result<(), Error> {
     let key = read_key(file)?;
-    let public = key.public().map_err(|why| Error::new(Exit::Data, why))?;
+    let public = key.public().map_err(bad)?;
     let name = key.name();
     global.print(
         || json!({ "name": name, "public_key": public }),

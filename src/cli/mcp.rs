@@ -96,9 +96,8 @@ impl Mcp {
         let bounds = Bounds {
             types: set(&self.types),
             groups: set(&self.groups),
-            callers: None,
             contexts: set(&self.contexts),
-            sees: None,
+            ..Bounds::default()
         };
         let scopes = [Scope::Read, Scope::Submit].into_iter().collect();
         Caller { name: self.caller.clone(), scopes, bounds }

@@ -204,28 +204,21 @@ impl ScriptDiff {
         let client = global.client()?;
         let name: ScriptName = parsed(&self.name)?;
         let used = |version| ScriptUse { name: name.clone(), version };
-        let from = if let Some(from) = self.from {
-            from
-        } else {
-            let versions = client.script_history(&name).await?;
-            let before = versions.get(1).map(|of| of.version);
-            before.ok_or_else(|| {
-                let message =
-                    format!("the script {name} has one version: nothing to compare it with");
-                Error::new(Exit::NotFound, message)
-            })?
+        let only = || {
+            let message = format!("the script {name} has one version: nothing to compare it with");
+            Error::new(Exit::NotFound, message)
+        };
+        let from = match self.from {
+            Some(from) => from,
+            None => client.script_history(&name).await?.get(1).ok_or_else(only)?.version,
         };
         let one = client.published_script(&used(Some(from))).await?;
         let other = client.published_script(&used(self.to)).await?;
         let settings = shown_diff(&settings(&one), &settings(&other));
         let text = shown_diff(&one.text, &other.text);
         let json = || json!({ "settings": settings, "text": text });
-        let readable = || {
-            let lines: Vec<String> =
-                settings.iter().chain(&text).map(|line| escape(line)).collect();
-            if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
-        };
-        global.print(json, readable)
+        let lines = || settings.iter().chain(&text).map(|line| escape(line) + "\n").collect();
+        global.print(json, lines)
     }
 }
 

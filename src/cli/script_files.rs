@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::input::{open, unreadable};
+use super::input::{bad, open, unreadable};
 use super::sections::FILES;
 use crate::artifacts::{ArtifactError, Contents};
 use crate::config::JobConfig;
@@ -46,8 +46,7 @@ impl InputOptions {
     pub(super) fn read(&self, job: &JobConfig, is_stdin_taken: bool) -> Result<JobFiles, Error> {
         let is_standard_input = |path: &PathBuf| path == Path::new("-");
         if let Some((name, _)) = self.input.iter().find(|(_, path)| is_standard_input(path)) {
-            let message = format!("--input: `{name}` cannot be standard input: see --stdin");
-            return Err(Error::new(Exit::Data, message));
+            return Err(bad(format!("--input: `{name}` cannot be standard input: see --stdin")));
         }
         if is_stdin_taken && self.stdin.as_ref().is_some_and(is_standard_input) {
             let message = "--stdin: standard input is the script already; name a file";
@@ -72,18 +71,16 @@ pub(super) fn read_files<'a>(
     };
     let mut files = JobFiles::default();
     for (name, path) in inputs {
-        let name: FileName = name
-            .parse()
-            .map_err(|error: IllegalName| Error::new(Exit::Data, format!("--input: {error}")))?;
+        let name: FileName =
+            name.parse().map_err(|error: IllegalName| bad(format!("--input: {error}")))?;
         if files.inputs.insert(name.clone(), read(&path)?).is_some() {
-            let message = format!("--input: two files have the name `{name}`");
-            return Err(Error::new(Exit::Data, message));
+            return Err(bad(format!("--input: two files have the name `{name}`")));
         }
     }
     files.stdin = stdin.map(read).transpose()?;
-    files.check(job.files_size_max).map_err(|error| {
-        Error::new(Exit::Data, format!("the files of --input and --stdin {}", error.reason))
-    })?;
+    files
+        .check(job.files_size_max)
+        .map_err(|error| bad(format!("the files of --input and --stdin {}", error.reason)))?;
     Ok(files)
 }
 

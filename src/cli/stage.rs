@@ -285,12 +285,7 @@ impl Stage {
     /// Ends the command, then the units, which drain, then Redis, and removes a temporary folder. A further
     /// interrupt cuts the waits short, in the same order. After a failure, which is returned, the rest is taken down.
     pub(super) async fn take_down(mut self, interrupts: &mut Interrupts) -> Result<(), Error> {
-        let command = match self.command.as_mut() {
-            Some(command) => {
-                end_all(std::slice::from_mut(command), END_MAX, Some(interrupts)).await
-            }
-            None => Ok(()),
-        };
+        let command = end_all(self.command.as_mut_slice(), END_MAX, Some(interrupts)).await;
         let told = child::tell_of_drain(self.config.actor.drain_timeout);
         let units = tokio::select! {
             units = self.end_units(Some(interrupts)) => units,

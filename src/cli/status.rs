@@ -116,5 +116,5 @@ fn checked(
         document
     };
     global.print(document, || verdict.text())?;
-    Ok(verdict.state.into())
+    Ok(verdict.exit())
 }

@@ -278,7 +278,7 @@ fn check_graph(
         return global.print(|| json!({ "jobs": jobs }), readable);
     }
     let lines: Vec<String> = problems.into_iter().map(|error| error.message).collect();
-    Err(Error::new(Exit::Data, lines.join("\n")))
+    Err(bad(lines.join("\n")))
 }
 
 #[cfg(test)]

@@ -128,20 +128,26 @@ fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) 
 
 /// Says where an unknown option or argument belongs, if that is known, in place of other tips.
 fn suggest_option(error: &mut clap::Error, args: &[OsString]) {
-    if let Some(tip) = tip(error, args) {
+    let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let (name, command) = given_command(&words);
+    // A command that passes arguments on to a script.
+    let has_arguments = command.get_arguments().any(clap::Arg::is_last_set);
+    if let Some(tip) = tip(error, &words, (&name, &command), has_arguments) {
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    } else if error.kind() == ErrorKind::UnknownArgument && !takes_arguments(args) {
+    } else if error.kind() == ErrorKind::UnknownArgument && !has_arguments {
         // For clap any command with a name takes options as names: `-- --group`.
         error.remove(ContextKind::Suggested);
     }
 }
 
-fn tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
+fn tip(
+    error: &clap::Error,
+    words: &[&str],
+    (name, command): (&str, &Command),
+    has_arguments: bool,
+) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
-    let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
-    let (name, command) = given_command(&words);
-    let has_arguments = command.get_arguments().any(clap::Arg::is_last_set);
     match error.kind() {
         ErrorKind::ArgumentConflict => {
             let prior = error.get(ContextKind::PriorArg).map(ToString::to_string);
@@ -162,16 +168,10 @@ fn tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
             let known = TIPS
                 .iter()
                 .find(|(of, option, _)| option == word && (of.is_empty() || *of == name));
-            known.map(|(_, _, tip)| (*tip).to_owned()).or_else(|| of_set(&command, word))
+            known.map(|(_, _, tip)| (*tip).to_owned()).or_else(|| of_set(command, word))
         }
         _ => None,
     }
-}
-
-/// Returns true if the command passes arguments on to a script.
-fn takes_arguments(args: &[OsString]) -> bool {
-    let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
-    given_command(&words).1.get_arguments().any(clap::Arg::is_last_set)
 }
 
 /// Returns the tip for an option of `hero submit` at a command that takes settings by `--set`.
@@ -179,7 +179,6 @@ fn of_set(command: &Command, word: &str) -> Option<String> {
     let name = word.trim_start_matches('-').replace('-', "_");
     let set = command.get_arguments().find(|arg| arg.get_long() == Some("set"))?;
     let form = set.get_value_names()?.first()?.replace("FIELD", "NAME");
-    Setting::named(&name)?;
     let value = match Setting::named(&name)?.kind {
         FieldKind::Map | FieldKind::Object => "'{\"NAME\": \"VALUE\"}'",
         FieldKind::List | FieldKind::Texts => "'[\"VALUE\"]'",
@@ -273,20 +272,17 @@ mod tests {
             ("hero job edit a --env A=1", "--set env='{\"NAME\": \"VALUE\"}'"),
             ("hero graph retry a --timeout 3s", "--set JOB.timeout=VALUE"),
         ] {
-            let args = line.split(' ').map(OsString::from);
-            let wrong = Cli::of_args(args).expect_err(line).to_string();
+            let wrong = fault(line);
             assert!(wrong.contains(said), "{line}: {wrong}");
             assert!(!wrong.contains("'-- ") && !wrong.contains("similar"), "{line}: {wrong}");
         }
         for line in
             ["hero job show a --group b", "hero queue pause bash --grup a", "hero cron show a -x"]
         {
-            let args = line.split(' ').map(OsString::from);
-            let wrong = Cli::of_args(args).expect_err(line).to_string();
+            let wrong = fault(line);
             assert!(!wrong.contains("'-- "), "{line}: {wrong}");
         }
-        let width = "hero exec a.sh --width 3".split(' ').map(OsString::from);
-        let wrong = Cli::of_args(width).expect_err("no such option").to_string();
+        let wrong = fault("hero exec a.sh --width 3");
         assert!(wrong.contains("'-- --width'"), "{wrong}");
     }
 }

@@ -5,6 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{ApiMethods, MethodError, read};
+use crate::cli::input::bad;
 use crate::cli::job_options::{self, of_field};
 use crate::client::{AwaitedJob, ClientError, FilesByPlace};
 use crate::config::format_duration;
@@ -106,11 +107,9 @@ fn of_option(MethodError { error, data }: MethodError) -> Error {
 pub(super) fn add_files(job: &mut Value, files: &JobFiles) -> Result<(), Error> {
     let encoded = |body: &FileBody| match body {
         FileBody::Bytes(bytes) => Ok(BASE64_STANDARD.encode(bytes)),
-        FileBody::Artifact(_) => {
-            let message =
-                "the API takes no file of this size beside a job; put it where the actors find it";
-            Err(Error::new(Exit::Data, message))
-        }
+        FileBody::Artifact(_) => Err(bad(
+            "the API takes no file of this size beside a job; put it where the actors find it",
+        )),
     };
     for (name, body) in &files.inputs {
         job["inputs"][name.as_str()] = encoded(body)?.into();

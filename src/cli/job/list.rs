@@ -169,7 +169,6 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
         let start = job.time("run_at").filter(|_| job.status == JobStatus::Scheduled);
         start.map(|time| local_second(time, &zone)).unwrap_or_default()
     };
-    let error = |job: &JobSummary| first_line(&field(job, "error"));
     let table = TextTable::of(jobs)
         .column("#ID", &|job| job.id.to_string())
         .column("~NAME", &|job| shortened(&field(job, "name")));
@@ -186,7 +185,7 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
         table = table.column("STARTS", &starts);
     }
     if jobs.iter().any(|job| job.fields.contains_key("error")) {
-        table = table.column("!ERROR", &error);
+        table = table.column("!ERROR", &|job| first_line(&field(job, "error")));
     }
     table.table()
 }

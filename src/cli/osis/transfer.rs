@@ -8,11 +8,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{InContext, contexts};
-use crate::cli::input::open;
-use crate::cli::input::parsed;
+use crate::cli::input::{bad, open, parsed};
 use crate::cli::{Global, output};
 use crate::client::Client;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::object::{Context, ObjectId, ObjectType, Write};
 
 const PAGE: usize = 500;
@@ -97,8 +96,7 @@ impl Import {
         loop {
             let mut line = String::new();
             number += 1;
-            let wrong =
-                |why: String| Error::new(Exit::Data, format!("cannot import line {number}: {why}"));
+            let wrong = |why: String| bad(format!("cannot import line {number}: {why}"));
             let read = lines.by_ref().take(line_max + 1).read_line(&mut line);
             let read = read.map_err(|error| wrong(error.to_string()))?;
             if read as u64 > line_max {

@@ -44,9 +44,8 @@ pub(super) fn of(snapshot: &Snapshot, wrong: String, look: TerminalStyle) -> Str
 
 fn redis(snapshot: &Snapshot) -> String {
     let redis = &snapshot.redis;
-    let unknown = "unknown".to_owned();
-    let version = redis.version.clone().unwrap_or_else(|| unknown.clone());
-    let role = redis.role.clone().unwrap_or(unknown);
+    let version = redis.version.as_deref().unwrap_or("unknown");
+    let role = redis.role.as_deref().unwrap_or("unknown");
     let replicas = counted(redis.replicas, "replica", "replicas");
     let mut text = format!("redis   {}\n", snapshot.address);
     let _ = writeln!(text, "        version {version}, {role}, {replicas}");

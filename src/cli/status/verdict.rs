@@ -11,40 +11,15 @@ use crate::config::CheckConfig;
 use crate::error::{Error, Exit};
 use crate::view::{HealthRules, HealthState, NamespaceHealth, Problem, Snapshot};
 
-/// The state of a check, with the exit code of monitoring plugins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(super) enum CheckState {
-    Ok = 0,
-    Warning = 1,
-    Critical = 2,
-    Unknown = 3,
-}
+/// The state of a check; `None` if it is not known.
+type CheckState = Option<HealthState>;
 
-impl CheckState {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "OK",
-            Self::Warning => "WARNING",
-            Self::Critical => "CRITICAL",
-            Self::Unknown => "UNKNOWN",
-        }
-    }
-}
-
-impl From<CheckState> for ExitCode {
-    fn from(state: CheckState) -> Self {
-        Self::from(state as u8)
-    }
-}
-
-impl From<HealthState> for CheckState {
-    fn from(state: HealthState) -> Self {
-        match state {
-            HealthState::Ok => Self::Ok,
-            HealthState::Warning => Self::Warning,
-            HealthState::Critical => Self::Critical,
-        }
+fn word(state: CheckState) -> &'static str {
+    match state {
+        Some(HealthState::Ok) => "OK",
+        Some(HealthState::Warning) => "WARNING",
+        Some(HealthState::Critical) => "CRITICAL",
+        None => "UNKNOWN",
     }
 }
 
@@ -59,7 +34,7 @@ struct CheckReason {
 /// The verdict with its reasons, the worst first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CheckVerdict {
-    pub(super) state: CheckState,
+    state: CheckState,
     reasons: Vec<CheckReason>,
     /// One line for an OK.
     summary: String,
@@ -70,13 +45,13 @@ impl CheckVerdict {
     pub(super) fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
         let health = NamespaceHealth::of(snapshot, rules);
         let reason = |problem: &Problem| CheckReason {
-            state: HealthState::from(problem.severity).into(),
+            state: Some(problem.severity.into()),
             text: problem.text.clone(),
             problem: Some(problem.clone()),
         };
         let totals = Totals::of(snapshot);
         Self {
-            state: health.state.into(),
+            state: Some(health.state),
             reasons: health.wrong().map(reason).collect(),
             summary: totals.summary(snapshot),
             figures: totals.figures(snapshot, &rules.check),
@@ -86,11 +61,16 @@ impl CheckVerdict {
     /// The verdict if the state cannot be read: critical if Redis does not answer, or refuses the login.
     pub(super) fn without_redis(error: &Error) -> Self {
         let state = match error.exit {
-            Exit::Unavailable | Exit::NotPermitted => CheckState::Critical,
-            _ => CheckState::Unknown,
+            Exit::Unavailable | Exit::NotPermitted => Some(HealthState::Critical),
+            _ => None,
         };
         let reasons = vec![CheckReason { state, text: error.message.clone(), problem: None }];
         Self { state, reasons, summary: String::new(), figures: String::new() }
+    }
+
+    /// Returns the exit code of monitoring plugins.
+    pub(super) fn exit(&self) -> ExitCode {
+        ExitCode::from(self.state.map_or(3, |state| state as u8))
     }
 
     /// The line for monitoring, and a line for every further reason.
@@ -98,7 +78,7 @@ impl CheckVerdict {
         // The figures begin after the first `|`.
         let plain = |text: &str| text.replace('|', "/").replace('\n', "; ");
         let first = self.reasons.first().map_or(&self.summary, |reason| &reason.text);
-        let mut text = format!("{} - {}", self.state.as_str(), plain(first));
+        let mut text = format!("{} - {}", word(self.state), plain(first));
         if self.reasons.len() > 1 {
             let _ = write!(text, " (and {} more)", self.reasons.len() - 1);
         }
@@ -108,13 +88,13 @@ impl CheckVerdict {
         }
         text.push('\n');
         for CheckReason { state, text: reason, .. } in self.reasons.iter().skip(1) {
-            let _ = writeln!(text, "{} - {}", state.as_str(), plain(reason));
+            let _ = writeln!(text, "{} - {}", word(*state), plain(reason));
         }
         text
     }
 
     pub(super) fn document(&self) -> Value {
-        let state = |state: CheckState| state.as_str().to_lowercase();
+        let state = |state: CheckState| word(state).to_lowercase();
         let reasons: Vec<Value> = self
             .reasons
             .iter()
@@ -221,7 +201,7 @@ mod tests {
     #[test]
     fn healthy_state_is_one_line_with_its_figures() {
         let verdict = verdict(|_| {});
-        assert_eq!(verdict.state, CheckState::Ok);
+        assert_eq!(verdict.state, Some(HealthState::Ok));
         assert_eq!(
             verdict.text(),
             "OK - supervisors: 1, actors: 2, waiting jobs: 3, held: 0 | supervisors=1;;1:;0 \

@@ -10,7 +10,7 @@ use crate::cli::api::settings;
 use crate::cli::input;
 use crate::client::FilesByPlace;
 use crate::config::{Config, format_size};
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::proto::job::{FileBody, InvalidJob, JobFiles, TraceParent};
 use crate::rpc::results::Refused;
 use crate::store::Store;
@@ -102,8 +102,8 @@ impl<'a> BatchLines<'a> {
         let read = read.map_err(|error| input::unreadable(self.path, &error))?;
         if read as u64 > bytes_max {
             let (path, most) = (self.path.display(), format_size(bytes_max));
-            let message = format!("{path}:{}: the line is longer than {most}", self.number);
-            return Err(Error::new(Exit::Data, message));
+            let number = self.number;
+            return Err(input::bad(format!("{path}:{number}: the line is longer than {most}")));
         }
         Ok((read > 0).then_some(bytes))
     }
