@@ -274,21 +274,20 @@ fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
 }
 
 async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> PageResult {
-    filter.search(now.snapshot.at)?;
+    let (links, at) = (visit.links(), now.snapshot.at);
+    filter.search(at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
         filter.with("status", ShownState::Error.asked())
     };
-    let (query, search) = failed.search(now.snapshot.at)?;
+    let (query, search) = failed.search(at)?;
     let sees = |job: &_| visit.sees(job);
     let found = visit.site.client.error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
-    let (links, now_at) = (visit.links(), now.snapshot.at);
     let forgery = visit.may(Scope::Operate).then(|| visit.forgery_field());
-    let forgery = forgery.as_ref();
-    let table = FailureTable { filter: &failed, links, now: now_at, forgery };
+    let table = FailureTable { filter: &failed, links, now: at, forgery: forgery.as_ref() };
     let main = html! {
-        p.crumb { a href=(failed.address(visit.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
+        p.crumb { a href=(failed.address(links, failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
         (table.markup(&found))
     };
