@@ -261,7 +261,7 @@ impl Metrics {
         }
     }
 
-    /// How often each notification was delivered or failed.
+    /// Writes how often each notification was delivered or failed.
     fn notifications(&self, text: &mut Exposition, most: usize) {
         let help = "Attempts to deliver messages of a notification, by their end.";
         text.metric("hero_notifications", Kind::Counter, help);
