@@ -27,7 +27,7 @@ use tracing::{info, warn};
 use crate::actor::{ActorError, Actors};
 use crate::amqp::broker::Broker;
 use crate::client::Client;
-use crate::config::{ActorUnit, Config, EngineKind, JobConfig, Unit, format_size};
+use crate::config::{ActorUnit, Config, EngineKind, JobConfig, TypeConfig, Unit, format_size};
 use crate::engine::process::folder_of_jobs;
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
@@ -62,7 +62,7 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(|error| Error::new(Exit::Machine, format!("cannot start {unit}: {error}")))?;
-    if runs_processes(&config, &role) {
+    if of_processes(&config, &role).next().is_some() {
         match divide_cgroup() {
             Ok(()) => info!("each job that is a process has a control group of its own"),
             Err(reason) => info!("jobs have no control groups of their own: {reason}"),
@@ -125,17 +125,25 @@ fn make_log_folder(config: &Config, role: &Unit) {
     }
 }
 
-/// Returns true if jobs of the unit run as processes.
-fn runs_processes(config: &Config, unit: &Unit) -> bool {
-    let Unit::Actors(actors) = unit else { return false };
-    let mut types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
-    types.any(|of_type| of_type.engine == EngineKind::Command)
+/// Returns the actors of the unit whose jobs run as processes, with their types.
+fn of_processes<'a>(
+    config: &'a Config,
+    unit: &'a Unit,
+) -> impl Iterator<Item = (&'a ActorUnit, &'a TypeConfig)> {
+    let actors = if let Unit::Actors(actors) = unit { actors.as_slice() } else { &[] };
+    let types = actors.iter().filter_map(|of| Some((of, config.types.get(&of.id.script_type)?)));
+    types.filter(|(_, of_type)| of_type.engine == EngineKind::Command)
 }
 
 /// Warns if the jobs of a unit may fill more than the file system of their folders has free.
 fn warn_if_small(config: &Config, unit: &Unit) {
     const MIB: u64 = 1 << 20;
-    let (wanted, folder) = (wanted_bytes(config, unit), folder_of_jobs());
+    let of_actor = |(actor, of_type): (&ActorUnit, &TypeConfig)| {
+        of_type.sandbox.disk.saturating_mul(u64::try_from(actor.tasks).unwrap_or(u64::MAX))
+    };
+    // Types without a bound are left out.
+    let wanted = of_processes(config, unit).map(of_actor).fold(0, u64::saturating_add);
+    let folder = folder_of_jobs();
     let Ok(disk) = statvfs(&folder) else { return };
     #[allow(clippy::useless_conversion, reason = "their types differ between processors")]
     let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size().into());
@@ -148,17 +156,6 @@ fn warn_if_small(config: &Config, unit: &Unit) {
             format_size(free / MIB * MIB),
         );
     }
-}
-
-/// Returns the space that the jobs of a unit may fill at once; types without a bound are left out.
-fn wanted_bytes(config: &Config, unit: &Unit) -> u64 {
-    let Unit::Actors(actors) = unit else { return 0 };
-    let of_actor = |actor: &ActorUnit| {
-        let of_type = config.types.get(&actor.id.script_type)?;
-        let tasks = u64::try_from(actor.tasks).unwrap_or(u64::MAX);
-        (of_type.engine == EngineKind::Command).then(|| of_type.sandbox.disk.saturating_mul(tasks))
-    };
-    actors.iter().filter_map(of_actor).fold(0, u64::saturating_add)
 }
 
 /// A role that is ready to run.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::{info, warn};
 
-use crate::config::{Config, DEFAULT_FILE, EngineKind, RedisConfig, TraceReceiver, Unit};
+use crate::config::{Config, DEFAULT_FILE, RedisConfig, TraceReceiver, TypeConfig, Unit};
 use crate::sandbox::Rights;
 use crate::store::{Reach, StoreError};
 
@@ -43,16 +43,13 @@ impl ProcessSandbox {
         unit: &Unit,
     ) -> Result<Option<Self>, StoreError> {
         let Unit::Actors(actors) = unit else { return Ok(None) };
-        let mut engines =
-            actors.iter().map(|actor| config.types.get(&actor.id.script_type).map(|t| t.engine));
-        if !config.actor.sandbox
-            || !engines.all(|engine| engine.is_some_and(EngineKind::needs_only_redis))
-        {
-            return Ok(None);
-        }
+        let types = actors.iter().map(|actor| config.types.get(&actor.id.script_type));
+        let types: Option<Vec<&TypeConfig>> = types.collect();
+        let needs_only_redis = |of: &&TypeConfig| of.engine.needs_only_redis();
+        let types = types.filter(|all| config.actor.sandbox && all.iter().all(needs_only_redis));
+        let Some(types) = types else { return Ok(None) };
         let mut read = folders_of(file.unwrap_or(Path::new(DEFAULT_FILE)));
         // Functions of HeroScript and hooks, which a reload reads again, and modules, read when they are imported.
-        let types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
         for of_type in types {
             read.extend(of_type.modules.clone());
             read.extend(of_type.hooks.files().flat_map(folders_of));

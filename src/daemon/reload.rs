@@ -88,33 +88,24 @@ impl Reload {
                 settings.send_replace(Arc::new(supervisor_settings(&config)));
             }
             (LiveSettings::Actors(settings), Unit::Actors(actors)) => {
-                let ids = |of: &[crate::config::ActorUnit]| -> Vec<_> {
-                    of.iter().map(|actor| actor.id.clone()).collect()
-                };
-                let same = ids(&actors) == ids(&settings.borrow().actors);
-                let actors = if same {
-                    actors
-                } else {
+                let before = settings.borrow().actors.clone();
+                let is_same = actors.iter().map(|of| &of.id).eq(before.iter().map(|of| &of.id));
+                if !is_same {
                     restart.push("the unit's actors".to_owned());
-                    settings.borrow().actors.clone()
-                };
-                settings.send_replace(Arc::new(actor_settings(
-                    &config,
-                    actors,
-                    self.system.home(),
-                )?));
+                }
+                let actors = if is_same { actors } else { before };
+                let new = actor_settings(&config, actors, self.system.home())?;
+                settings.send_replace(Arc::new(new));
             }
             (LiveSettings::Broker(settings, client), Unit::Broker(_)) => {
                 let new = broker_settings(&config)?;
-                for (key, is_same) in [
-                    ("[job]", settings.job == new.job),
-                    ("[osis]", settings.osis == new.osis),
-                    ("the scripts of [[amqp.route]]", settings.scripts == new.scripts),
-                ] {
-                    if !is_same {
-                        restart.push(key.to_owned());
-                    }
-                }
+                let changed = [
+                    ("[job]", settings.job != new.job),
+                    ("[osis]", settings.osis != new.osis),
+                    ("the scripts of [[amqp.route]]", settings.scripts != new.scripts),
+                ];
+                let changed = changed.into_iter().filter(|(_, is_changed)| *is_changed);
+                restart.extend(changed.map(|(key, _)| key.to_owned()));
                 client.change_login(&config.redis)?;
             }
             _ => restart.push("the unit's role".to_owned()),

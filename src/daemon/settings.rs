@@ -85,9 +85,6 @@ pub(super) fn actor_settings(
         engine.warm_up();
         engines.insert(script_type.clone(), engine);
     }
-    let (job, actor) = (config.job.clone(), config.actor.clone());
-    let limits = ClaimLimits::new(&config.limits);
-    let (redact, secrets) = (config.log.redact.clone(), config.secrets.clone());
     let all = config.types.iter().filter(|(_, of)| of.dead_letters == DeadLetters::All);
     let all_dead = all.map(|(name, _)| name.clone()).collect();
     let rules = |of: &crate::config::TypeConfig| {
@@ -100,11 +97,11 @@ pub(super) fn actor_settings(
     Ok(actor::ActorSettings {
         actors,
         labels,
-        job,
-        actor,
-        redact,
-        secrets,
-        limits,
+        job: config.job.clone(),
+        actor: config.actor.clone(),
+        redact: config.log.redact.clone(),
+        secrets: config.secrets.clone(),
+        limits: ClaimLimits::new(&config.limits),
         all_dead,
         may_submit,
         required_keys,

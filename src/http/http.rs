@@ -39,6 +39,9 @@ const DEFAULTS: [(&str, &str); 2] = [
     ("user-agent", concat!("hero/", env!("CARGO_PKG_VERSION"))),
 ];
 
+/// The names and values of headers.
+type Headers = [(String, String)];
+
 /// Posts to one URL. It keeps its connection for the next post, as long as the server does.
 pub struct HttpPoster {
     uri: Uri,
@@ -111,11 +114,7 @@ impl HttpPoster {
     ///
     /// # Errors
     /// [`PostError`]: no connection, no answer in time, or another status.
-    pub async fn post(
-        &mut self,
-        headers: &[(String, String)],
-        body: Bytes,
-    ) -> Result<Bytes, PostError> {
+    pub async fn post(&mut self, headers: &Headers, body: Bytes) -> Result<Bytes, PostError> {
         let within = self.within;
         let sent = timeout(within, self.send(headers, body)).await;
         sent.unwrap_or_else(|_| Err(format!("no answer within {}", format_duration(within)).into()))
@@ -130,7 +129,7 @@ impl HttpPoster {
         &mut self,
         verb: Method,
         path: &str,
-        headers: &[(String, String)],
+        headers: &Headers,
         body: Bytes,
     ) -> Result<HttpAnswer, PostError> {
         let mut request = self.request(headers, body)?;
@@ -148,11 +147,7 @@ impl HttpPoster {
         })
     }
 
-    async fn send(
-        &mut self,
-        headers: &[(String, String)],
-        body: Bytes,
-    ) -> Result<Bytes, PostError> {
+    async fn send(&mut self, headers: &Headers, body: Bytes) -> Result<Bytes, PostError> {
         let request = self.request(headers, body)?;
         if let Some(mut kept) = self.kept.take()
             && let Ok(answer) = kept.sender.send_request(request.clone()).await
@@ -165,11 +160,7 @@ impl HttpPoster {
         self.read(answer, new).await
     }
 
-    fn request(
-        &self,
-        headers: &[(String, String)],
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, String> {
+    fn request(&self, headers: &Headers, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let host = self.uri.authority().map_or("", |authority| authority.as_str());
         let host = host.rsplit('@').next().unwrap_or_default();

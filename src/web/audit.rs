@@ -21,8 +21,10 @@ pub(super) struct AuditQuery {
     what: String,
 }
 
-pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<AuditQuery>) -> PageResult {
-    let AuditQuery { who, what } = asked;
+pub(super) async fn list(
+    visit: Visit,
+    PageQuery(AuditQuery { who, what }): PageQuery<AuditQuery>,
+) -> PageResult {
     let now = visit.snapshot().await?;
     let params = json!({ "limit": 200, "who": given(&who), "what": given(&what) });
     let AuditList { records } = visit.ask("audit.list", params).await?;

@@ -1,6 +1,5 @@
-//! What a visitor gives: the fields of a form that was posted, after its token against forgery was checked, and the
-//! parameters of an address. An unknown parameter is refused, as REST does: a page that ignored a misspelled filter would show
-//! everything.
+//! The fields of a form that was posted, after its token against forgery was checked, and the parameters of an address. An
+//! unknown parameter is refused, as REST does: a page that ignored a misspelled filter would show everything.
 
 use axum::Form;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};

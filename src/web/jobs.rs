@@ -35,7 +35,7 @@ pub(super) use rows::{tags, what_it_is_at};
 
 use failures::FailureTable;
 use filter::{AGES, JobListPage, JobsQuery};
-use rows::JobTable;
+use rows::JobRows;
 
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
@@ -101,7 +101,7 @@ pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Live
         return Ok(vec![LivePart::headline(&headline(now, &filter, &found))]);
     }
     let (links, at) = (visit.links(), now.snapshot.at);
-    let rows = JobTable { links, now: at, picks: picks(visit), died: false }.rows(&found.jobs);
+    let rows = JobRows { links, now: at, picks: picks(visit), died: false }.rows(&found.jobs);
     Ok(vec![LivePart::headline(&headline(now, &filter, &found)), LivePart::rows("job-rows", rows)])
 }
 
@@ -225,7 +225,7 @@ fn choice<'a>(
 
 fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let (links, picks) = (visit.links(), picks(visit));
-    let table = JobTable { links, now: now.snapshot.at, picks, died: filter.is_of_dead() };
+    let table = JobRows { links, now: now.snapshot.at, picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !(is_live(filter) && found.complete) {
             (empty(&html! { (none(filter, found)) " " a href=(links.to(filter.path())) { "Clear the filters." } }))
@@ -274,21 +274,20 @@ fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
 }
 
 async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> PageResult {
-    filter.search(now.snapshot.at)?;
+    let (links, at) = (visit.links(), now.snapshot.at);
+    filter.search(at)?;
     let failed = if filter.is_of_dead() {
         filter.clone()
     } else {
         filter.with("status", ShownState::Error.asked())
     };
-    let (query, search) = failed.search(now.snapshot.at)?;
+    let (query, search) = failed.search(at)?;
     let sees = |job: &_| visit.sees(job);
     let found = visit.site.client.error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
-    let (links, now_at) = (visit.links(), now.snapshot.at);
     let forgery = visit.may(Scope::Operate).then(|| visit.forgery_field());
-    let forgery = forgery.as_ref();
-    let table = FailureTable { filter: &failed, links, now: now_at, forgery };
+    let table = FailureTable { filter: &failed, links, now: at, forgery: forgery.as_ref() };
     let main = html! {
-        p.crumb { a href=(failed.address(visit.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
+        p.crumb { a href=(failed.address(links, failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
         (table.markup(&found))
     };

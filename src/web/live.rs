@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::Query;
 use axum::http::Uri;
 use maud::{Markup, html};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
@@ -194,7 +195,7 @@ impl Feeds {
     /// Joins those who look at a page. Returns the feed too if nobody renders it yet: the caller then starts a
     /// task that does. `None` if too many pages are open.
     pub(super) fn join(&self, page: &str) -> Option<(Pictures, Option<Feed>)> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let number = open.len();
         match open.entry(page.to_owned()) {
             Entry::Occupied(feed) => {
@@ -213,7 +214,7 @@ impl Feeds {
 
     /// Ends a page that nobody looks at. Returns false if one joined meanwhile.
     pub(super) fn leave(&self, page: &str) -> bool {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let is_unused = open.get(page).is_none_or(|feed| feed.pictures.receiver_count() == 0);
         if is_unused {
             open.remove(page);

@@ -1,11 +1,12 @@
 //! Sessions: a visitor who gave a token gets a random one in a cookie instead. A session ends with its token.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -49,19 +50,16 @@ pub(super) enum FoundSession {
 impl Sessions {
     pub(super) fn new() -> Self {
         let random = SystemRandom::new();
-        let mut bytes = Zeroizing::new([0_u8; 32]);
         // The kernel gives random bytes, or the process cannot run at all.
-        if random.fill(bytes.as_mut()).is_err() {
-            bytes = Zeroizing::new(rand_of_ids());
-        }
-        let key = hmac::Key::new(hmac::HMAC_SHA256, bytes.as_ref());
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &random);
+        let key = key.unwrap_or_else(|_| hmac::Key::new(hmac::HMAC_SHA256, &rand_of_ids()));
         Self { open: Mutex::new(HashMap::new()), key, random }
     }
 
     /// Opens a session. Returns the secret for its cookie, or `None` without random bytes.
     pub(super) fn open(&self, caller: Arc<Caller>, token: &str, now: Instant) -> Option<String> {
         let secret = self.secret()?;
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         open.retain(|_, session| !session.is_over(now));
         if open.len() >= SESSIONS_MAX {
             let mut of_caller: HashMap<&str, usize> = HashMap::new();
@@ -86,7 +84,7 @@ impl Sessions {
 
     pub(super) fn find(&self, secret: &str, now: Instant) -> Option<FoundSession> {
         let id = hash(secret);
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if open.get(&id)?.is_over(now) {
             open.remove(&id);
             return None;
@@ -101,20 +99,20 @@ impl Sessions {
 
     /// Returns the token of a session that is in force, which is not used by that.
     pub(super) fn token(&self, secret: &str, now: Instant) -> Option<Zeroizing<String>> {
-        let open = self.lock();
+        let open = self.open.lock();
         let session = open.get(&hash(secret)).filter(|session| !session.is_over(now))?;
         Some(session.token.clone())
     }
 
     pub(super) fn checked(&self, secret: &str, caller: Arc<Caller>, now: Instant) {
-        if let Some(session) = self.lock().get_mut(&hash(secret)) {
+        if let Some(session) = self.open.lock().get_mut(&hash(secret)) {
             session.caller = caller;
             session.checked = now;
         }
     }
 
     pub(super) fn close(&self, secret: &str) {
-        self.lock().remove(&hash(secret));
+        self.open.lock().remove(&hash(secret));
     }
 
     /// Returns the token against forgery of a visitor: of a session by its secret, of another by its name.
@@ -126,10 +124,6 @@ impl Sessions {
     pub(super) fn is_of(&self, visitor: &str, given: &str) -> bool {
         let given = URL_SAFE_NO_PAD.decode(given).unwrap_or_default();
         hmac::verify(&self.key, visitor.as_bytes(), &given).is_ok()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], WebSession>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -200,7 +194,7 @@ mod tests {
             sessions.open(caller("ops"), "token", now + Duration::from_secs(1));
         }
         assert!(sessions.find(&first, now).is_none());
-        assert_eq!(sessions.lock().len(), SESSIONS_MAX);
+        assert_eq!(sessions.open.lock().len(), SESSIONS_MAX);
         // The session of another caller stays.
         let other = sessions.open(caller("ann"), "token", now).expect("random bytes");
         sessions.open(caller("ops"), "token", now + Duration::from_secs(2));

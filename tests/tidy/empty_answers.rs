@@ -35,7 +35,7 @@ const EXEMPT: [(&str, &str, &str); 33] = [
     ("src/rpc/methods/machine.rs", "drained", "all its actors are read"),
     ("src/web/doc.rs", "get", "a fault of the program"),
     ("src/web/graph.rs", "around", "a text that is not an id"),
-    ("src/web/graph/correct.rs", "ask_correction", "it says so if not all failed jobs were read"),
+    ("src/web/graph/change.rs", "ask_correction", "it says so if not all failed jobs were read"),
     (
         "src/web/graph/whole.rs",
         "table",

@@ -8,7 +8,7 @@ use super::super::parts::{bar, things};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
-use super::rows::JobTable;
+use super::rows::JobRows;
 use crate::client::MachineDocument;
 use crate::proto::job::JobStatus;
 use crate::proto::job_filter::JobFilter;
@@ -74,7 +74,7 @@ async fn of(
 ) -> PageResult<Markup> {
     let mut shown = Vec::new();
     let (links, at) = (visit.links(), now.snapshot.at);
-    let table = JobTable { links, now: at, picks: false, died: false };
+    let table = JobRows { links, now: at, picks: false, died: false };
     for (title, nothing, states) in sections {
         let is_of_ended = states.contains(&JobStatus::Finished);
         let filter = filter.clone();

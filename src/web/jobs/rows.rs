@@ -14,7 +14,7 @@ use crate::proto::job::{AskedWait, JobStatus};
 
 /// A table of jobs.
 #[derive(Clone, Copy)]
-pub(super) struct JobTable<'a> {
+pub(super) struct JobRows<'a> {
     pub(super) links: &'a SiteLinks,
     pub(super) now: Timestamp,
     /// True if the visitor may tick them.
@@ -101,7 +101,7 @@ pub(super) fn chosen_tag(filter: &JobsQuery, links: &SiteLinks) -> Markup {
     }
 }
 
-impl JobTable<'_> {
+impl JobRows<'_> {
     /// Returns the title of the last column, and the field that it shows.
     fn time(self) -> (&'static str, &'static str) {
         if self.died { ("Died", "finished_at") } else { ("Created", "created_at") }
@@ -191,7 +191,7 @@ mod tests {
             "script_type": hostile, "group": hostile, "actor": hostile,
         });
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        let table = JobTable { links: &SiteLinks::new("/"), now, picks: true, died: true };
+        let table = JobRows { links: &SiteLinks::new("/"), now, picks: true, died: true };
         let row = table.row(&JobDoc::from(job)).into_string();
         assert!(!row.contains("<script"), "{row}");
     }

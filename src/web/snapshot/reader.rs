@@ -1,10 +1,11 @@
 //! Reads the state for all pages: one task, once a second, while pages are open. A page does not wait for
 //! the task: it shows the latest state that was read.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -99,13 +100,13 @@ impl SnapshotReader {
 
     /// Makes the next page wait for a new reading, after a change by a visitor.
     pub(in crate::web) fn forget(&self) {
-        lock(&self.0.looks).changed = Instant::now();
+        self.0.looks.lock().changed = Instant::now();
         self.0.changed.notify_one();
     }
 
     /// Notes a visit, and lets a task read. Returns the time of the last change.
     fn look(&self) -> Instant {
-        let mut looks = lock(&self.0.looks);
+        let mut looks = self.0.looks.lock();
         looks.at = Instant::now();
         if looks.task.as_ref().is_none_or(JoinHandle::is_finished) {
             looks.task = Some(tokio::spawn(self.clone().read_on()));
@@ -121,7 +122,7 @@ impl SnapshotReader {
             let result = self.read(&mut slow).await.map(Arc::new);
             let result = result.map_err(|error| self.away(error));
             if result.is_ok() {
-                *lock(&self.0.away_since) = None;
+                *self.0.away_since.lock() = None;
             }
             // A wait for a Redis that does not answer is no cost of the reading.
             let is_read = result.is_ok();
@@ -141,7 +142,7 @@ impl SnapshotReader {
         slow: &mut Option<(Instant, SlowPart)>,
     ) -> Result<SiteSnapshot, ClientError> {
         let service = &self.0.service;
-        let changed = lock(&self.0.looks).changed;
+        let changed = self.0.looks.lock().changed;
         let part = match slow {
             Some((read, part)) if read.elapsed() < SLOW_PERIOD && *read >= changed => part.clone(),
             _ => {
@@ -154,7 +155,7 @@ impl SnapshotReader {
 
     /// Returns true if pages are visited no more; the task then ends.
     fn leaves(&self) -> bool {
-        let mut looks = lock(&self.0.looks);
+        let mut looks = self.0.looks.lock();
         let is_idle = looks.at.elapsed() >= IDLE;
         if is_idle {
             looks.task = None;
@@ -163,7 +164,7 @@ impl SnapshotReader {
     }
 
     fn away(&self, error: ClientError) -> PageError {
-        let since = *lock(&self.0.away_since).get_or_insert_with(Timestamp::now);
+        let since = *self.0.away_since.lock().get_or_insert_with(Timestamp::now);
         let is_silent = matches!(error, ClientError::Store(StoreError::Unreachable { .. }));
         let lacks = if is_silent { "It has not answered" } else { "No page could be read" };
         let mut page = PageError::from(error);
@@ -171,8 +172,4 @@ impl SnapshotReader {
         page.text = format!("{} {lacks} since {since} UTC. Hero tries again.", page.text);
         page
     }
-}
-
-fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -126,9 +126,7 @@ impl<'a> FormReader<'a> {
         if name.is_empty() || self.refused.is_some() {
             return skip(part).await;
         }
-        let is_stdin = field == STDIN_FILE;
-        let place = if is_stdin { self.place_of_stdin() } else { self.place_of(&name).map(Some) };
-        let place = match place {
+        let place = match self.place_of(field, &name) {
             Ok(place) => place,
             Err(why) => {
                 self.refused = Some(why);
@@ -150,14 +148,12 @@ impl<'a> FormReader<'a> {
         Ok(())
     }
 
-    fn place_of_stdin(&self) -> Result<Option<FileName>, String> {
-        if self.files.stdin.is_some() {
-            return Err("standard input is one file".to_owned());
+    /// Returns the name of an input; `None` for standard input.
+    fn place_of(&self, field: &str, name: &str) -> Result<Option<FileName>, String> {
+        if field == STDIN_FILE {
+            let is_taken = self.files.stdin.is_some();
+            return if is_taken { Err("standard input is one file".to_owned()) } else { Ok(None) };
         }
-        Ok(None)
-    }
-
-    fn place_of(&self, name: &str) -> Result<FileName, String> {
         let name: FileName = name.parse().map_err(|error| format!("{error}"))?;
         if self.files.inputs.contains_key(&name) {
             return Err(format!("two files have the name `{name}`"));
@@ -165,7 +161,7 @@ impl<'a> FormReader<'a> {
         if self.files.inputs.len() >= JobFiles::COUNT_MAX {
             return Err(format!("there are more than {} files", JobFiles::COUNT_MAX));
         }
-        Ok(name)
+        Ok(Some(name))
     }
 
     /// Streams a part to where contents are kept. All of it is read, also if it is not taken.
