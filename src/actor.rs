@@ -33,7 +33,6 @@ mod settings;
 mod signatures;
 mod spans;
 mod tasks;
-mod traced_attempt;
 mod verdict;
 mod workers;
 
@@ -62,9 +61,6 @@ pub struct RunningActors(Arc<ActorProcess>);
 
 impl Actors {
     /// Starts the threads.
-    ///
-    /// # Errors
-    /// [`ActorError::Threads`].
     pub fn start(self) -> Result<RunningActors, ActorError> {
         let settings = Arc::clone(&self.settings.borrow());
         let crew = Crew::start(&settings, self.shards)?;

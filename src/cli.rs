@@ -16,7 +16,6 @@ mod completions;
 mod correction;
 mod cron;
 mod cron_edit;
-mod cron_firings;
 mod cron_import;
 mod cron_past;
 mod dead;
@@ -40,7 +39,6 @@ mod metrics;
 mod migrate;
 mod no_results;
 mod notify;
-mod option_suggestions;
 mod osis;
 mod output;
 mod plain_command;
@@ -55,12 +53,10 @@ mod script_files;
 mod scripts;
 mod sections;
 mod sent_job;
-mod signing;
 mod stage;
 mod stats;
 mod status;
 mod submit;
-mod submit_span;
 mod suggestions;
 mod table;
 mod terminal_style;
@@ -214,7 +210,6 @@ impl Cli {
         parsed.map_err(|error| {
             let mut error = error.format(&mut command);
             suggestions::suggest(&mut error, &args);
-            option_suggestions::suggest(&mut error, &args);
             without_globals(&mut error);
             error
         })

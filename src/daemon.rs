@@ -1,20 +1,18 @@
 //! Runs a role as a daemon: logging, signals, systemd notifications, reload, orderly shutdown.
 
 mod api;
-mod durability;
 mod job_lines;
 mod logging;
 mod notify;
 mod process_sandbox;
 mod reload;
-mod room;
 mod serving;
 mod settings;
 pub mod signals;
 
 pub use api::DEV_TOKEN;
-pub use durability::not_durable;
 pub use process_sandbox::ProcessSandbox;
+pub use serving::not_durable;
 pub use settings::backends;
 pub use signals::{Interrupts, ignores_hangup};
 
@@ -22,13 +20,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::statvfs::statvfs;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::actor::{ActorError, Actors};
 use crate::amqp::broker::Broker;
 use crate::client::Client;
-use crate::config::{Config, EngineKind, JobConfig, Unit};
+use crate::config::{ActorUnit, Config, EngineKind, JobConfig, Unit, format_size};
+use crate::engine::process::folder_of_jobs;
 use crate::error::{Error, Exit};
 use crate::proto::report::Shutdown;
 use crate::proto::shard::Shard;
@@ -70,7 +70,7 @@ pub fn run(
         if let Some(reach) = Support::of_this_kernel().reach() {
             info!("the sandbox of this kernel is basic: {reach}");
         }
-        room::warn_if_small(&config, &role);
+        warn_if_small(&config, &role);
     }
     make_log_folder(&config, &role);
     let sandbox = ProcessSandbox::of(&config, file, &role)
@@ -130,6 +130,35 @@ fn runs_processes(config: &Config, unit: &Unit) -> bool {
     let Unit::Actors(actors) = unit else { return false };
     let mut types = actors.iter().filter_map(|actor| config.types.get(&actor.id.script_type));
     types.any(|of_type| of_type.engine == EngineKind::Command)
+}
+
+/// Warns if the jobs of a unit may fill more than the file system of their folders has free.
+fn warn_if_small(config: &Config, unit: &Unit) {
+    const MIB: u64 = 1 << 20;
+    let (wanted, folder) = (wanted_bytes(config, unit), folder_of_jobs());
+    let Ok(disk) = statvfs(&folder) else { return };
+    #[allow(clippy::useless_conversion, reason = "their types differ between processors")]
+    let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size().into());
+    if wanted > free {
+        warn!(
+            "the jobs of this process may fill {} of {}, by `disk` of their sandbox for each task, but {} are \
+             free; without space jobs go back to their queue: lower `disk` or `tasks`, or enlarge the file system",
+            format_size(wanted),
+            folder.display(),
+            format_size(free / MIB * MIB),
+        );
+    }
+}
+
+/// Returns the space that the jobs of a unit may fill at once; types without a bound are left out.
+fn wanted_bytes(config: &Config, unit: &Unit) -> u64 {
+    let Unit::Actors(actors) = unit else { return 0 };
+    let of_actor = |actor: &ActorUnit| {
+        let of_type = config.types.get(&actor.id.script_type)?;
+        let tasks = u64::try_from(actor.tasks).unwrap_or(u64::MAX);
+        (of_type.engine == EngineKind::Command).then(|| of_type.sandbox.disk.saturating_mul(tasks))
+    };
+    actors.iter().filter_map(of_actor).fold(0, u64::saturating_add)
 }
 
 /// A role that is ready to run.

@@ -2,7 +2,6 @@
 
 mod brokers;
 mod crons;
-mod notifications;
 mod text;
 
 pub use text::Format;
@@ -105,7 +104,7 @@ impl Metrics {
         jobs(&mut text, &types);
         self.counters(&mut text, &types);
         self.times(&mut text, &types);
-        notifications::write(&mut text, &self.notifications, bounds.queues_max);
+        self.notifications(&mut text, bounds.queues_max);
         self.spans(&mut text);
         crons::write(&mut text, &self.snapshot, bounds.queues_max);
         brokers::write(&mut text, &self.snapshot, bounds.queues_max);
@@ -161,9 +160,9 @@ impl Metrics {
             if *of_kind > problems_max {
                 continue;
             }
-            let subject = problem.subject.to_string();
+            let (kind, subject) = (problem.kind.word(), problem.subject.to_string());
             let labels = [
-                ("kind", problem.kind.as_str()),
+                ("kind", kind.as_str()),
                 ("severity", problem.severity.as_str()),
                 ("subject", subject.as_str()),
             ];
@@ -259,6 +258,16 @@ impl Metrics {
                 text.part("_sum", &[own], times.sum.as_secs_f64());
                 text.part("_count", &[own], float(times.number));
             }
+        }
+    }
+
+    /// Writes how often each notification was delivered or failed.
+    fn notifications(&self, text: &mut Exposition, most: usize) {
+        let help = "Attempts to deliver messages of a notification, by their end.";
+        text.metric("hero_notifications", Kind::Counter, help);
+        for (name, number) in self.notifications.iter().take(most) {
+            let (name, state) = name.split_once(' ').unwrap_or((name, ""));
+            text.sample(&[("notification", name), ("state", state)], float(*number));
         }
     }
 

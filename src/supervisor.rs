@@ -1,47 +1,25 @@
-//! The supervisor role: does what happens to jobs later. Each duty is one file and one loop for each shard,
+//! The supervisor role: does what happens to jobs later. Each duty is one function and one loop for each shard,
 //! all started here; some are only of the home shard. Every duty is idempotent, so any number of supervisors
 //! may run at the same time.
 
-mod awaited_jobs;
 mod clock_watch;
-mod control_fan_out;
 mod cron_in_force;
-mod dead_boots;
 mod deliver;
 mod deliveries;
-mod dependents;
 mod due_jobs;
-mod durability;
 mod duty;
-mod expired_jobs;
-mod fallbacks;
-mod foreign_actors;
-mod foreign_jobs;
-mod foreign_pops;
-mod found_circles;
 mod heartbeat;
-mod held_jobs;
-mod late_jobs;
-mod legacy_pushes;
-mod legacy_queues;
-mod legacy_stops;
-mod long_waits;
-mod loss_watch;
-mod machines;
 mod notify_deliveries;
 mod notify_events;
-mod object_indexes;
-mod orphaned_entries;
 mod periodic_jobs;
-mod poll;
 mod problems;
+mod queues;
+mod recovery;
 mod rhailib_bridge;
 mod script_files;
-mod statistics;
-mod unindexed_jobs;
 mod unused_contents;
+mod upkeep;
 mod whole_crontab;
-mod wrong_types;
 
 pub use duty::SupervisorSettings;
 
@@ -63,19 +41,13 @@ use heartbeat::{BEAT, Heartbeat};
 
 /// A supervisor before it starts.
 pub struct Supervisor {
-    /// The name of its unit.
     pub unit: String,
-    /// The stores of the whole system.
     pub system: Shards,
-    /// The shards that it serves.
     pub served: Vec<Shard>,
-    /// The configuration, which may change while the supervisor runs.
     pub settings: watch::Receiver<Arc<SupervisorSettings>>,
-    /// The receiver of reports.
     pub report: Reporter,
     /// The longest time between two reports that systemd's watchdog allows.
     pub beat_within: Option<Duration>,
-    /// Takes the spans of firings; `None` if none are made.
     pub tracer: Option<Tracer>,
 }
 
@@ -86,7 +58,6 @@ pub struct RunningSupervisor(Arc<SupervisorState>);
 struct SupervisorState {
     of: Supervisor,
     reports: Reports,
-    /// The counters of each served shard.
     counts: Vec<Arc<DutyCounts>>,
 }
 
@@ -116,7 +87,7 @@ impl RunningSupervisor {
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
         let hears = Arc::new(Notify::new());
-        duties.spawn(foreign_jobs::hear(store.clone(), of.settings.clone(), Arc::clone(&hears)));
+        duties.spawn(queues::hear_pushes(store.clone(), of.settings.clone(), Arc::clone(&hears)));
         // Who pushes once it is ready is heard.
         drop(tokio::time::timeout(BEAT, hears.notified()).await);
         info!("ready: {} duties{of_shard}", duties.len());
@@ -161,25 +132,25 @@ impl RunningSupervisor {
             counts: Arc::clone(counts),
         };
         let mut duties = Duties { all: JoinSet::new(), means, settings };
-        duties.start("keeping the outputs that jobs wait for", awaited_jobs::round);
-        duties.start("forwarding control messages", control_fan_out::round);
-        duties.start_after(RECOVERING, dead_boots::AFTER_OUTAGE, dead_boots::round);
-        duties.start("notifying dependents", dependents::round);
-        duties.start("dispatching due jobs", due_jobs::round);
-        duties.start("checking what redis keeps", durability::round);
-        duties.start("ending jobs that did not start in time", expired_jobs::round);
-        duties.start("moving jobs from queues without live actors", fallbacks::round);
-        duties.start("checking jobs of foreign actors", foreign_actors::round);
-        duties.start("adopting jobs of foreign programs", foreign_jobs::round);
-        duties.start("checking limits", held_jobs::round);
-        duties.start("finding late and slow jobs", late_jobs::round);
-        duties.start("checking for long waits", long_waits::round);
-        duties.start("finding jobs in no index", unindexed_jobs::round);
-        duties.start("looking for work", poll::round);
-        duties.start("recovering foreign pops", foreign_pops::round);
-        duties.start("removing orphaned index entries", orphaned_entries::round);
-        duties.start("sampling statistics", statistics::round);
-        duties.start("reporting keys with a wrong type", wrong_types::round);
+        duties.start("keeping the outputs that jobs wait for", due_jobs::awaited);
+        duties.start("forwarding control messages", queues::control);
+        duties.start_after(RECOVERING, recovery::AFTER_OUTAGE, recovery::dead_boots);
+        duties.start("notifying dependents", due_jobs::dependents);
+        duties.start("dispatching due jobs", due_jobs::scheduled);
+        duties.start("checking what redis keeps", upkeep::durability);
+        duties.start("ending jobs that did not start in time", due_jobs::expired);
+        duties.start("moving jobs from queues without live actors", queues::fallbacks);
+        duties.start("checking jobs of foreign actors", recovery::foreign_actors);
+        duties.start("adopting jobs of foreign programs", queues::foreign_jobs);
+        duties.start("checking limits", due_jobs::held);
+        duties.start("finding late and slow jobs", due_jobs::late);
+        duties.start("checking for long waits", queues::long_waits);
+        duties.start("finding jobs in no index", recovery::unindexed_jobs);
+        duties.start("looking for work", upkeep::poll);
+        duties.start("recovering foreign pops", recovery::foreign_pops);
+        duties.start("removing orphaned index entries", recovery::orphaned_entries);
+        duties.start("sampling statistics", upkeep::statistics);
+        duties.start("reporting keys with a wrong type", upkeep::wrong_types);
         if store.shard() == Shard::HOME {
             duties.start_those_of_home();
         }
@@ -199,26 +170,31 @@ impl Duties<'_> {
     fn start_those_of_home(&mut self) {
         self.start("delivering notifications", notify_deliveries::round);
         self.start("reading events for notifications", notify_events::round);
-        self.start("building indexes of objects", object_indexes::round);
-        self.start("noting machines", machines::round);
+        self.start("building indexes of objects", upkeep::object_indexes);
+        self.start("noting machines", upkeep::machines);
         self.start("telling problems", problems::round);
         self.start("submitting periodic jobs", periodic_jobs::round);
         self.start("publishing scripts of files", script_files::round);
         self.start("deleting files that no job names", unused_contents::round);
         let Round { store, counts, .. } = self.means.clone();
         if store.has_legacy() {
-            self.start("checking legacy queues", legacy_queues::round);
-            self.start("serving stop queues of old workers", legacy_stops::round);
+            self.start("checking legacy queues", recovery::legacy_queues);
+            self.start("serving stop queues of old workers", recovery::legacy_stops);
         }
         for queue in store.legacy_queues().iter().filter(|queue| !queue.is_pattern()) {
             let (store, settings) = (store.clone(), self.settings.clone());
             let list = queue.legacy.clone();
-            self.all.spawn(legacy_pushes::run(store, settings, list, Arc::clone(&counts)));
+            self.all.spawn(recovery::watch_legacy_pushes(
+                store,
+                settings,
+                list,
+                Arc::clone(&counts),
+            ));
         }
         let circles = self.settings.borrow().supervisor.rhailib_circles.clone();
         if circles.iter().any(|circle| circle.circle.is_pattern()) {
             let (store, circles) = (store.clone(), circles.clone());
-            self.all.spawn(found_circles::run(store, circles, Arc::clone(&counts)));
+            self.all.spawn(rhailib_bridge::run_found(store, circles, Arc::clone(&counts)));
         }
         for circle in circles.into_iter().filter(|circle| !circle.circle.is_pattern()) {
             self.all.spawn(rhailib_bridge::run(store.clone(), circle, Arc::clone(&counts)));

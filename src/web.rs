@@ -27,11 +27,9 @@ mod machines;
 mod notifications;
 mod objects;
 mod overview;
-mod page_query;
 mod parts;
 mod queues;
 mod records;
-mod refused;
 mod relations;
 mod scripts;
 mod session;
@@ -50,15 +48,16 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
-use crate::rpc::Pages;
+use crate::rpc::{ApiService, Pages};
 
-pub use site::{Site, SiteSettings};
+use site::Site;
 
 /// Returns the pages, and the page about refusals.
-pub fn pages(site: Site) -> Pages {
+pub fn pages(service: ApiService) -> Pages {
+    let site = Site::new(service);
     let links = site.links.clone();
     let refused = move |status, reason: &str| {
-        let mut page = refused::refused(status, reason, &links);
+        let mut page = layout::refused(status, reason, &links);
         guard::bound(&mut page);
         page
     };

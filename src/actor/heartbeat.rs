@@ -94,7 +94,8 @@ async fn hear_pushes(store: Store, settings: watch::Receiver<Arc<ActorSettings>>
 async fn hand_on_control(boot: &Boot) {
     let types = boot.actors.iter().map(|actor| &actor.script_type).collect();
     let retention = boot.settings().job.kept();
-    match boot.store.fan_out_unsupervised(boot.lease, retention, &types).await {
+    let handed_on = boot.store.fan_out(boot.lease, retention, Some(&types)).await;
+    match handed_on.map(|handed_on| handed_on.messages) {
         Ok(0) => {}
         Ok(messages) => info!(messages, "handed on control messages: no supervisor is live"),
         // The next heartbeat tries again.

@@ -77,7 +77,6 @@ async fn take_one(
     }
 }
 
-/// Notes that the process before was killed for lack of memory.
 fn note_oom_kill(boot: &Boot, actor: &ActorId, pid: u32) {
     warn!(
         actor = %actor, pid,
@@ -103,7 +102,8 @@ async fn recover(
         true if engine.is_some_and(|engine| engine.runs_processes()) => BootDeath::Memory,
         true => BootDeath::MemoryOfScripts,
     };
-    let found = boot.store.recover_gone(gone, death, job.crash_limit, job.kept()).await?;
+    let (gone, limit) = (Some((gone, death)), job.crash_limit);
+    let found = boot.store.recover_boots(gone, Duration::ZERO, limit, job.kept()).await?;
     for note in &found.notes {
         warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");
     }
@@ -128,7 +128,6 @@ fn heartbeat_of_same_name(holder: &Presence, own: &Presence) -> Option<String> {
     (is_other && holder.hostname == own.hostname).then(|| holder.last_heartbeat.clone())
 }
 
-/// Returns the presence of every actor of this process.
 pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<PresenceOf> {
     use std::sync::atomic::Ordering::Relaxed;
     let settings = boot.settings();
@@ -175,13 +174,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
 /// Gives the identities up. While Redis is away they expire by themselves.
 pub(super) async fn give_up(boot: &Boot) -> Result<u64, StoreError> {
     const PATIENCE: Duration = Duration::from_secs(2);
-    tokio::time::timeout(PATIENCE, boot.store.disappear(&boot.id, &boot.actors))
-        .await
-        .unwrap_or_else(|_| {
-            Err(StoreError::Unreachable {
-                address: boot.store.address().to_string(),
-                reason: "it does not answer".to_owned(),
-                sent: true,
-            })
-        })
+    let gives_up = boot.store.disappear(&boot.id, &boot.actors);
+    let silent = |_| Err(StoreError::silent(&boot.store.address().to_string(), true));
+    tokio::time::timeout(PATIENCE, gives_up).await.unwrap_or_else(silent)
 }

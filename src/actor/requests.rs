@@ -16,6 +16,8 @@ use crate::proto::job::{
     end_for_script,
 };
 
+/// Why nothing is done for an attempt that has lost its lease.
+pub(super) const LOST_LEASE: &str = "the job runs elsewhere: this attempt has lost its lease";
 /// The most requests of one attempt that wait for answers. A script that sends more does not read them.
 const UNANSWERED_MAX: usize = 10_000;
 /// The time between two looks whether the boot still owns its jobs, while a run waits for its answers.
@@ -24,7 +26,6 @@ const LEASE_CHECK: Duration = Duration::from_millis(100);
 /// The most requests for children, and for outputs, of one attempt that wait to be done. They are bounded in bytes by this.
 const HEAVY_MAX: usize = 16;
 
-/// The requests of one attempt.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     open: Mutex<Open>,
@@ -42,9 +43,7 @@ struct Open {
     waiting: usize,
     /// The children without a name so far.
     unnamed: u64,
-    /// Something is being done.
     is_working: bool,
-    /// The calls of a session.
     calls: Calls,
 }
 
@@ -66,20 +65,15 @@ struct Calls {
 /// The children of one request, with the number of earlier ones of the attempt that have no name.
 #[derive(Debug)]
 pub(super) struct AskedChildren {
-    /// The request.
     pub(super) new: NewChildren,
-    /// The number of children without a name before it.
     pub(super) unnamed_before: u64,
 }
 
 /// The one thing that Redis is asked for.
 #[derive(Debug)]
 pub(super) enum AskedKind {
-    /// Keep this state.
     Keep(Checkpoint),
-    /// Submit these jobs.
     Submit(AskedChildren),
-    /// Read the output of this job.
     Read(AskedOutput),
     /// Answer this call, and give the next one.
     Next(Option<(JobId, SessionAnswer)>),
@@ -198,7 +192,6 @@ impl Requests {
         self.end_work(open, work, Some(&done));
     }
 
-    /// Notes that a call of the session has come.
     pub(super) fn call_came(&self) {
         let mut open = self.open.lock();
         let Some(answers) = open.calls.parked.take() else {

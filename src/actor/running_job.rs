@@ -1,15 +1,15 @@
 //! One attempt of a job while it runs, and its end.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use super::log_buffer::LogBuffer;
-use super::traced_attempt::TracedAttempt;
 use crate::engine::{Cancel, Failure, InputFiles, Inputs, Success};
 use crate::proto::job::{Job, JobId, TraceParent};
 use crate::proto::queue::Queue;
+use crate::trace::{Tracer, new_span};
 
 /// One attempt of a job, from its claim to its end. The fetch loop and the job's thread share it.
 pub(super) struct RunningJob {
@@ -22,19 +22,14 @@ pub(super) struct RunningJob {
     pub(super) shard: usize,
     /// The boot of that shard, by its number.
     pub(super) boot: u64,
-    /// Takes its outcome.
     pub(super) outcomes: mpsc::Sender<RunOutcome>,
     /// Where it waited, and goes back to if it is given back.
     pub(super) queue: Queue,
     /// The outputs of its prerequisites.
     pub(super) inputs: Inputs,
-    /// The files that it is given.
     pub(super) files: InputFiles,
-    /// The time that the attempt may take.
     pub(super) timeout: Duration,
-    /// Stops it.
     pub(super) cancel: Cancel,
-    /// Takes its log lines.
     pub(super) log: LogBuffer,
     /// Its place in a trace, which its script gets.
     pub(super) traceparent: Option<TraceParent>,
@@ -49,13 +44,27 @@ impl RunningJob {
     }
 }
 
+/// An attempt of which spans are made.
+pub(super) struct TracedAttempt {
+    /// The trace, and the span of the attempt.
+    pub(super) own: TraceParent,
+    /// The id of the span above.
+    pub(super) parent: Option<String>,
+    pub(super) begun: Instant,
+}
+
+impl TracedAttempt {
+    /// Begins an attempt. `None` if its job can have no place in a trace.
+    pub(super) fn new(tracer: &Tracer, job: &Job) -> Option<Self> {
+        let (above, parent) = tracer.place_of(job)?;
+        Some(Self { own: above.below(new_span()), parent, begun: Instant::now() })
+    }
+}
+
 /// The end of an attempt, as its thread saw it.
 pub(super) struct RunOutcome {
-    /// The attempt.
     pub(super) run: Arc<RunningJob>,
-    /// The result of the engine.
     pub(super) result: Result<Success, Failure>,
-    /// The time that it ran.
     pub(super) took: Duration,
 }
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::job_log_lines::waited;
-use super::running_job::RunningJob;
-use super::traced_attempt::TracedAttempt;
+use super::running_job::{RunningJob, TracedAttempt};
 use crate::engine::Failure;
 use crate::proto::target::ActorId;
 use crate::trace::{JobSpan, SpanKind, Tracer, new_span};

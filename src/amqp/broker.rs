@@ -10,13 +10,12 @@ mod outages;
 mod owner;
 mod repeats;
 mod replies;
-mod settings;
 mod settle;
 mod shared;
 mod watch;
 mod window;
 
-pub use settings::BrokerSettings;
+pub use shared::BrokerSettings;
 
 use crate::error::{Error, Exit};
 use std::collections::BTreeMap;
@@ -57,27 +56,19 @@ pub struct Broker {
     pub store: Store,
     /// The same Redis for applications.
     pub client: Client,
-    /// The name of its unit.
     pub unit: String,
-    /// The node whose brokers run.
     pub node: Option<Node>,
-    /// The configuration.
     pub settings: Arc<BrokerSettings>,
-    /// The receiver of reports.
     pub report: Reporter,
     /// The longest time between two reports that systemd's watchdog allows.
     pub beat_within: Option<Duration>,
-    /// Takes the spans of messages; `None` if none are made.
     pub tracer: Option<Tracer>,
 }
 
-/// The reason why a broker could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
-    /// RabbitMQ does not let it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Redis does not let it.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A secret cannot be read.
@@ -85,7 +76,6 @@ pub enum BrokerError {
     Config(#[from] ConfigError),
 }
 
-/// Reports a milestone that happens now.
 fn report_now(shared: &Shared, part: &'static str, name: &'static str, text: impl Into<String>) {
     events::milestone(shared, &Milestone::now(part, name, text));
 }
@@ -102,9 +92,6 @@ pub async fn end_brokers(
 
 impl Broker {
     /// Runs until `shutdown` requests the end, or all brokers are asked to end.
-    ///
-    /// # Errors
-    /// [`BrokerError`] if it cannot start.
     pub async fn run(self, mut shutdown: Receiver<Shutdown>) -> Result<(), BrokerError> {
         let text = format!(
             "the unit {} has the tag {} and {} routes",
@@ -254,7 +241,6 @@ impl Broker {
         }
     }
 
-    /// Returns the pools of this process.
     fn pools(&self) -> Vec<Arc<Pool>> {
         pools(&self.settings.amqp, self.node).into_iter().map(Arc::new).collect()
     }
@@ -295,7 +281,7 @@ impl Broker {
     ) -> Result<(), BrokerError> {
         let pools = self.pools();
         let number: usize = pools.iter().map(|pool| pool.size).sum();
-        shared.counts.dispatchers.store(number, Ordering::Relaxed);
+        shared.counts.dispatchers.store(number as u64, Ordering::Relaxed);
         let (started, mut reports) = mpsc::channel(number.max(1));
         for pool in &pools {
             for _ in 0..pool.size {

@@ -1,25 +1,27 @@
-//! The parts of Hero that answer a message without a job, one file each.
+//! The parts of Hero that answer a message without a job.
 
-mod journal;
-mod logger;
 mod objects;
-mod ping;
 mod tell;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tracing::info;
 
-use super::logs::{LogCollection, LogPurge, PurgedLogs};
+use super::logs::{LogCollection, LogPurge, PurgedLogs, RecordProperties};
 use super::message::{AmqpMessage, MessageAnswer, MessageFailure};
 use super::relational::Relational;
 use super::route::LOG_KEY;
 use crate::client::Client;
 use crate::config::{AmqpConfig, BuiltInName, ConfigError, OsisConfig};
+use crate::proto::text::shown;
 use objects::RecObjects;
 
-/// The built-ins of one process.
+/// The routing keys of log records, and the operations that each serves.
+const LOGGER_OPERATIONS: [(&str, &[&str]); 3] =
+    [("log", &["write"]), ("rec.read", &["fetch", "read"]), ("rec.write", &["write", "delete"])];
+
 #[derive(Clone)]
 pub struct BuiltIns {
     client: Client,
@@ -58,27 +60,50 @@ impl BuiltIns {
     }
 
     pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
-        let served = match (name, &self.logs) {
-            (BuiltInName::Ping, _) => Ok(ping::serve(message)),
+        match (name, &self.logs) {
+            (BuiltInName::Ping, _) => Ok(pong(message)),
             (BuiltInName::Tell, _) => tell::serve(&self.client, message).await,
-            (BuiltInName::Journal, _) => Ok(journal::serve(message)),
+            (BuiltInName::Journal, _) => Ok(write_to_journal(message)),
             (BuiltInName::Objects, _) => self.objects.serve(message).await,
-            (BuiltInName::Logger, Some(logs)) => logger::serve(logs, message).await,
-            (BuiltInName::Logger, None) if message.key == LOG_KEY => Ok(journal::serve(message)),
-            (BuiltInName::Relational, _) => self.change_rows(message).await,
+            (BuiltInName::Logger, Some(logs)) => log(logs, message).await,
+            (BuiltInName::Logger, None) if message.key == LOG_KEY => Ok(write_to_journal(message)),
+            (BuiltInName::Relational, _) => match &self.relational {
+                Some(relational) => relational.serve(message).await,
+                None => {
+                    let reason =
+                        "rel.* needs a database: set amqp.relational.url, or give it a route";
+                    Err(MessageFailure::lasting("not_configured", reason))
+                }
+            },
             (BuiltInName::Logger, None) => {
                 let reason = format!("the built-in {} is not configured", name.as_str());
                 Err(MessageFailure::lasting("not_configured", reason))
             }
-        };
-        served.into()
+        }
     }
+}
 
-    async fn change_rows(&self, message: &AmqpMessage) -> Result<Value, MessageFailure> {
-        let Some(relational) = &self.relational else {
-            let reason = "rel.* needs a database: set amqp.relational.url, or give it a route";
-            return Err(MessageFailure::lasting("not_configured", reason));
-        };
-        relational.serve(message).await
-    }
+/// Answers `ping` with the time of this machine.
+fn pong(message: &AmqpMessage) -> Value {
+    json!({ "pong": format!("{:.3}", Timestamp::now()), "key": message.key, "data": message.data })
+}
+
+/// Writes a log event to the journal of this machine.
+fn write_to_journal(message: &AmqpMessage) -> Value {
+    let text = |name: &str| message.data.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (level, said) = (shown(text("level")), shown(text("message")));
+    let root = shown(message.root.as_deref().unwrap_or_default());
+    info!(root, "log event: {level}: {said}");
+    json!({ "journal": true })
+}
+
+/// Stores and looks up log records: the messages of the template `Logger`, and of the key `log`.
+async fn log(logs: &LogCollection, message: &AmqpMessage) -> Result<Value, MessageFailure> {
+    message.check_operation(&LOGGER_OPERATIONS)?;
+    let beside = RecordProperties {
+        id: message.message_id.as_deref(),
+        root: message.root.as_deref(),
+        chain: message.chain.as_deref(),
+    };
+    logs.serve(&message.operation, &message.data, beside).await
 }

@@ -24,7 +24,6 @@ use tokio::time::timeout;
 
 use super::message::Properties;
 use crate::config::AmqpConfig;
-use consume::Unacknowledged;
 use publish::Publisher;
 use wire::{BrokerAddress, Wire};
 
@@ -52,7 +51,6 @@ impl Link {
         &self.consuming.way.address
     }
 
-    /// Returns the management API of a configuration; `None` if it has none.
     pub fn management(&self, config: &AmqpConfig) -> Option<Management> {
         let url = &config.management_url;
         (!url.is_empty()).then(|| Management::new(url, &self.consuming.way))
@@ -75,9 +73,6 @@ impl Link {
     }
 
     /// Publishes a delivery again, with other headers, and waits until RabbitMQ has stored it.
-    ///
-    /// # Errors
-    /// As [`Link::publish`].
     pub async fn publish_again(
         &self,
         delivery: &Delivery,
@@ -101,11 +96,11 @@ impl Link {
         let wire = &self.consuming;
         let channel = publish::confirming(wire).await?;
         // The answers come on the channel that asked.
-        let never = Unacknowledged::Never;
-        let mut answers = Deliveries::start(channel.clone(), wire, DIRECT_REPLY, 1, never).await?;
+        let mut answers = Deliveries::start(channel.clone(), wire, DIRECT_REPLY, None).await?;
         let reply_to = Some(DIRECT_REPLY.to_owned());
         let properties = Properties { reply_to, ..out.properties.clone() };
-        publish::publish_on(&channel, wire, Outgoing { properties: &properties, ..out }).await?;
+        let (to, basic) = ((out.exchange, out.key), publish::basic(&properties));
+        publish::send(&channel, wire, to, out.body, basic).await?;
         let answered = timeout(patience, async {
             loop {
                 let answer = answers.next().await?;
@@ -120,7 +115,7 @@ impl Link {
     /// Consumes a queue; each delivery waits for its acknowledgement.
     pub async fn consume(&self, queue: &str, prefetch: u16) -> Result<Deliveries, LinkError> {
         let channel = self.consuming.channel().await?;
-        Deliveries::start(channel, &self.consuming, queue, prefetch, Unacknowledged::Each).await
+        Deliveries::start(channel, &self.consuming, queue, Some(prefetch)).await
     }
 
     /// Opens a queue to take messages out one by one.
@@ -129,24 +124,9 @@ impl Link {
         Ok(Taking { wire: Arc::clone(&self.consuming), channel, queue: queue.to_owned() })
     }
 
-    /// Closes both connections in order.
     pub async fn close(&self) {
         self.publisher.wire.close().await;
         self.consuming.close().await;
-    }
-}
-
-/// A lock. RabbitMQ gives it up too when the connection is lost.
-pub struct QueueLock {
-    link: Link,
-    name: String,
-}
-
-impl QueueLock {
-    /// Gives the lock up.
-    pub async fn release(self) {
-        // With a lost connection it is given up already.
-        let _ = self.link.delete(&self.name).await;
     }
 }
 

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
-use self::query::{RECORDS_MAX, cursor};
-use super::message::MessageFailure;
+use self::query::cursor;
+use super::message::{MessageFailure, PAGE_MAX, data_of, page_limit};
 use crate::client::{Client, ClientError};
 use crate::config::{LogsConfig, OsisConfig};
 use crate::proto::object::{Answer, Ask, Change, Context, Object, ObjectError, ObjectType, Write};
@@ -27,7 +27,7 @@ use crate::proto::text::{counted, shown};
 use crate::store::is_about_login;
 
 /// The records that one step of a purge deletes, and the steps of one purge.
-const PURGED_PER_STEP: usize = RECORDS_MAX;
+const PURGED_PER_STEP: usize = PAGE_MAX;
 const STEPS_MAX: usize = 100;
 /// The least time between two purges by age of one process.
 const PURGE_EVERY_SECONDS: i64 = 3600;
@@ -62,10 +62,8 @@ pub struct LogPurge {
     pub before: Option<String>,
 }
 
-/// The result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PurgedLogs {
-    /// The number of deleted records.
     pub deleted: u64,
     /// False if there are more: one purge has a bound.
     pub is_complete: bool,
@@ -117,11 +115,9 @@ impl LogCollection {
                 Ok(json!({ "records": records, "next": page.next }))
             }
             "delete" => {
-                let illegal = |error| {
-                    MessageFailure::invalid(format!("the data of delete is illegal: {error}"))
-                };
-                let purge = data.is_object().then(|| LogPurge::deserialize(data));
-                let purge = purge.transpose().map_err(illegal)?.unwrap_or_default();
+                // Anything else names neither a root nor a time.
+                let purge = data.is_object().then(|| data_of("delete", data)).transpose()?;
+                let purge: LogPurge = purge.unwrap_or_default();
                 let PurgedLogs { deleted, is_complete } = self.purge(&purge).await?;
                 Ok(json!({ "deleted": deleted, "complete": is_complete }))
             }
@@ -140,7 +136,9 @@ impl LogCollection {
     pub async fn store(&self, record: &LogRecord) -> Result<bool, MessageFailure> {
         match self.store_once(record).await {
             Err(ObjectError::Full { max }) => {
-                let number = PURGED_PER_STEP.min(oldest_of(max));
+                // A twentieth of the collection makes room.
+                let oldest = usize::try_from(max / 20).unwrap_or(usize::MAX).max(1);
+                let number = PURGED_PER_STEP.min(oldest);
                 let oldest = self.find(&RecordQuery::default(), number).await?;
                 self.delete(&oldest).await?;
                 self.store_once(record).await
@@ -167,7 +165,7 @@ impl LogCollection {
 
     /// Returns a page of the records that meet a query, in the order of time.
     pub async fn fetch(&self, query: &RecordQuery) -> Result<LogPage, MessageFailure> {
-        let limit = query.limit()?;
+        let limit = page_limit(query.limit)?;
         // One more shows if there is a next page.
         let mut records = self.find(query, limit + 1).await?;
         let has_next = records.len() > limit;
@@ -263,11 +261,6 @@ impl LogCollection {
             other => ObjectError::Unavailable(other.to_string()),
         })
     }
-}
-
-/// Returns how many of the oldest records make room in a collection of this size: a twentieth.
-fn oldest_of(records_max: u64) -> usize {
-    usize::try_from(records_max / 20).unwrap_or(usize::MAX).max(1)
 }
 
 fn failure(doing: &str, error: &ObjectError) -> MessageFailure {

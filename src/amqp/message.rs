@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ring::digest::{SHA256, digest};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -26,6 +27,9 @@ pub const RUN: &str = "x-hero-run";
 pub const NOT_UTF8: &str = "not_utf8";
 /// The character in the place of bytes that are not UTF-8, where a text has to be.
 pub const SUBSTITUTE: char = '\u{1a}';
+/// The entries of a page of log records or rows without its own limit, and the highest limit.
+const PAGE: usize = 100;
+pub(crate) const PAGE_MAX: usize = 1000;
 /// The longest header that is read.
 const HEADER_BYTES_MAX: usize = 1024;
 /// The longest operation or template.
@@ -34,9 +38,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// A delivery, before it is parsed.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered<'a> {
-    /// The queue that it came from.
     pub queue: &'a str,
-    /// Its routing key.
     pub key: &'a str,
     /// True if it came from a retry lane to its queue, without an exchange that has a key.
     pub is_direct: bool,
@@ -51,7 +53,6 @@ pub struct Properties {
     pub kind: Option<String>,
     /// The id of the message, which makes a second delivery known.
     pub message_id: Option<String>,
-    /// The queue of the answer.
     pub reply_to: Option<String>,
     /// The text that an answer repeats.
     pub correlation_id: Option<String>,
@@ -60,7 +61,6 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// Returns its place in a trace.
     pub fn trace(&self) -> Option<TraceParent> {
         TraceParent::inherited(self.headers.get(TraceParent::HEADER)?)
     }
@@ -68,31 +68,23 @@ impl Properties {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AmqpMessage {
-    /// The queue that it came from.
     pub queue: String,
-    /// Its routing key.
     pub key: String,
     /// The operation: `ping`, `fetch`, `write`, …
     pub operation: String,
     /// The template: the type of the object, the name of the table.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
-    /// The data of the operation.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
-    /// The id of the message, which makes a second delivery known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// The queue of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// The text that an answer repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// The root of the chain of messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The chain that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
     /// W3C's trace context.
@@ -112,7 +104,6 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The body of a message.
 #[derive(Deserialize)]
 #[serde(expecting = "an object {\"template\": …, \"data\": …}")]
 struct Body {
@@ -189,7 +180,6 @@ impl AmqpMessage {
         })
     }
 
-    /// Returns its place in a trace.
     pub fn trace(&self) -> Option<TraceParent> {
         self.traceparent.as_deref().and_then(TraceParent::inherited)
     }
@@ -282,17 +272,37 @@ fn check_texts(key: &str, properties: &Properties) -> Result<(), MessageFailure>
     }
 }
 
+/// Returns the limit of a page of log records or rows; [`PAGE`] without one.
+pub(crate) fn page_limit(limit: Option<usize>) -> Result<usize, MessageFailure> {
+    let limit = limit.unwrap_or(PAGE);
+    if (1..=PAGE_MAX).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(MessageFailure::invalid(format!("`limit` must be from 1 to {PAGE_MAX}")))
+}
+
+/// Reads the data of an operation.
+pub(crate) fn data_of<T: DeserializeOwned>(
+    operation: &str,
+    data: &Value,
+) -> Result<T, MessageFailure> {
+    let illegal = |error: &str| {
+        MessageFailure::invalid(format!("the data of {operation} is illegal: {error}"))
+    };
+    // Serde would take an array for a struct.
+    if !data.is_object() {
+        return Err(illegal("expected an object"));
+    }
+    T::deserialize(data).map_err(|error| illegal(&error.to_string()))
+}
+
 /// Returns a short name for a text, which no other text has.
 pub(crate) fn short_hash(text: &str) -> String {
     hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..16])
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum MessageAnswer {
-    /// It was served, with this result.
-    Done(Value),
-    Failed(MessageFailure),
-}
+/// The result of a message that was served, or the reason why it was not.
+pub type MessageAnswer = Result<Value, MessageFailure>;
 
 /// The reason why a message was not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -323,43 +333,22 @@ impl MessageFailure {
     }
 }
 
-impl MessageAnswer {
-    /// Returns why it was not served.
-    pub fn failure(&self) -> Option<&MessageFailure> {
-        match self {
-            Self::Done(_) => None,
-            Self::Failed(failure) => Some(failure),
-        }
-    }
-
-    /// Returns the body of the reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
-    pub fn body(&self) -> Vec<u8> {
-        let body = match self {
-            Self::Done(result) => json!({ "ok": true, "result": result }),
-            Self::Failed(error) => json!({ "ok": false, "error": error }),
-        };
-        body.to_string().into_bytes()
-    }
-
-    /// Parses the body of a reply; `None` if it is none.
-    pub fn parse(body: &[u8]) -> Option<Self> {
-        let mut body: Value = serde_json::from_slice(body).ok()?;
-        match body.get("ok")? {
-            Value::Bool(true) => Some(Self::Done(body["result"].take())),
-            Value::Bool(false) => {
-                serde_json::from_value(body["error"].take()).ok().map(Self::Failed)
-            }
-            _ => None,
-        }
-    }
+/// Returns the body of a reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
+pub fn answer_body(answer: &MessageAnswer) -> Vec<u8> {
+    let body = match answer {
+        Ok(result) => json!({ "ok": true, "result": result }),
+        Err(error) => json!({ "ok": false, "error": error }),
+    };
+    body.to_string().into_bytes()
 }
 
-impl From<Result<Value, MessageFailure>> for MessageAnswer {
-    fn from(result: Result<Value, MessageFailure>) -> Self {
-        match result {
-            Ok(result) => Self::Done(result),
-            Err(failure) => Self::Failed(failure),
-        }
+/// Parses the body of a reply; `None` if it is none.
+pub fn parse_answer(body: &[u8]) -> Option<MessageAnswer> {
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    match body.get("ok")? {
+        Value::Bool(true) => Some(Ok(body["result"].take())),
+        Value::Bool(false) => serde_json::from_value(body["error"].take()).ok().map(Err),
+        _ => None,
     }
 }
 
@@ -443,14 +432,14 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_it_was_written() {
         for answer in [
-            MessageAnswer::Done(json!({"id": "x"})),
-            MessageAnswer::Done(Value::Null),
-            MessageAnswer::Failed(MessageFailure::passing("unavailable", "redis is away")),
+            Ok(json!({"id": "x"})),
+            Ok(Value::Null),
+            Err(MessageFailure::passing("unavailable", "redis is away")),
         ] {
-            assert_eq!(MessageAnswer::parse(&answer.body()), Some(answer));
+            assert_eq!(parse_answer(&answer_body(&answer)), Some(answer));
         }
         for other in [&b"pong"[..], b"{}", br#"{"ok":1}"#, br#"{"ok":false,"error":"no"}"#] {
-            assert_eq!(MessageAnswer::parse(other), None);
+            assert_eq!(parse_answer(other), None);
         }
     }
 }

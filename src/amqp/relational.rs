@@ -4,7 +4,6 @@
 //! it, `value` converts values by the declared types, `pool` has the connections, `run` does the work.
 
 mod error;
-mod execute;
 mod pool;
 mod run;
 mod shape;
@@ -18,12 +17,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use self::error::failure;
-use self::execute::Broken;
 use self::pool::SqlPool;
 use self::run::{LedgerEntry, Named, SqlWork};
 use self::shape::Shapes;
-use self::statement::{ROWS_MAX, data_of};
-use super::message::{AmqpMessage, MessageFailure};
+use super::message::{AmqpMessage, MessageFailure, PAGE_MAX, data_of};
 use crate::config::{ConfigError, RelationalConfig, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
@@ -34,9 +31,8 @@ const OPERATIONS: [(&str, &[&str]); 3] = [
     ("rel.obj", &["bulk"]),
 ];
 /// The maximum number of changes of one `bulk`.
-const CHANGES_MAX: usize = ROWS_MAX;
+const CHANGES_MAX: usize = PAGE_MAX;
 
-/// Serves `rel.*`.
 pub struct Relational {
     config: RelationalConfig,
     pool: SqlPool,
@@ -170,18 +166,11 @@ impl Relational {
         let size_max = self.config.result_size_max;
         let run = work.run(&mut lease.connection, doing, size_max, &self.shapes);
         let done = timeout_at(deadline, run).await;
-        match done.map_err(|_| timed_out(doing, "MariaDB has not answered", timeout))? {
-            Ok(result) => {
-                lease.give_back();
-                Ok(result)
-            }
-            Err(Broken { failure, leaves_connection }) => {
-                if leaves_connection {
-                    lease.give_back();
-                }
-                Err(failure)
-            }
+        let done = done.map_err(|_| timed_out(doing, "MariaDB has not answered", timeout))?;
+        if done.as_ref().err().is_none_or(|broken| broken.leaves_connection) {
+            lease.give_back();
         }
+        done.map_err(|broken| broken.failure)
     }
 }
 

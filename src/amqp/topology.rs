@@ -8,41 +8,15 @@ use crate::config::{AmqpConfig, AmqpMode, BrokerName, Node, QueueKind};
 
 /// The exchange of all events.
 pub const EVENTS: &str = "beds.events";
-/// The exchange of dead letters.
 pub const DEAD_LETTERS: &str = "beds.dlx";
 /// The exchange that reports something to every broker of a vhost.
 pub const CONTROL: &str = "beds.control";
 /// The queue whose one message says which tag and mode this vhost has.
 pub const OWNER: &str = "beds.owner";
-/// The exchanges, with their types.
-pub const EXCHANGES: [(&str, ExchangeType); 3] = [
-    (EVENTS, ExchangeType::Topic),
-    (DEAD_LETTERS, ExchangeType::Direct),
-    (CONTROL, ExchangeType::Fanout),
-];
+/// The exchanges, with their types in the words of the protocol.
+pub const EXCHANGES: [(&str, &str); 3] =
+    [(EVENTS, "topic"), (DEAD_LETTERS, "direct"), (CONTROL, "fanout")];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExchangeType {
-    /// By patterns.
-    Topic,
-    /// By the key as it is.
-    Direct,
-    /// To every queue.
-    Fanout,
-}
-
-impl ExchangeType {
-    /// Returns the word of the protocol.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Topic => "topic",
-            Self::Direct => "direct",
-            Self::Fanout => "fanout",
-        }
-    }
-}
-
-/// The value of an argument of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Argument {
     Text(String),
@@ -64,7 +38,6 @@ pub struct Work {
     pub queue: AmqpQueue,
     /// The retry lanes, from the shortest delay on.
     pub lanes: Vec<AmqpQueue>,
-    /// The queue of the dead letters.
     pub dead: AmqpQueue,
     /// The routing key of its dead letters, in the exchange of dead letters.
     pub dead_key: String,
@@ -91,14 +64,12 @@ impl Work {
 pub struct Pool {
     /// The broker; `None` in the unified mode.
     pub broker: Option<BrokerName>,
-    /// The queue.
     pub work: Work,
     /// The number of dispatchers.
     pub size: usize,
 }
 
 impl Pool {
-    /// Returns the name of the broker.
     pub fn name(&self) -> &'static str {
         self.broker.map_or("dispatcher", BrokerName::as_str)
     }

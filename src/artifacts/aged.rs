@@ -55,9 +55,6 @@ impl SetAside {
 
 impl ContentFolder {
     /// Returns the time by the clock of the file system, in seconds, and deletes files that were begun long ago.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub fn begin_round(&self) -> io::Result<i64> {
         let now = self.begin()?.as_file().metadata()?.mtime();
         for entry in fs::read_dir(self.path("new"))?.take(ENTRIES_MAX) {
@@ -72,9 +69,6 @@ impl ContentFolder {
     }
 
     /// Returns the old files in one of the 256 parts of the folder.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn aged(&self, part: u8, now: i64) -> io::Result<AgedContents> {
         let mut aged = AgedContents::default();
         let entries = match fs::read_dir(self.path(&format!("{part:02x}"))) {
@@ -101,9 +95,6 @@ impl ContentFolder {
     }
 
     /// Takes a content out of the folder. `None` if it is new again, or gone.
-    ///
-    /// # Errors
-    /// Errors of the file system.
     pub fn set_aside(&self, hash: &ContentHash, now: i64) -> io::Result<Option<SetAside>> {
         let home = self.path_of(hash);
         let path = home.with_file_name(format!("{hash}{ASIDE}{:016x}", fastrand::u64(..)));

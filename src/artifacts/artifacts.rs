@@ -32,43 +32,22 @@ const OF_REDIS: &str = "job.files_size_max";
 /// The reason why a content cannot be kept or had.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
-    /// It has too many bytes.
     #[error("larger than the limit of {} ({key}){}", format_size(*.bytes_max), remedy(.key))]
     TooLarge {
-        /// The limit.
         bytes_max: u64,
         /// The key of the configuration that sets it.
         key: &'static str,
     },
-    /// The source fails.
     #[error("cannot read it: {}", reason(.0))]
     Source(io::Error),
-    /// The target fails.
     #[error("cannot write it: {}", reason(.0))]
     Target(io::Error),
-    /// The folder fails.
     #[error("cannot use the folder {} (artifacts.dir): {}; see hero check", .dir.display(), reason(.error))]
-    Folder {
-        /// `artifacts.dir`.
-        dir: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// The folder does not have it.
+    Folder { dir: PathBuf, error: io::Error },
     #[error("no content with the SHA-256 {hash} in the folder {} (artifacts.dir)", .dir.display())]
-    Missing {
-        /// `artifacts.dir`.
-        dir: PathBuf,
-        hash: ContentHash,
-    },
-    /// The file has another content.
+    Missing { dir: PathBuf, hash: ContentHash },
     #[error("the file {hash} in the folder {} (artifacts.dir) is damaged", .dir.display())]
-    Damaged {
-        /// `artifacts.dir`.
-        dir: PathBuf,
-        hash: ContentHash,
-    },
-    /// No folder is configured here.
+    Damaged { dir: PathBuf, hash: ContentHash },
     #[error("its content is in a folder, and artifacts.dir is not set on this machine")]
     NoFolder,
 }
@@ -102,13 +81,11 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Returns the contents as configured.
     pub fn of(job: &JobConfig) -> Self {
         let folder = job.artifacts.clone().map(ContentFolder::new);
         Self { folder, redis_bytes_max: job.files_size_max }
     }
 
-    /// Returns true if there is a folder.
     pub fn has_folder(&self) -> bool {
         self.folder.is_some()
     }
@@ -162,9 +139,6 @@ impl Contents {
 
     /// Returns the reader of these bytes of a content, which opens nothing yet. Of a whole content the last block
     /// comes only if all of them have its SHA-256.
-    ///
-    /// # Errors
-    /// [`ArtifactError::NoFolder`].
     pub fn reader(
         &self,
         content: FileBody,
@@ -192,15 +166,8 @@ impl Contents {
     }
 
     /// Notes that a job is about to name a content that exists, so that it is not deleted meanwhile.
-    ///
-    /// # Errors
-    /// [`ArtifactError`].
     pub fn touch(&self, artifact: &Artifact) -> Result<(), ArtifactError> {
-        self.folder()?.touch(artifact)
-    }
-
-    fn folder(&self) -> Result<&ContentFolder, ArtifactError> {
-        self.folder.as_ref().ok_or(ArtifactError::NoFolder)
+        self.folder.as_ref().ok_or(ArtifactError::NoFolder)?.touch(artifact)
     }
 }
 

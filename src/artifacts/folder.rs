@@ -1,6 +1,6 @@
 //! The folder: `NAMESPACE.files/ab/SHA-256`, and `NAMESPACE.files/new/` for files that are being written.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -13,13 +13,11 @@ use nix::unistd::{AccessFlags, access};
 use ring::digest::{Context, SHA256};
 use tempfile::NamedTempFile;
 
-use super::ArtifactError;
+use super::{ArtifactError, BLOCK_BYTES};
 use crate::config::ArtifactFolder;
 use crate::error::reason;
 use crate::proto::job::{Artifact, ContentHash};
-
-/// The part of a file that is in memory.
-const CHUNK_BYTES: usize = 128 << 10;
+use crate::proto::text::hexadecimal;
 
 /// The contents of one namespace, which all machines that have the folder share.
 #[derive(Debug, Clone)]
@@ -38,7 +36,6 @@ impl ContentFolder {
         self.place.retention
     }
 
-    /// Returns the configured folder.
     pub fn dir(&self) -> &Path {
         &self.place.dir
     }
@@ -64,7 +61,6 @@ impl ContentFolder {
             .then(|| format!("{what}: open to all users of the machine; chmod 0700"))
     }
 
-    /// Makes an error of the folder.
     pub(super) fn failed(&self, error: io::Error) -> ArtifactError {
         ArtifactError::Folder { dir: self.place.dir.clone(), error }
     }
@@ -106,7 +102,7 @@ impl ContentFolder {
     ) -> Result<(ContentHash, u64), ArtifactError> {
         let bytes_max = self.place.max_size;
         let mut hasher = Hasher::default();
-        let mut part = vec![0; CHUNK_BYTES];
+        let mut part = vec![0; BLOCK_BYTES];
         loop {
             let len = read(source, &mut part).map_err(ArtifactError::Source)?;
             if len == 0 {
@@ -153,7 +149,6 @@ impl ContentFolder {
         ArtifactError::Damaged { dir, hash }
     }
 
-    /// Returns a folder of the namespace.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.place.own.join(name)
     }
@@ -206,12 +201,8 @@ impl Hasher {
     }
 
     pub(super) fn finish(self) -> io::Result<ContentHash> {
-        let digest = self.context.finish();
-        let text = digest.as_ref().iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
         // 32 bytes have this form.
+        let text = hexadecimal(self.context.finish().as_ref());
         text.parse().map_err(|_| io::Error::other("no SHA-256"))
     }
 }

@@ -8,7 +8,6 @@ use super::ArtifactError;
 use super::folder::{ContentFolder, Hasher, read};
 use crate::proto::job::{Artifact, FileBody};
 
-/// A content that is being read.
 #[derive(Debug)]
 pub struct ContentReader {
     source: ContentSource,
@@ -21,7 +20,6 @@ enum ContentSource {
     Folder { folder: ContentFolder, artifact: Artifact, opened: Option<Box<Opened>> },
 }
 
-/// The file of a content.
 #[derive(Debug)]
 struct Opened {
     file: File,

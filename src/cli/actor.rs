@@ -9,7 +9,7 @@ use serde_json::json;
 use super::input::{self, bad, parsed};
 use super::no_results::NoResults;
 use super::table::TextTable;
-use super::time::{age, brief};
+use super::time::{age_of_text, brief};
 use super::{Global, output};
 use crate::client::ActorDocument;
 use crate::config::parse_duration;
@@ -81,12 +81,11 @@ impl ActorCommand {
 
 impl ActorList {
     async fn run(&self, global: &Global) -> Result<(), Error> {
-        let script_type = self.script_type.as_deref().map(parsed).transpose()?;
+        let script_type: Option<ScriptType> =
+            self.script_type.as_deref().map(parsed).transpose()?;
         let selector = self.selector.as_deref().map(input::selector).transpose()?;
-        let params = json!({
-            "script_type": script_type.as_ref().map(ScriptType::as_str),
-            "where": selector.as_ref().map(ToString::to_string),
-        });
+        let selector_text = selector.as_ref().map(ToString::to_string);
+        let params = json!({ "script_type": script_type, "where": selector_text });
         let (document, list) = global.methods()?.typed::<LiveActors>("actor.list", params).await?;
         let none = NoResults::new("live actor").by("of type", script_type.as_ref());
         let none = none.by("that matches", selector.as_ref());
@@ -111,9 +110,7 @@ impl ActorNames {
         let tell = async |id: &ActorId| {
             let params = json!({ "actor": id.to_string() });
             let (_, notified) = methods.typed::<NotifiedActors>(method, params).await?;
-            for shard in notified.not_told {
-                output::note(&format!("hero: {id}: {shard}"));
-            }
+            output::notes(notified.not_told.iter().map(|shard| format!("{id}: {shard}")));
             Ok((true, format!("told to {verb}")))
         };
         global.each(&named, "told", tell).await
@@ -140,7 +137,6 @@ impl PingActors {
 }
 
 fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
-    let ago = |time: &str| time.parse().map(|time| age(time, now)).unwrap_or_default();
     TextTable::of(actors)
         .column("!ACTOR", &|of| of.actor.clone())
         .column("~*STATE", &|of| state(&of.presence))
@@ -148,8 +144,8 @@ fn table(actors: &[ActorDocument], now: Timestamp) -> TextTable {
         .column(">TASKS", &|of| of.presence.tasks.to_string())
         .column("~HOST", &|of| of.presence.hostname.clone())
         .column("?>PID", &|of| of.presence.pid.to_string())
-        .column(">UP", &|of| ago(&of.presence.started_at))
-        .column(">SEEN", &|of| ago(&of.presence.last_heartbeat))
+        .column(">UP", &|of| age_of_text(&of.presence.started_at, now))
+        .column(">SEEN", &|of| age_of_text(&of.presence.last_heartbeat, now))
         .column("?VERSION", &|of| of.presence.version.clone())
         .table()
 }

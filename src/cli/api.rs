@@ -16,7 +16,7 @@ pub(super) use self::remote::RemoteApi;
 use super::Global;
 use super::author::user;
 use super::input::parsed;
-use super::signing::Signing;
+use super::key::Signing;
 use crate::client::FilesByPlace;
 use crate::error::{Error, Exit};
 use crate::proto::job::JobReference;
@@ -96,7 +96,6 @@ impl ApiMethods {
         }
     }
 
-    /// Signs what it submits, if a key is given.
     pub(super) fn sign(&mut self, signing: &Signing) -> Result<(), Error> {
         match self {
             Self::Local { context, .. } => {

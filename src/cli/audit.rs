@@ -4,10 +4,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::Global;
-use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::TextTable;
-use super::time::{local_text, local_zone};
+use super::time::{PastZone, local_text, local_zone};
 use crate::error::Error;
 use crate::proto::audit::AuditRecord;
 use crate::rpc::results::AuditList;

@@ -9,7 +9,6 @@ use crate::config::Config;
 use crate::daemon::audit_to_journal;
 use crate::proto::audit::Author;
 
-/// Opens the client of a command.
 pub(super) fn open_client(config: &Config) -> Result<Client, ClientError> {
     audit_to_journal();
     Ok(Client::open(config)?.as_author(of_command()))

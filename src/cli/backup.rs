@@ -84,19 +84,12 @@ impl Backup {
             },
         )?;
         if without_files > 0 {
-            output::note(&format!("hero: {}", left_out(without_files)));
+            let one = "job that has not ended has input files, which are not in it: restored, it ends in error";
+            let more = "jobs that have not ended have input files, which are not in it: restored, they end in error";
+            output::note(&format!("hero: {}", counted(without_files, one, more)));
         }
         Ok(())
     }
-}
-
-/// Says how many jobs are in a backup without their input files.
-fn left_out(jobs: u64) -> String {
-    let (one, more) = (
-        "job that has not ended has input files, which are not in it: restored, it ends in error",
-        "jobs that have not ended have input files, which are not in it: restored, they end in error",
-    );
-    counted(jobs, one, more)
 }
 
 impl Restore {

@@ -9,10 +9,10 @@ mod scripts;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use self::figures::Figures;
 pub use self::figures::{millis, per_second, quantile};
-use self::measure::Plan;
 use super::stage::{Stage, StageFolder};
 use super::{Global, output};
 use crate::client::Client;
@@ -88,12 +88,12 @@ impl Bench {
                 Err(code) => return Ok(code),
             }
         }
-        let report = report::BenchReport::new(&runs);
-        let settings = serde_json::json!({
+        let lines = report::lines(&runs);
+        let settings = json!({
             "jobs": self.jobs, "runs": self.runs, "tasks": self.tasks,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        global.print(|| report.document(&settings), || report.table())?;
+        global.print(|| report::document(&lines, &settings), || report::table(&lines))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -107,9 +107,8 @@ impl Bench {
         let mut config = Config { actor, ..Config::default() };
         scripts::add_open_type(&mut config)?;
         let mut stage = Stage::open(StageFolder::temporary()?, config, false, false).await?;
-        let plan = Plan { jobs: self.jobs as usize };
         let measured = tokio::select! {
-            measured = plan.measure(&mut stage) => measured.map(Ok),
+            measured = measure::measure(&mut stage, self.jobs as usize) => measured.map(Ok),
             signal = interrupts.next() => Ok(Err(ExitCode::from(128 + signal))),
         };
         let down = stage.take_down(interrupts).await;
@@ -121,21 +120,15 @@ impl Bench {
 impl Harness {
     async fn run(self, client: &Client) -> Result<(), Error> {
         client.ping().await?;
-        let document = match self {
-            Self::Enqueue(LoadArgs { n, kind }) => {
-                let took = load::enqueue(client, &kind, n).await?;
-                serde_json::json!({ "n": n, "seconds": took.as_secs_f64() })
-            }
-            Self::Bulk(LoadArgs { n, kind }) => {
-                let took = load::bulk(client, &kind, n).await?;
-                serde_json::json!({ "n": n, "seconds": took.as_secs_f64() })
-            }
+        let (n, took) = match self {
+            Self::Enqueue(LoadArgs { n, kind }) => (n, load::enqueue(client, &kind, n).await?),
+            Self::Bulk(LoadArgs { n, kind }) => (n, load::bulk(client, &kind, n).await?),
             Self::Latency(LoadArgs { n, kind }) => {
                 let times = load::latency(client, &kind, n).await?;
-                let ms: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1000.0).collect();
-                serde_json::json!({ "n": n, "ms": ms })
+                let ms: Vec<f64> = times.into_iter().map(millis).collect();
+                return output::json(&json!({ "n": n, "ms": ms }));
             }
         };
-        output::json(&document)
+        output::json(&json!({ "n": n, "seconds": took.as_secs_f64() }))
     }
 }

@@ -55,16 +55,11 @@ impl Check {
     pub(super) fn run(&self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         check_access(config, global, self.user.as_deref())?;
-        let unit = match &self.unit {
-            Some(name) => Some((name.as_str(), config.unit(name)?)),
-            None => None,
-        };
+        let unit = self.unit.as_deref().map(|name| Ok::<_, Error>((name, config.unit(name)?)));
+        let unit = unit.transpose()?;
         let (crontab, scripts) = of_folders(config)?;
-        let redis = if self.redis {
-            Some(state_of(config, &config.redis.of_shard(Shard::HOME))?)
-        } else {
-            None
-        };
+        let home = || state_of(config, &config.redis.of_shard(Shard::HOME));
+        let redis = self.redis.then(home).transpose()?;
         let reader = reader(global, self.user.as_deref())?;
         let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
         let shards = ShardsCheck::of(config, self.redis)?;
@@ -93,16 +88,15 @@ impl Check {
             document["cron"] = crontab.entries.iter().map(|entry| json!(entry.name)).collect();
             document["scripts"] = scripts.scripts.iter().map(|script| json!(script.name)).collect();
             output::json(&document)?;
-            return verdict(config, unit.as_ref().map(|(_, unit)| unit));
+            return verdict(config, unit);
         }
-        for warning in &warnings {
-            output::note(&format!("hero: {warning}"));
-        }
+        output::notes(&warnings);
         if self.show {
             output::text(&format!("{}\n", config.to_toml()?))?;
         }
         let mut lines = lines_of(config, &crontab, &secrets);
-        lines.extend(scripts.scripts.iter().map(line_of_script));
+        let script = |of: &ScriptFile| format!("script {}: {}", of.name, of.definition.script_type);
+        lines.extend(scripts.scripts.iter().map(script));
         lines.extend(unit.iter().flat_map(|(name, unit)| what_it_is(name, unit)));
         lines.extend(memory.lines());
         if let Some((name, unit)) = &unit
@@ -116,11 +110,10 @@ impl Check {
         }
         lines.extend(shards.iter().flat_map(ShardsCheck::lines));
         lines.iter().try_for_each(|line| output::line(line))?;
-        verdict(config, unit.as_ref().map(|(_, unit)| unit))
+        verdict(config, unit)
     }
 }
 
-/// Reads the periodic jobs and the scripts of files.
 fn of_folders(config: &Config) -> Result<(Crontab, ScriptFiles), Error> {
     let (crontab, scripts) = (config.crontab(), config.script_files());
     let problems = crontab.problems.iter().chain(&scripts.problems);
@@ -129,10 +122,6 @@ fn of_folders(config: &Config) -> Result<(Crontab, ScriptFiles), Error> {
         return Ok((crontab, scripts));
     }
     Err(Error::new(Exit::Config, problems.join("\n")))
-}
-
-fn line_of_script(of: &ScriptFile) -> String {
-    format!("script {}: {}", of.name, of.definition.script_type)
 }
 
 /// Returns what periodic jobs name that the configuration does not have.
@@ -231,8 +220,8 @@ pub(super) fn reader(global: &Global, user: Option<&str>) -> Result<Option<FileR
 }
 
 /// The exit code. As in the daemon, a unit whose scripts cannot run is an error.
-fn verdict(config: &Config, unit: Option<&Unit>) -> Result<(), Error> {
-    let Some(Unit::Actors(actors)) = unit else { return Ok(()) };
+fn verdict(config: &Config, unit: Option<(&str, Unit)>) -> Result<(), Error> {
+    let Some((_, Unit::Actors(actors))) = unit else { return Ok(()) };
     for (script_type, unavailable) in availability(config) {
         if unavailable.is_some() && actors.iter().any(|actor| actor.id.script_type == script_type) {
             return Err(Error::new(Exit::Machine, said(&script_type, unavailable.as_deref())));
@@ -290,7 +279,6 @@ fn sandboxes(config: &Config) -> BTreeMap<ScriptType, String> {
         .collect()
 }
 
-/// Describes the availability of a type in one line.
 pub(super) fn said(script_type: &ScriptType, unavailable: Option<&str>) -> String {
     match unavailable {
         None => format!("{script_type}: available"),

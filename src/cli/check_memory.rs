@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::config::{ActorUnit, Config, EngineKind, Unit, format_size, machine_memory_bytes};
@@ -39,10 +40,9 @@ impl UnitsMemory {
     /// Adds it to a document: to its unit, or for all units by name.
     pub(super) fn add_to(&self, document: &mut Value) {
         if self.is_of_one {
-            let first = self.units.first();
-            document["unit"]["memory"] = json!(first.map(|(_, of)| of.document()));
+            document["unit"]["memory"] = json!(self.units.first().map(|(_, of)| of));
         } else {
-            let of_units = self.units.iter().map(|(name, of)| (name.clone(), of.document()));
+            let of_units = self.units.iter().map(|(name, of)| (name.clone(), json!(of)));
             document["memory"] = of_units.collect::<serde_json::Map<_, _>>().into();
         }
     }
@@ -57,6 +57,7 @@ impl UnitsMemory {
 }
 
 /// The memory that the jobs of a unit may take together, and the memory of the machine.
+#[derive(Serialize)]
 struct MemoryCheck {
     jobs_bytes: u64,
     machine_bytes: u64,
@@ -73,7 +74,6 @@ impl MemoryCheck {
         })
     }
 
-    /// Describes it in one line.
     fn line(&self, who: &str) -> String {
         let [jobs, machine] =
             [self.jobs_bytes, self.machine_bytes].map(|bytes| format_size(bytes >> 20 << 20));
@@ -85,10 +85,6 @@ impl MemoryCheck {
         format!(
             "{who}: the jobs may take {jobs} of memory at once; this machine has {machine}{more}"
         )
-    }
-
-    fn document(&self) -> Value {
-        json!({ "jobs_bytes": self.jobs_bytes, "machine_bytes": self.machine_bytes })
     }
 }
 

@@ -11,7 +11,6 @@ use crate::error::{Error, Exit};
 use crate::proto::shard::Shard;
 use crate::store::{ClusterPlace, RedisState};
 
-/// The shards of a system that has several.
 pub(super) struct ShardsCheck<'a> {
     config: &'a Config,
     states: Vec<RedisState>,
@@ -19,9 +18,6 @@ pub(super) struct ShardsCheck<'a> {
 
 impl<'a> ShardsCheck<'a> {
     /// Asks the Redis of each shard for its state, if `asks_redis`. `None` for a system with one shard.
-    ///
-    /// # Errors
-    /// The errors of [`state_of`].
     pub(super) fn of(config: &'a Config, asks_redis: bool) -> Result<Option<Self>, Error> {
         if config.redis.shards <= 1 {
             return Ok(None);
@@ -61,7 +57,6 @@ impl<'a> ShardsCheck<'a> {
         Ok(warnings)
     }
 
-    /// Returns one line for each fact.
     pub(super) fn lines(&self) -> Vec<String> {
         let Config { redis, limits, .. } = self.config;
         let mut lines = vec![format!("shards: {}, {}", redis.shards, served(redis))];
@@ -83,7 +78,6 @@ impl<'a> ShardsCheck<'a> {
         lines
     }
 
-    /// Returns the same as JSON.
     pub(super) fn document(&self) -> Value {
         let Config { redis, limits, .. } = self.config;
         let served = redis.served_shards();
@@ -119,11 +113,8 @@ fn served(redis: &RedisConfig) -> String {
     )
 }
 
-/// Returns the state of the Redis of one shard.
-///
-/// # Errors
-/// It does not answer, refuses the login, has a key of a wrong type, or is not durable though the configuration
-/// requires it.
+/// Returns the state of the Redis of one shard. Fails if it does not answer, refuses the login, has a key of a wrong
+/// type, or is not durable though the configuration requires it.
 pub(super) fn state_of(config: &Config, redis: &RedisConfig) -> Result<RedisState, Error> {
     let client = Client::with(redis, config.job.clone())?;
     let (state, wrong) = super::block_on(async {
@@ -138,7 +129,6 @@ pub(super) fn state_of(config: &Config, redis: &RedisConfig) -> Result<RedisStat
     Ok(state)
 }
 
-/// Returns the state of a Redis as JSON.
 pub(super) fn redis_document(state: &RedisState) -> Value {
     json!({
         "version": state.version,

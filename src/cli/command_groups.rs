@@ -2,10 +2,10 @@
 
 use clap::Command;
 
-/// The widest column of names.
+use super::table::wrapped;
+
 const NAME_CHARS: usize = 11;
 
-/// The groups, each with its commands.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run scripts", &["exec", "submit", "run-script", "cron"]),
     ("Jobs", &["job", "graph", "queue", "dead", "limit"]),
@@ -30,7 +30,7 @@ pub(super) fn grouped(command: Command, columns: usize) -> Command {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let width = columns.saturating_sub(NAME_CHARS + 4).max(20);
             let mut name = command.get_name();
-            for line in wrapped(&about, width) {
+            for line in wrapped(&about, width, "") {
                 list.extend([&*format!("  {name:NAME_CHARS$}  "), line.as_str(), "\n"]);
                 name = "";
             }
@@ -40,26 +40,6 @@ pub(super) fn grouped(command: Command, columns: usize) -> Command {
     command.help_template(format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}"
     ))
-}
-
-/// Returns a text in lines of at most so many characters, unless a word is longer.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let is_full = |line: &String| {
-            !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width
-        };
-        if lines.last().is_some_and(is_full) {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -77,9 +77,7 @@ impl Completions {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
         if let Some(kind) = self.values {
             let values = values(kind, self.script.as_deref(), global).await?;
-            for value in values {
-                output::line(&value)?;
-            }
+            values.iter().try_for_each(|value| output::line(value))?;
         } else if let Some(shell) = self.shell {
             let mut script = Vec::new();
             generate(shell, &mut Cli::command(), "hero", &mut script);
@@ -102,18 +100,8 @@ async fn values(
     let client = || global.client();
     Ok(match kind {
         ValueKind::States => {
-            let words = [
-                "waiting",
-                "queued",
-                "held",
-                "running",
-                "finished",
-                "failed",
-                "cancelled",
-                "replaced",
-                "expired",
-            ];
-            words.map(str::to_owned).into()
+            let words = "waiting queued held running finished failed cancelled replaced expired";
+            words.split(' ').map(str::to_owned).collect()
         }
         ValueKind::Types => config.types.keys().map(ToString::to_string).collect(),
         ValueKind::Jobs => {
@@ -134,21 +122,20 @@ async fn values(
             scripts.iter().map(|(name, _)| name.to_string()).collect()
         }
         ValueKind::Parameters => {
-            let Some(used) = script.and_then(|script| script.parse().ok()) else {
-                return Ok(Vec::new());
-            };
+            let used = script.and_then(|script| script.parse().ok());
+            let Some(used) = used else { return Ok(Vec::new()) };
             let found = client()?.published_script(&used).await?;
             let params = found.of.definition.params.unwrap_or_default();
-            params.0.iter().map(|(name, of)| completed(name, of)).collect()
+            // As the option takes it, up to the value.
+            let completed = |(name, of): (&String, &Parameter)| match of.kind {
+                ParameterKind::String => format!("{name}="),
+                _ => format!("{name}:="),
+            };
+            params.0.iter().map(completed).collect()
         }
         ValueKind::Cron => {
             let crontab = client()?.whole_crontab(&config.crontab()).await?;
             crontab.entries.iter().map(|entry| entry.name.to_string()).collect()
         }
     })
-}
-
-/// Returns a parameter as its option takes it, up to its value.
-fn completed(name: &str, of: &Parameter) -> String {
-    if of.kind == ParameterKind::String { format!("{name}=") } else { format!("{name}:=") }
 }

@@ -12,13 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
-use super::cron_firings::{LATE_MAX_S, firing_table, with_offset, zone_of};
 use super::cron_import::CronImport;
-use super::cron_past::{Backfill, CronHistory};
+use super::cron_past::{Backfill, CronHistory, LATE_MAX_S, firing_table, zone_of};
 use super::no_results::NoResults;
 use super::table::{TextTable, first_line};
 use super::terminal_style::TerminalStyle;
-use super::time::{age, brief, local_text, local_zone, wall_clock};
+use super::time::{age, age_of_text, brief, local_text, local_zone, wall_clock, with_offset};
 use super::{Global, output};
 use crate::client::{PeriodicJobDocument, PeriodicJobHistoryDocument, SpreadDocument};
 use crate::error::{Error, Exit};
@@ -99,9 +98,7 @@ async fn list(global: &Global) -> Result<ExitCode, Error> {
     let methods = global.methods()?;
     let (document, list) = methods.typed::<PeriodicJobList>("cron.list", json!({})).await?;
     let PeriodicJobList { cron, problems } = list;
-    for problem in &problems {
-        output::note(&format!("hero: {problem}"));
-    }
+    output::notes(&problems);
     let cron_dir = global.config()?.supervisor.cron_dir.display();
     let own = matches!(methods, ApiMethods::Local { .. }).then_some(cron_dir);
     let none = NoResults::new("periodic job").by("in Redis or in", own);
@@ -149,9 +146,7 @@ fn table(jobs: &[PeriodicJobDocument], now: Timestamp) -> TextTable {
         _ if job.enabled => job.not_in_force.clone().unwrap_or_default(),
         _ => disabled(job),
     };
-    let due = |job: &PeriodicJobDocument| {
-        job.next.as_ref().and_then(|next| next.parse().ok()).map(|next| age(next, now))
-    };
+    let due = |job: &PeriodicJobDocument| job.next.as_ref().map(|next| age_of_text(next, now));
     let last = |job: &PeriodicJobDocument| {
         job.last.as_ref().map(|last| wall_clock(&last.due, &zone_of(job)))
     };
@@ -180,21 +175,17 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     if let Some(why) = &job.not_in_force {
         let _ = write!(state, ", {why}");
     }
-    let (declared, of_type) = (declared_when(job), job.type_words());
+    let fired = format!("{}, left out {}, missed {}", job.fired, job.left_out, job.missed);
     let mut text = String::new();
     for (title, value) in [
-        ("name", job.name.as_str()),
-        ("state", state.as_str()),
-        ("schedule", job.schedule.as_str()),
-        ("time zone", job.time_zone.as_str()),
-        ("type", of_type.as_str()),
-        ("catch up", job.catch_up.as_str()),
-        ("overlap", job.overlap.as_str()),
-        ("declared", declared.as_str()),
-    ] {
-        let _ = writeln!(text, "{title:9}  {}", escape(value));
-    }
-    for (title, value) in [
+        ("name", Some(escape(&job.name))),
+        ("state", Some(escape(&state))),
+        ("schedule", Some(escape(&job.schedule))),
+        ("time zone", Some(escape(&job.time_zone))),
+        ("type", Some(escape(&job.type_words()))),
+        ("catch up", Some(escape(&job.catch_up))),
+        ("overlap", Some(escape(&job.overlap))),
+        ("declared", Some(escape(&declared_when(job)))),
         ("every", job.every.map(|every| format!("{every}, {}", job.window))),
         ("spread", job.spread.as_ref().map(spread)),
         ("calendar", job.calendar.as_ref().map(|name| escape(name))),
@@ -202,16 +193,12 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
         ("failed", job.failed_at.as_ref().map(|at| failed(job, at, &zone))),
         ("duration", job.duration_s.map(duration)),
         ("overdue", job.overdue_at.as_ref().map(|at| overdue(job, at, &zone))),
+        ("fired", Some(fired)),
     ] {
         if let Some(value) = value {
             let _ = writeln!(text, "{title:9}  {value}");
         }
     }
-    let _ = writeln!(
-        text,
-        "fired      {}, left out {}, missed {}",
-        job.fired, job.left_out, job.missed
-    );
     if !found.upcoming.is_empty() {
         text.push_str("\nnext:\n");
         for next in &found.upcoming {
@@ -220,14 +207,11 @@ fn readable(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     }
     if !found.history.is_empty() {
         text.push_str("\nhistory:\n");
-        for line in firing_table(&found.history, &zone).show(look.indented(2)).lines() {
-            let _ = writeln!(text, "  {line}");
-        }
+        text.push_str(&firing_table(&found.history, &zone).indented(look));
     }
     text
 }
 
-/// Returns how long ago it succeeded last.
 fn succeeded(job: &PeriodicJobDocument, now: Timestamp) -> String {
     let at = job.succeeded_at.as_ref().and_then(|at| at.parse().ok());
     let text = at.map_or_else(|| "never".to_owned(), |at: Timestamp| age(at, now));
@@ -278,9 +262,7 @@ fn settings(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
     }
     if let Some(plan) = &found.graph {
         text.push_str("\ngraph:\n");
-        for line in graph_table(plan).show(look.indented(2)).lines() {
-            let _ = writeln!(text, "  {line}");
-        }
+        text.push_str(&graph_table(plan).indented(look));
     }
     let lines: Vec<&str> = found.script.lines().collect();
     if lines.is_empty() {

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, Args};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::api::{ApiMethods, settings};
-use super::cron_firings::zone_of;
+use super::cron_past::zone_of;
 use super::every::EveryOptions;
-use super::job_options::SettingOptions;
+use super::job_options::{SettingOptions, hidden_at};
 use super::script::ScriptSource;
 use super::script_arguments::ScriptArguments;
 use super::sections::MANY;
@@ -20,15 +20,14 @@ use crate::client::PeriodicJobHistoryDocument;
 use crate::error::{Error, Exit};
 use crate::proto::every::EveryOrNone;
 use crate::proto::graph_plan::GraphPlan;
-use crate::proto::job::{Entrance, Job, JobSpec, SETTINGS};
-use crate::proto::named_script::ScriptUse;
+use crate::proto::job::{Entrance, Job, JobSpec};
 
 /// Add a periodic job to those in Redis: every supervisor fires it, no file and no reload is needed
 #[derive(Debug, Args)]
 #[command(
     override_usage = "hero cron add [OPTIONS] --schedule <LINE> <NAME> <FILE|--eval <CODE>|--uses <NAME>|--graph <FILE>>"
 )]
-#[command(mut_args(without_refused))]
+#[command(mut_args(|option| hidden_at(Entrance::PeriodicJob, option)))]
 #[command(
     after_help = "Examples:\n  hero cron add report --schedule '0 9 * * 1-5' --timezone Europe/Brussels \
                         --retries 2 report.py -- north\n  \
@@ -58,7 +57,7 @@ pub(super) struct Add {
 
 /// Change a periodic job in Redis: given options replace its own
 #[derive(Debug, Args)]
-#[command(mut_args(without_refused))]
+#[command(mut_args(|option| hidden_at(Entrance::PeriodicJob, option)))]
 #[command(after_help = "Example:\n  hero cron edit report --schedule '30 8 * * 1-5'\n  \
                         hero cron edit report new_report.py\n  \
                         hero cron edit tidy --every-none")]
@@ -113,20 +112,7 @@ struct CronOptions {
     settings: SettingOptions,
     #[command(flatten)]
     given: ScriptArguments,
-    #[command(flatten)]
-    refused: NoFiles,
-}
-
-/// Hides an option that no periodic job may have: it is understood, and refused with the reason.
-fn without_refused(option: Arg) -> Arg {
-    let of = SETTINGS.iter().find(|setting| setting.word == option.get_id().as_str());
-    let is_refused = of.is_some_and(|of| of.absent_at(Entrance::PeriodicJob).is_some());
-    if is_refused { option.hide(true) } else { option }
-}
-
-/// Options of `hero submit` that a periodic job cannot have: its definition keeps no files.
-#[derive(Debug, Args)]
-struct NoFiles {
+    // A periodic job cannot have these of `hero submit`: its definition keeps no files.
     #[arg(long, hide = true, value_name = "NAME=FILE")]
     input: Vec<String>,
     #[arg(long, hide = true, value_name = "FILE")]
@@ -138,7 +124,10 @@ impl Add {
         let (methods, mut spec) = (global.methods()?, self.options.spec()?);
         match spec.uses.clone() {
             _ if self.graph.is_some() => {}
-            Some(used) => self.options.read_words(&methods, &used, &mut spec).await,
+            Some(used) => {
+                let words = self.options.given.words();
+                methods.read_words(&used, &mut spec.params, &words).await;
+            }
             None => self.script.fill(&mut spec, global.config()?)?,
         }
         let mut params = self.options.params(&self.name, Some(&self.schedule), &spec);
@@ -155,13 +144,13 @@ impl Edit {
             let script = ScriptSource::of(self.file.clone(), self.eval.clone());
             spec.script = script.read(global.config()?.job.script_size_max)?;
         }
-        let mut used = spec.uses.clone();
-        if used.is_none() && !self.options.given.words().is_empty() {
+        let (mut used, words) = (spec.uses.clone(), self.options.given.words());
+        if used.is_none() && !words.is_empty() {
             let found = methods.call("cron.get", json!({ "name": self.name })).await;
             used = found.ok().and_then(|found| found["settings"]["uses"].as_str()?.parse().ok());
         }
         if let Some(used) = used {
-            self.options.read_words(&methods, &used, &mut spec).await;
+            methods.read_words(&used, &mut spec.params, &words).await;
         }
         let mut params = self.options.params(&self.name, self.schedule.as_deref(), &spec);
         if self.every_none {
@@ -178,9 +167,8 @@ impl Edit {
 }
 
 impl CronOptions {
-    /// Returns the settings of its jobs.
     fn spec(&self) -> Result<JobSpec, Error> {
-        if !self.refused.input.is_empty() || self.refused.stdin.is_some() {
+        if !self.input.is_empty() || self.stdin.is_some() {
             let message = "--input and --stdin: a periodic job keeps no files; give it the path by --param, and let \
                            its script read the file";
             return Err(Error::new(Exit::Usage, message));
@@ -188,11 +176,6 @@ impl CronOptions {
         let mut spec = self.given.spec()?;
         self.settings.apply(&mut spec, None)?;
         Ok(spec)
-    }
-
-    /// Reads the parameters that are words by the types that the published script declares.
-    async fn read_words(&self, methods: &ApiMethods, used: &ScriptUse, spec: &mut JobSpec) {
-        methods.read_words(used, &mut spec.params, &self.given.words()).await;
     }
 
     /// Returns the parameters of the method: its name, and what is given.

@@ -41,7 +41,6 @@ pub(super) struct CronImport {
     check: bool,
 }
 
-/// The periodic jobs of crontabs, and the notes about them.
 #[derive(Default)]
 struct CrontabFiles {
     text: String,
@@ -91,9 +90,7 @@ impl CronImport {
         for (file, note) in &found.notes {
             output::note(&format!("{file}:{}: {}", note.line, note.text));
         }
-        for problem in problems {
-            output::note(&format!("hero: {problem}"));
-        }
+        output::notes(problems);
         let left_out = found.notes.iter().filter(|(_, note)| note.is_left_out).count();
         let jobs = counted(found.names.len() as u64, "periodic job", "periodic jobs");
         let lines = counted(left_out as u64, "line is left out", "lines are left out");

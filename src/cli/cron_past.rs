@@ -1,4 +1,6 @@
-//! `hero cron history` and `backfill`: the past firings of a periodic job.
+//! `hero cron history` and `backfill`: the past firings of a periodic job, and firings as a table.
+
+use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
@@ -6,17 +8,21 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::Global;
-use super::cron_firings::{self, firing_table, with_offset};
-use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::TextTable;
-use super::time::local_zone;
-use crate::client::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring, PeriodicJobHistoryDocument};
+use super::time::{PastZone, brief, local_zone, with_offset};
+use crate::client::{
+    BACKFILL_MAX, BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
+    PeriodicJobHistoryDocument,
+};
 use crate::config::{Crontab, time_zone};
 use crate::error::{Error, Exit};
 use crate::proto::text::counted;
 use crate::rpc::results::FiringList;
 use crate::store::FIRINGS_MAX;
+
+/// The longest delay that is shown: ten years.
+pub(super) const LATE_MAX_S: f64 = 315_360_000.0;
 
 /// The firings of a backfill that an unconfirmed call names.
 const NAMED: usize = 5;
@@ -71,7 +77,7 @@ impl CronHistory {
         let zone = json!({ "name": self.name });
         let (_, found) = methods.typed::<PeriodicJobHistoryDocument>("cron.get", zone).await?;
         let none = NoResults::new("firing").by("of", Some(&self.name));
-        let table = || firing_table(&list.firings, &cron_firings::zone_of(&found.job));
+        let table = || firing_table(&list.firings, &zone_of(&found.job));
         global.list(|| document, table, none)
     }
 }
@@ -90,7 +96,7 @@ impl Backfill {
                 return Err(unconfirmed(&self.name, &times));
             }
             let crontab = client.whole_crontab(&crontab).await?;
-            let zone = zone_of(&crontab, &self.name);
+            let zone = zone_of_entry(&crontab, &self.name);
             let line = |at: &Timestamp| [with_offset(&at.to_string(), &zone), "\n".to_owned()];
             return global.print(
                 || json!({ "due": times.iter().map(ToString::to_string).collect::<Vec<_>>() }),
@@ -102,8 +108,26 @@ impl Backfill {
     }
 }
 
+/// Returns firings as a table, in the time zone of their periodic job.
+pub(super) fn firing_table(firings: &[FiringDocument], zone: &TimeZone) -> TextTable {
+    let late = |of: &FiringDocument| Duration::from_secs_f64(of.late_s.clamp(0.0, LATE_MAX_S));
+    TextTable::of(firings)
+        .column("DUE", &|of| with_offset(&of.due, zone))
+        .column(">LATE", &|of| brief(late(of)))
+        .column("FIRING", &|of| of.outcome.replace('_', " "))
+        .column("#JOB", &|of| of.job_id.clone().or(of.batch_id.clone()).unwrap_or_default())
+        .column("*STATUS", &|of| of.status.clone().unwrap_or_default())
+        .column("!WHY", &|of| of.why.clone().unwrap_or_default())
+        .table()
+}
+
+/// The time zone of a periodic job; a name that this machine does not know is shown as UTC.
+pub(super) fn zone_of(job: &PeriodicJobDocument) -> TimeZone {
+    time_zone(&job.time_zone).unwrap_or(TimeZone::UTC)
+}
+
 /// Returns the time zone of a periodic job; the machine's if it does not exist any more.
-fn zone_of(crontab: &Crontab, name: &str) -> TimeZone {
+fn zone_of_entry(crontab: &Crontab, name: &str) -> TimeZone {
     let entry = crontab.entries.iter().find(|entry| entry.name.as_str() == name);
     entry.and_then(|entry| time_zone(entry.schedule.zone()).ok()).unwrap_or_else(local_zone)
 }

@@ -187,7 +187,6 @@ fn is_heroscript_by_default(config: &Config, script_type: &ScriptType) -> bool {
         && of_type == Config::default().types.get(script_type)
 }
 
-/// The way to the API of a stage.
 struct Access {
     address: String,
     token: String,

@@ -1,7 +1,6 @@
 //! `hero doctor`: one page on what is wrong now, on this machine and in Redis, each with what to do.
 
 mod finding;
-mod hung;
 mod machine;
 mod namespace;
 mod units;
@@ -40,8 +39,9 @@ impl Doctor {
                 findings.push(valid);
                 findings.extend(machine::findings(config, global));
                 findings.extend(units::findings(global));
-                let of_redis =
-                    async { Ok(namespace::findings(config, &hung::running(global, config)).await) };
+                let of_redis = async {
+                    Ok(namespace::findings(config, &units::running(global, config)).await)
+                };
                 findings.extend(super::block_on(of_redis)?);
             }
         }

@@ -4,9 +4,8 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::job::PastZone;
 use super::no_results::NoResults;
-use super::time::{local, local_zone};
+use super::time::{PastZone, local, local_zone};
 use super::{Global, output};
 use crate::client::{Client, ClientError};
 use crate::error::{Error, Exit};
@@ -57,14 +56,14 @@ impl EventsCommand {
             Some(error) if self.follow => Err(error.into()),
             None if self.follow => self.follow(&client, global).await,
             // Its events may be kept longer than a job.
-            unknown => self.list(&client, global.json, unknown).await,
+            unknown => self.list(&client, global, unknown).await,
         }
     }
 
     async fn list(
         &self,
         client: &Client,
-        as_json: bool,
+        global: &Global,
         mut unknown: Option<ClientError>,
     ) -> Result<(), Error> {
         let mut after = match &self.since {
@@ -77,7 +76,7 @@ impl EventsCommand {
             let events = client.events(after.as_deref(), Self::PAGE).await?;
             for event in events.iter().filter(|event| self.wants(event)) {
                 (unknown, has_events) = (None, true);
-                if as_json {
+                if global.json {
                     document.push(json_of(event));
                 } else {
                     output::line(&readable(event, &zone))?;
@@ -91,15 +90,14 @@ impl EventsCommand {
         if let Some(error) = unknown {
             return Err(error.into());
         }
-        if as_json {
-            output::json(&json!({ "events": document }))?;
-        } else if !has_events {
-            let none = NoResults::new("recorded event")
-                .by("of job", self.job.as_ref())
-                .by("of type", self.script_type.as_ref())
-                .by("since", self.since.as_ref());
-            output::note(&format!("hero: {}", none.text()));
+        if global.json {
+            return output::json(&json!({ "events": document }));
         }
+        NoResults::new("recorded event")
+            .by("of job", self.job.as_ref())
+            .by("of type", self.script_type.as_ref())
+            .by("since", self.since.as_ref())
+            .report(global, !has_events);
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use super::graph_wait::GraphWait;
 use super::job_options::JobOptions;
 use super::sections::MANY;
 use super::table::first_line;
-use super::time::age;
+use super::time::age_of_text;
 use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::config::Config;
@@ -42,7 +42,6 @@ pub(super) struct EveryOptions {
     every_actor: bool,
 }
 
-/// The answer of a machine or actor.
 struct MemberAnswer {
     of: FleetMemberDocument,
     /// Its job; none if it is absent, or if the job was deleted.
@@ -52,15 +51,10 @@ struct MemberAnswer {
 }
 
 impl EveryOptions {
-    /// Returns what they name.
-    pub(super) fn every(&self) -> Option<Every> {
-        let chosen = [(Every::Machine, self.every_machine), (Every::Actor, self.every_actor)];
-        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(every, _)| every)
-    }
-
     /// Returns the word of the API; `None` without one of them.
     pub(super) fn word(&self) -> Option<&'static str> {
-        self.every().map(Every::as_str)
+        let chosen = [(Every::Machine, self.every_machine), (Every::Actor, self.every_actor)];
+        chosen.into_iter().find(|(_, is_given)| *is_given).map(|(every, _)| every.as_str())
     }
 
     /// Returns the parameters of a batch with a copy of the job of the options for every machine or actor.
@@ -70,7 +64,7 @@ impl EveryOptions {
         config: &Config,
     ) -> Result<Value, Error> {
         let job = options.job(config)?;
-        let files = options.files(&job, config)?;
+        let files = options.files(None, &job, config)?;
         if !files.inputs.is_empty() || files.stdin.is_some() {
             let message =
                 "files go to one job, not to every machine: leave out --input and --stdin";
@@ -111,9 +105,7 @@ impl EveryOptions {
         let doing = "run a job on every machine and wait for its end";
         methods.needs_read(doing, "hero submit sends it without a wait").await?;
         let (_, batch) = Self::submit(methods, params).await?;
-        for of in &batch.refused {
-            output::note(&format!("hero: {}", of.error));
-        }
+        output::notes(batch.refused.iter().map(|of| &of.error));
         let mut interrupted = None;
         if let Some(id) = &batch.id {
             interrupted = match GraphWait::of(id.clone(), wait).awaited(methods).await {
@@ -128,16 +120,13 @@ impl EveryOptions {
         }
         let mut answers = Vec::new();
         for of in batch.every {
-            let job = match &of.id {
-                Some(id) => {
-                    let document = methods.call("job.get", json!({ "id": id })).await;
-                    document.ok().map(|document| job_of(&document)).transpose()?
+            let mut answer = MemberAnswer { of, job: None, printed: Vec::new() };
+            if let Some(id) = &answer.of.id {
+                let document = methods.call("job.get", json!({ "id": id })).await;
+                answer.job = document.ok().map(|document| job_of(&document)).transpose()?;
+                if answer.job.as_ref().is_some_and(|job| job.status == JobStatus::Error) {
+                    answer.printed = last_lines(methods, id).await;
                 }
-                None => None,
-            };
-            let mut answer = MemberAnswer { of, job, printed: Vec::new() };
-            if answer.job.as_ref().is_some_and(|job| job.status == JobStatus::Error) {
-                answer.printed = last_lines(methods, answer.of.id.as_deref()).await;
             }
             answers.push(answer);
         }
@@ -150,7 +139,9 @@ impl EveryOptions {
             print(&answers, raw)?;
         }
         let has_failed = |of: &MemberAnswer| of.of.id.is_some() && of.error().is_some();
-        if let Some(id) = batch.id.filter(|_| answers.iter().any(MemberAnswer::has_ended_badly)) {
+        let mut jobs = answers.iter().filter_map(|of| of.job.as_ref());
+        let has_bad_end = jobs.any(|job| job.status.is_terminal() && job.error.is_some());
+        if let Some(id) = batch.id.filter(|_| has_bad_end) {
             global.hint(&format!("run it again where it has not finished: hero graph retry {id}"));
         }
         if let Some(code) = interrupted {
@@ -172,10 +163,7 @@ fn note_absent(all: &[FleetMemberDocument]) {
     let absent: Vec<String> = all
         .iter()
         .filter(|of| of.id.is_none())
-        .map(|of| {
-            let seen = of.seen_at.parse().map(|at| age(at, now)).unwrap_or_default();
-            format!("{}, seen {seen} ago", title(of))
-        })
+        .map(|of| format!("{}, seen {} ago", title(of), age_of_text(&of.seen_at, now)))
         .collect();
     if !absent.is_empty() {
         let (is, names) = (counted(absent.len() as u64, "is", "are"), listed(&absent, "; "));
@@ -200,18 +188,12 @@ fn listed(names: &[impl AsRef<str>], separator: &str) -> String {
 }
 
 impl MemberAnswer {
-    /// Returns why it did not finish.
     fn error(&self) -> Option<String> {
         match &self.job {
             Some(job) => answered_error(job.status, job.error.as_deref()),
             None if self.of.id.is_some() => Some("its job was deleted".to_owned()),
             None => Some("absent".to_owned()),
         }
-    }
-
-    /// Returns whether its job has ended, and not finished.
-    fn has_ended_badly(&self) -> bool {
-        self.job.as_ref().is_some_and(|job| job.status.is_terminal() && job.error.is_some())
     }
 
     fn output(&self) -> &[u8] {
@@ -233,7 +215,7 @@ impl MemberAnswer {
 }
 
 /// Returns the last lines that a job has printed. Without an answer there are none: its error is known.
-async fn last_lines(methods: &ApiMethods, id: Option<&str>) -> Vec<u8> {
+async fn last_lines(methods: &ApiMethods, id: &str) -> Vec<u8> {
     const LINES: usize = 5;
     const PARTS_MAX: usize = 20;
     let (mut lines, mut after) = (VecDeque::new(), Value::Null);

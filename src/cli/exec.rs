@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Arg, Args};
+use clap::Args;
 use serde_json::Value;
 
 use super::api::{ApiMethods, Unended};
 use super::every::EveryOptions;
 use super::job_options::{JobOptions, SCRIPT_HELP};
+use super::key::Signing;
 use super::progress::View;
 use super::sections::{LIMITS, MANY, WHEN};
 use super::sent_job::{JobSending, SentJob};
-use super::signing::Signing;
 use super::window_options::WindowOptions;
 use super::{Global, explain, job_notes, output};
 use crate::client::AwaitedJob;
@@ -38,7 +38,7 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
     file.index(1).required_unless_present_any(["eval", "uses", "args"])
 }))]
 #[command(mut_arg("args", |args| args.index(2)))]
-#[command(mut_args(with_every))]
+#[command(mut_args(|option| WindowOptions::bound_to("EveryOptions", option)))]
 #[command(after_help = ["Examples:\n  hero exec -t osis -e '40 + 2'\n  \
                         hero exec --timeout 10s report.py\n  \
                         hero exec resize.py -- photo.jpg --width 800\n  \
@@ -86,12 +86,6 @@ pub(super) struct ExecOptions {
     outputs: Option<PathBuf>,
 }
 
-/// Binds the options of a window to a job for every machine.
-pub(super) fn with_every(option: Arg) -> Arg {
-    let is_of_window = WindowOptions::IDS.contains(&option.get_id().as_str());
-    if is_of_window { option.requires("EveryOptions").help_heading(MANY) } else { option }
-}
-
 impl Exec {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let config = global.config()?;
@@ -137,9 +131,7 @@ impl Exec {
         }
         Ok(ended.code())
     }
-}
 
-impl Exec {
     async fn run_everywhere(self, word: &str, global: &Global) -> Result<ExitCode, Error> {
         let ExecOptions { signing, wait, explain, raw, outputs, window, .. } = self.how;
         if explain || signing.is_given() {
@@ -153,10 +145,8 @@ impl Exec {
     }
 }
 
-/// The end of a wait.
 pub(super) enum Waited {
     Ended(EndedJob),
-    /// A signal ended the wait.
     Interrupted(ExitCode),
 }
 
@@ -189,7 +179,6 @@ impl EndedJob {
     }
 }
 
-/// Names the files that the script left.
 fn name_files(job: &Job) {
     let names: Vec<String> = job.output_files().iter().map(ToString::to_string).collect();
     if !names.is_empty() {

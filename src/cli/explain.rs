@@ -1,5 +1,8 @@
 //! `hero exec --explain`: what the sandbox of a script allows on this machine, before it runs.
 
+use std::borrow::Borrow;
+use std::path::PathBuf;
+
 use super::input::bad;
 use super::output;
 use super::table::width;
@@ -16,7 +19,6 @@ use crate::store::LogLine;
 const REFUSAL: &str = "sandbox: ";
 /// The last lines of a log among which they are.
 const LOG_LINES_MAX: usize = 1000;
-/// The stream of standard error in a log.
 const STDERR: u8 = 2;
 
 type Row = (&'static str, String);
@@ -28,7 +30,10 @@ pub(super) fn print_allowed(config: &Config, job: &Job) -> Result<(), Error> {
     let mut rows = match of_type.engine {
         EngineKind::Command => of_command(name, of_type, job)?,
         EngineKind::Sal => of_sal(config, of_type),
-        EngineKind::Osis | EngineKind::HeroScript => of_osis(of_type),
+        EngineKind::Osis | EngineKind::HeroScript => {
+            let closed = "none: the language has no functions for them".to_owned();
+            vec![("files, programs, network", closed), limits(of_type)]
+        }
     };
     let timeout = job.spec.timeout.unwrap_or(config.job.timeout);
     rows.push(("timeout", format_duration(timeout)));
@@ -54,9 +59,8 @@ fn of_command(name: &ScriptType, of_type: &TypeConfig, job: &Job) -> Result<Vec<
 
 fn of_sal(config: &Config, of_type: &TypeConfig) -> Vec<Row> {
     let sal = &config.sal;
-    let folders = |list: &[std::path::PathBuf]| {
-        let names: Vec<String> = list.iter().map(|path| path.display().to_string()).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    let folders = |list: &[PathBuf]| {
+        named(&list.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(), "none")
     };
     let on = |is_on: bool| if is_on { "allowed" } else { "none" }.to_owned();
     let commands = Sandbox::of_sal(sal).description();
@@ -71,11 +75,6 @@ fn of_sal(config: &Config, of_type: &TypeConfig) -> Vec<Row> {
         ("functions connect", on(sal.network)),
     ];
     own.into_iter().chain(commands).chain([limits(of_type)]).collect()
-}
-
-fn of_osis(of_type: &TypeConfig) -> Vec<Row> {
-    let closed = "none: the language has no functions for them";
-    vec![("files, programs, network", closed.to_owned()), limits(of_type)]
 }
 
 fn limits(of_type: &TypeConfig) -> Row {
@@ -103,7 +102,6 @@ fn refused_in(config: &Config, job: &Job, lines: &[LogLine]) -> Vec<String> {
     refusals_in(of_type, (&job.spec.script, &job.spec.asked_bounds()), &said)
 }
 
-/// Returns the names of the variables that the script has.
 fn environment(of_type: &TypeConfig, job: &Job) -> String {
     let mut names = match of_type.engine {
         EngineKind::Command => variable_names(),
@@ -113,7 +111,11 @@ fn environment(of_type: &TypeConfig, job: &Job) -> String {
     names.extend(own.map(String::as_str));
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    named(&names, "none")
+}
+
+fn named<S: Borrow<str>>(names: &[S], without: &str) -> String {
+    if names.is_empty() { without.to_owned() } else { names.join(", ") }
 }
 
 /// Returns the names of the secrets that jobs of a type may use, with what else they need.
@@ -130,11 +132,7 @@ fn secrets(config: &Config, name: &ScriptType) -> String {
             format!("{secret}{needs}")
         })
         .collect();
-    if names.is_empty() {
-        "none: [secrets.allow] has none for it".to_owned()
-    } else {
-        names.join(", ")
-    }
+    named(&names, "none: [secrets.allow] has none for it")
 }
 
 /// Prints the refusals of an ended job. The log of a failed job has them; for a job that went on they are found

@@ -13,7 +13,7 @@ use super::graph_wait::{GraphWait, with_state};
 use super::input::parsed;
 use super::no_results::NoResults;
 use super::table::{TextTable, first_line, shortened};
-use super::time::{age, between, brief, local_text, local_zone};
+use super::time::{age_of_text, between, brief, local_text, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::client::{GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
@@ -172,9 +172,7 @@ fn changed(
         let _ = write!(text, ", {} told to stop", change.told);
     }
     global.print(|| document, || text + "\n")?;
-    for problem in &change.problems {
-        output::note(&format!("hero: {}", problem.problem));
-    }
+    output::notes(change.problems.iter().map(|of| &of.problem));
     let named = change.problems.len() as u64;
     if change.left > named {
         output::note(&format!("hero: … and {} more", counted(change.left - named, "job", "jobs")));
@@ -195,14 +193,13 @@ impl GraphList {
 }
 
 fn list(graphs: &[GraphDocument], now: Timestamp) -> TextTable {
-    let age = |of: &GraphDocument| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default();
     TextTable::of(graphs)
         .column("#ID", &|of| of.id.clone())
         .column("!NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
         .column("KIND", &|of| of.kind.to_string())
         .column("*STATE", &|of| of.state.as_str().to_owned())
         .column("PROGRESS", &|of| of.counts().to_string())
-        .column(">AGE", &age)
+        .column(">AGE", &|of| age_of_text(&of.created_at, now))
         .column("?>TOOK", &|of| took(of).unwrap_or_default())
         .table()
 }

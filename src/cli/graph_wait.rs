@@ -52,7 +52,6 @@ async fn report_first_blocker(methods: &ApiMethods, id: &str) {
 }
 
 impl GraphWait {
-    /// A wait for a graph, for a time at most.
     pub(super) fn of(id: String, wait: Option<Duration>) -> Self {
         Self { id, wait }
     }

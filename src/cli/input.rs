@@ -37,20 +37,10 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// Reads a file as text. A larger one is rejected before it is read.
+/// Reads a file as text, or standard input for `-`. A larger one is rejected before it is read.
 pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<String, Error> {
-    String::from_utf8(read_bytes(path, bytes_max)?).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Error::new(Exit::Data, format!("{}: not UTF-8 text: byte {at} is not", path.display()))
-    })
-}
-
-/// Reads a file, or standard input for `-`. A larger one is rejected before it is read.
-pub(super) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
-    let too_large = || {
-        let most = format_size(bytes_max);
-        Error::new(Exit::Data, format!("{}: larger than the limit of {most}", path.display()))
-    };
+    let too_large =
+        || bad(format!("{}: larger than the limit of {}", path.display(), format_size(bytes_max)));
     if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > bytes_max) {
         return Err(too_large());
     }
@@ -59,5 +49,8 @@ pub(super) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> 
     if read.map_err(|error| unreadable(path, &error))? as u64 > bytes_max {
         return Err(too_large());
     }
-    Ok(bytes)
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        bad(format!("{}: not UTF-8 text: byte {at} is not", path.display()))
+    })
 }

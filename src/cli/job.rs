@@ -8,10 +8,8 @@ mod files;
 mod filter;
 mod list;
 mod logs;
-mod past_time;
 pub(super) mod show;
 mod tell;
-mod unfinished;
 mod wait;
 
 use std::process::ExitCode;
@@ -22,7 +20,6 @@ use serde_json::json;
 pub(super) use self::bulk::JobChoice;
 pub(super) use self::errors::JobErrors;
 pub(super) use self::list::JobList;
-pub(super) use self::past_time::PastZone;
 use super::api::ApiMethods;
 use super::correction::Correction;
 use super::{Global, output};

@@ -14,11 +14,8 @@ use crate::proto::notification::NotifyName;
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::rpc::results::UnservedJobs;
 
-/// Prints the notes about a job that was submitted.
 pub(super) fn print(job: &JobSpec, config: &Config) {
-    for note in notes(job, config) {
-        output::note(&format!("hero: {note}"));
-    }
+    output::notes(notes(job, config));
 }
 
 /// Prints the notes about the jobs of a graph that was submitted, each once.
@@ -27,20 +24,16 @@ pub(super) fn print_of_graph(plan: &GraphPlan<Job>, config: &Config) {
     let mut notes: BTreeSet<String> = jobs.flat_map(|(_, job)| notes(&job.spec, config)).collect();
     let names: Vec<NotifyName> = plan.notify.iter().filter_map(|name| name.parse().ok()).collect();
     notes.extend(unknown_notifications(&names, config));
-    for note in notes {
-        output::note(&format!("hero: {note}"));
-    }
+    output::notes(notes);
 }
 
 /// Reports new jobs that no live actor claims.
 pub(super) fn report_unserved(unserved: &[UnservedJobs]) {
-    for UnservedJobs { jobs, reason } in unserved {
-        let wait = if *jobs > 1 { "wait" } else { "waits" };
-        output::note(&format!("hero: {} {wait}: {reason}", counted(*jobs, "job", "jobs")));
-    }
+    output::notes(unserved.iter().map(|UnservedJobs { jobs, reason }| {
+        format!("{}: {reason}", counted(*jobs, "job waits", "jobs wait"))
+    }));
 }
 
-/// Reports why a job does not start.
 pub(super) fn report_blocker(id: &str, reason: &str) {
     output::note(&format!("hero: job {id} waits for {reason}"));
 }

@@ -66,7 +66,7 @@ pub(super) struct JobOptions {
     #[command(flatten)]
     source: ScriptSource,
     #[command(flatten)]
-    further: FurtherOptions,
+    pub(super) further: FurtherOptions,
 }
 
 /// The settings of one job, without its script.
@@ -75,9 +75,9 @@ pub(super) struct FurtherOptions {
     #[command(flatten)]
     settings: SettingOptions,
     #[command(flatten)]
-    given: ScriptArguments,
+    pub(super) given: ScriptArguments,
     #[command(flatten)]
-    delay: DelayOption,
+    pub(super) delay: DelayOption,
     /// The time zone of --at, such as Europe/Brussels; by default the zone of TZ, else of this machine
     #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
     #[arg(requires = "at", help_heading = WHEN)]
@@ -86,7 +86,7 @@ pub(super) struct FurtherOptions {
     files: InputOptions,
     /// Check the script first, and submit it only if no mistake is found; of a graph, only check it
     #[arg(long, help_heading = WHAT)]
-    check: bool,
+    pub(super) check: bool,
 }
 
 /// The delay of one job.
@@ -99,7 +99,6 @@ pub(super) struct DelayOption {
 }
 
 impl DelayOption {
-    /// Delays a job, if one is given.
     pub(super) fn apply(&self, job: &mut Job) -> Result<(), Error> {
         let Some(delay) = &self.delay else { return Ok(()) };
         let wrong = |why: String| Error::new(Exit::Data, format!("--delay: {why}"));
@@ -117,15 +116,9 @@ impl JobOptions {
         words.chain(ScriptArguments::IDS).chain(InputOptions::IDS).chain(["delay", "timezone"])
     }
 
-    /// The options of a job of a published script.
     pub(super) fn of_script(used: &ScriptUse, mut further: FurtherOptions) -> Self {
         further.settings.give("uses", used.to_string());
         Self { source: ScriptSource::of(None, None), further }
-    }
-
-    /// The arguments of the script or command.
-    pub(super) fn args(&self) -> &[String] {
-        self.further.given.args()
     }
 
     /// Returns true for a command in place of a script.
@@ -133,50 +126,28 @@ impl JobOptions {
         self.source.is_absent()
     }
 
-    /// Delays a job by the given time.
-    pub(super) fn delay(&self, job: &mut Job) -> Result<(), Error> {
-        self.further.delay.apply(job)
-    }
-
-    /// Returns true if the script is to be checked first.
-    pub(super) fn is_check(&self) -> bool {
-        self.further.check
-    }
-
     /// Returns the module beside the script that a job without it missed.
     pub(super) fn missing_neighbour(&self, job: &Job) -> Option<PathBuf> {
         let has_files = job.extra.contains_key(INPUT_FILES);
-        job.error
-            .as_deref()
-            .filter(|_| !has_files)
-            .and_then(|error| self.source.missing_neighbour(error))
+        let error = job.error.as_deref().filter(|_| !has_files)?;
+        self.source.missing_neighbour(error)
     }
 
-    /// Returns the files that they give the job.
-    pub(super) fn files(&self, job: &Job, config: &Config) -> Result<JobFiles, Error> {
-        let reads_script = self.further.settings.given("uses").is_none();
-        let is_taken = reads_script && self.source.is_standard_input();
-        Self::read_files(&self.further.files, job, config, is_taken)
-    }
-
-    /// Returns the files of the job of a line, which stands in place of each `place`.
-    pub(super) fn files_of_line(
+    /// Returns the files that they give the job; of the job of a line, the line stands in place of each `place`.
+    pub(super) fn files(
         &self,
-        (place, line): (&str, &str),
+        line: Option<(&str, &str)>,
         job: &Job,
         config: &Config,
     ) -> Result<JobFiles, Error> {
-        // Lines may come from standard input.
-        Self::read_files(&self.further.files.with_line(place, line), job, config, true)
-    }
-
-    fn read_files(
-        options: &InputOptions,
-        job: &Job,
-        config: &Config,
-        is_stdin_taken: bool,
-    ) -> Result<JobFiles, Error> {
-        let files = options.read(&config.job, is_stdin_taken)?;
+        let own = &self.further.files;
+        let files = if let Some((place, line)) = line {
+            // Lines may come from standard input.
+            own.with_line(place, line).read(&config.job, true)?
+        } else {
+            let reads_script = self.further.settings.given("uses").is_none();
+            own.read(&config.job, reads_script && self.source.is_standard_input())?
+        };
         config.check_files(&job.spec, &files).map_err(bad)?;
         Ok(files)
     }
@@ -188,7 +159,6 @@ impl JobOptions {
         Ok(spec)
     }
 
-    /// Returns the job that they set.
     pub(super) fn job(&self, config: &Config) -> Result<Job, Error> {
         let further = &self.further;
         let mut spec = further.given.spec()?;
@@ -205,11 +175,6 @@ impl JobOptions {
         let mut job = Job::from(spec);
         further.delay.apply(&mut job)?;
         Ok(job)
-    }
-
-    /// Returns the names of the parameters that are words of the command line.
-    pub(super) fn words(&self) -> Vec<String> {
-        self.further.given.words()
     }
 
     fn read_script(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
@@ -249,7 +214,6 @@ impl SettingOptions {
         self.0.extend(SETTINGS.iter().find(|setting| setting.word == word).map(|of| (of, text)));
     }
 
-    /// The settings that were given, each with its text.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static Setting, &str)> {
         self.0.iter().map(|(setting, text)| (*setting, text.as_str()))
     }
@@ -305,7 +269,6 @@ pub(super) fn spoken_time(text: &str, zone: Option<&TimeZone>) -> Result<Timesta
     parse_time(text, &zone.cloned().unwrap_or_else(local_zone), Timestamp::now())
 }
 
-/// Reads `NAME=VALUE`.
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -340,6 +303,13 @@ impl FromArgMatches for SettingOptions {
 
 fn settings() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| setting.absent_at(Entrance::CommandLine).is_none())
+}
+
+/// Hides an option that an entrance does not take: it is understood, and refused with the reason.
+pub(super) fn hidden_at(entrance: Entrance, option: Arg) -> Arg {
+    let of = SETTINGS.iter().find(|setting| setting.word == option.get_id().as_str());
+    let is_refused = of.is_some_and(|of| of.absent_at(entrance).is_some());
+    if is_refused { option.hide(true) } else { option }
 }
 
 /// Returns whether a setting is a flag that is set by default.

@@ -11,7 +11,7 @@ use super::api::{ApiMethods, CALL_WAIT};
 use super::input::{self, parsed};
 use super::no_results::NoResults;
 use super::table::TextTable;
-use super::time::age;
+use super::time::age_of_text;
 use super::{Global, output};
 use crate::client::{MachineActorDocument, MachineDocument};
 use crate::config::{format_duration, parse_duration};
@@ -82,7 +82,7 @@ impl MachineCommand {
                 let params = json!({ "machine": machine });
                 let (document, change): (_, MachineChange) =
                     methods.typed("machine.resume", params).await?;
-                note(&change);
+                output::notes(change.notes());
                 let number = counted(change.actors.len() as u64, "actor", "actors");
                 global.print(
                     || document,
@@ -104,19 +104,13 @@ impl MachineFilter {
     async fn run(&self, methods: &ApiMethods, global: &Global) -> Result<(), Error> {
         let script_type = self.script_type.as_deref().map(parsed::<ScriptType>).transpose()?;
         let selector = self.selector.as_deref().map(input::selector).transpose()?;
-        let params = json!({
-            "script_type": script_type.as_ref().map(ScriptType::as_str),
-            "where": selector.as_ref().map(ToString::to_string),
-        });
+        let selector_text = selector.as_ref().map(ToString::to_string);
+        let params = json!({ "script_type": script_type, "where": selector_text });
         let (document, MachineList { machines }) = methods.typed("machine.list", params).await?;
         let none = NoResults::new("machine").by("with actors of type", script_type.as_ref());
         let none = none.by("that matches", selector.as_ref());
         global.list(|| document, || table(&machines, Timestamp::now()), none)
     }
-}
-
-fn seen(at: &str, now: Timestamp) -> String {
-    at.parse().map(|at| age(at, now)).unwrap_or_default()
 }
 
 fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
@@ -128,7 +122,7 @@ fn table(machines: &[MachineDocument], now: Timestamp) -> TextTable {
         .column(">TASKS", &|of| of.tasks.to_string())
         .column("?>LOAD", &|of| of.load.map(|load| format!("{load:.2}")).unwrap_or_default())
         .column("?>FREE", &|of| of.memory_available.map(readable_size).unwrap_or_default())
-        .column(">SEEN", &|of| seen(&of.seen_at, now))
+        .column(">SEEN", &|of| age_of_text(&of.seen_at, now))
         .column("~ACTORS", &|of| {
             of.actors.iter().map(|of| of.actor.as_str()).collect::<Vec<_>>().join(" ")
         })
@@ -172,7 +166,7 @@ fn actors(actors: &[MachineActorDocument], now: Timestamp) -> TextTable {
         .column("*STATE", &|of| of.state.map_or("absent", |state| state.as_str()).to_owned())
         .column(">RUNNING", &|of| of.running.to_string())
         .column(">TASKS", &|of| of.tasks.to_string())
-        .column(">SEEN", &|of| seen(&of.seen_at, now))
+        .column(">SEEN", &|of| age_of_text(&of.seen_at, now))
         .table()
 }
 
@@ -189,7 +183,7 @@ impl MachineDrain {
             }
         };
         global.print(|| document, || format!("{}\n", escape(&change.drained())))?;
-        note(&change);
+        output::notes(change.notes());
         global.hint(&format!("afterwards: hero machine resume {machine}"));
         if change.is_drained() {
             return Ok(ExitCode::SUCCESS);
@@ -204,11 +198,5 @@ impl MachineDrain {
             });
         }
         Ok(Exit::GaveUp.into())
-    }
-}
-
-fn note(change: &MachineChange) {
-    for note in change.notes() {
-        output::note(&format!("hero: {note}"));
     }
 }

@@ -23,7 +23,6 @@ use crate::proto::object::Context as ObjectContext;
 use crate::proto::target::{Group, IllegalName, ScriptType};
 use crate::rpc::{AgentServer, Bounds, CallContext, CallCourse, Caller, RpcError, Scope, code};
 
-/// The longest message.
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 /// The maximum number of requests at a time; further ones wait.
 const RUNNING_MAX: usize = 32;
@@ -92,7 +91,6 @@ impl Mcp {
         Ok(())
     }
 
-    /// The rights of the agent.
     fn caller(&self) -> Caller {
         let set = |names: &[String]| (!names.is_empty()).then(|| names.iter().cloned().collect());
         let bounds = Bounds {

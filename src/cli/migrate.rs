@@ -34,7 +34,6 @@ pub(super) struct MigrateStatus {
     quiet: Duration,
 }
 
-/// The data of `hero migrate status`.
 struct MigrationReport {
     migration: Migration,
     queues: Vec<LegacyState>,

@@ -30,11 +30,6 @@ impl NoResults {
         self
     }
 
-    /// Adds words and the text of a filter in quotes, if it is given.
-    pub(super) fn quoting(self, words: &str, text: Option<&String>) -> Self {
-        self.by(words, text.map(|text| format!("`{text}`")))
-    }
-
     /// Begins after another page, if its end is given.
     pub(super) fn after<T>(mut self, page: Option<&T>) -> Self {
         self.is_further = page.is_some();
@@ -57,7 +52,6 @@ impl NoResults {
         self
     }
 
-    /// Returns the sentence.
     pub(super) fn text(&self) -> String {
         let (further, order) = if self.is_further { ("further ", "next") } else { ("", "latest") };
         match &self.among {
@@ -92,7 +86,7 @@ mod tests {
         assert_eq!(none.text(), "no job is in error of type python since yesterday 18:00");
         let text = "can\u{1b}t".to_owned();
         let none = NoResults::new("dead letter").by("of type", nothing);
-        let none = none.quoting("with an error that contains", Some(&text));
+        let none = none.by("with an error that contains", Some(format!("`{text}`")));
         assert_eq!(none.text(), "no dead letter with an error that contains `can\\u{1b}t`");
         let next = "1767225600000000.a".parse().ok();
         let found = FoundJobs { searched: 340, next, ..FoundJobs::default() };

@@ -17,7 +17,6 @@ use crate::proto::notification::{DeliveryRecord, NotifyName};
 use crate::proto::text::{counted, did_you_mean, nearest};
 use crate::rpc::results::{ConfiguredNotification, DeliveryList};
 
-/// The time that a test waits for a supervisor.
 const TEST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// List the notifications of the configuration and their latest deliveries, or test one
@@ -99,9 +98,7 @@ impl TestNotification {
         check_known(&self.name, config)?;
         let client = global.client()?;
         // The supervisors may have another configuration than a machine that has no notification at all.
-        for note in unknown_notifications(std::slice::from_ref(&self.name), config) {
-            output::note(&format!("hero: {note}"));
-        }
+        output::notes(unknown_notifications(std::slice::from_ref(&self.name), config));
         let id = client.test_notification(&self.name).await?;
         let delivery = client.await_delivery(&id, TEST_PATIENCE).await?;
         let Some(record) = delivery else {

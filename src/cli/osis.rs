@@ -18,7 +18,6 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Query, Write, time_text,
 };
 
-/// The page size when contexts are read.
 const CONTEXTS: usize = 1000;
 
 /// List, export, import and delete the objects that osis scripts store
@@ -151,7 +150,7 @@ impl ObjectList {
         let none = NoResults::new("object")
             .by("of type", Some(&object_type))
             .by("in context", self.context.as_ref())
-            .quoting("that fits", self.find.as_ref())
+            .by("that fits", self.find.as_ref().map(|query| format!("`{query}`")))
             .by("after", self.after.as_ref());
         global.list(document, || table(&objects), none)?;
         let context = self.context.as_deref().map(|name| format!(" --context {}", quoted(name)));

@@ -1,6 +1,7 @@
 //! Output of all commands: results to standard output, everything else to standard error.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
@@ -55,7 +56,6 @@ pub(super) fn accepted(ids: &str) -> Result<(), Error> {
     })
 }
 
-/// Writes one line.
 pub(super) fn line(line: &str) -> Result<(), Error> {
     text(&format!("{line}\n"))
 }
@@ -79,7 +79,6 @@ pub(super) fn stored(output: &JobOutput, raw: bool) -> Result<(), Error> {
     of_job(output.as_bytes(), raw)
 }
 
-/// Writes bytes of the output of a job.
 pub(super) fn of_job(bytes: impl AsRef<[u8]>, raw: bool) -> Result<(), Error> {
     if raw || !io::stdout().is_terminal() {
         unchanged(bytes.as_ref())
@@ -98,7 +97,6 @@ fn note_if_cut(output: &JobOutput) {
     }
 }
 
-/// Writes bytes unchanged.
 pub(super) fn unchanged(bytes: &[u8]) -> Result<(), Error> {
     write(bytes).map_err(|error| lost(&error))
 }
@@ -112,6 +110,11 @@ pub(super) fn json(document: &Value) -> Result<(), Error> {
 /// Writes a message to standard error, with control characters escaped, and ignores failures.
 pub(super) fn note(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escape_lines(message));
+}
+
+/// Writes messages of this program to standard error, a line each.
+pub(super) fn notes(messages: impl IntoIterator<Item: Display>) {
+    messages.into_iter().for_each(|message| note(&format!("hero: {message}")));
 }
 
 /// Writes a line to a terminal at standard error, over the one before; the empty line removes it.
@@ -154,8 +157,7 @@ pub(super) fn log_line(text: &str, raw: bool) -> Result<(), Error> {
     }
 }
 
-/// The error of a failed write. A reader that closed the pipe, such as `head`, is no error.
-/// Returns the error of an output that was not written.
+/// Returns the error of an output that was not written. A reader that closed the pipe, such as `head`, is no error.
 pub(super) fn lost(error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Error::new(Exit::Ok, "");

@@ -1,5 +1,6 @@
 //! A command after `--`, as in `hero exec -- ls -la`: the job is a script of one line for the shell.
 
+use super::input::parsed;
 use crate::config::{Config, check_configured, runs_with};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobSpec;
@@ -8,11 +9,8 @@ use crate::proto::target::ScriptType;
 /// The type of the job unless another is named.
 const TYPE: &str = "bash";
 
-/// Makes the arguments of a job its script: a command whose words reach it as they were given.
-///
-/// # Errors
-/// [`Exit::Usage`] if there is none, if it is a quoted line of shell, or if the named type is not run by a shell; [`Exit::Data`] if the type is not
-/// configured.
+/// Makes the arguments of a job its script: a command whose words reach it as they were given. Fails with
+/// [`Exit::Usage`] if there is none, if it is a quoted line of shell, or if the named type is not run by a shell.
 pub(super) fn fill(spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
     let usage = |message: String| Error::new(Exit::Usage, message);
     let words = std::mem::take(&mut spec.args);
@@ -27,10 +25,7 @@ pub(super) fn fill(spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
             quoted(&words)
         )));
     }
-    let script_type: ScriptType = match spec.script_type.take() {
-        Some(named) => named,
-        None => super::input::parsed(TYPE)?,
-    };
+    let script_type = spec.script_type.take().map_or_else(|| parsed::<ScriptType>(TYPE), Ok)?;
     check_configured(&script_type, &config.types)?;
     let command = config.types.get(&script_type).map(|of| of.command.as_slice());
     if !command.is_some_and(|command| runs_with("#!/bin/sh", command)) {

@@ -21,13 +21,11 @@ pub(super) const END: &str = "\u{1b}[?7h";
 
 /// The live view of a job while a person waits for its end.
 pub(super) struct View<'a> {
-    /// The job's log.
     pub(super) log: JobLog<'a>,
     /// Shows log lines too, not only progress.
     lines: bool,
     /// The latest lines of the output, shown if the job fails: the output of a finished job is its result.
     pub(super) output: OutputLines,
-    /// The latest lines that were shown.
     seen: OutputLines,
     /// The output that went to standard output as it came; `None` if it has to wait for the end.
     printed: Option<Printed>,
@@ -171,7 +169,6 @@ impl OutputLines {
         }
     }
 
-    /// Shows them as lines of the log.
     pub(super) fn show(self) {
         self.lines.iter().for_each(|line| output::log_note(line));
     }
@@ -181,7 +178,6 @@ impl OutputLines {
 #[derive(Debug)]
 pub(super) struct Bar {
     is_seen: bool,
-    /// The latest fraction and text.
     latest: Option<(f64, String)>,
     /// The text after the last line of the log, which is drawn instead; empty if there is none.
     unfinished: String,
@@ -189,7 +185,6 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// A bar that shows nothing yet.
     pub(super) fn new() -> Self {
         Self {
             is_seen: io::stderr().is_terminal(),

@@ -1,6 +1,6 @@
 //! `hero script publish`, `list`, `show`, `history`, `diff`, `rollback` and `delete`: the published scripts.
 
-mod texts;
+use std::fmt::Write;
 
 use clap::Args;
 use jiff::Timestamp;
@@ -8,25 +8,27 @@ use serde_json::json;
 
 use super::author::user;
 use super::input::{bad, parsed};
-use super::job_options::SettingOptions;
+use super::job_options::{SettingOptions, hidden_at};
 use super::no_results::NoResults;
 use super::script::ScriptSource;
 use super::table::{TextTable, first_line};
-use super::time::age;
+use super::time::age_of_text;
 use super::{Global, output};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{Config, read_script_head};
 use crate::error::{Error, Exit};
 use crate::proto::job::{Entrance, InvalidJob, JobSpec, SETTINGS};
 use crate::proto::line_diff::shown_diff;
-use crate::proto::named_script::{ScriptDefinition, ScriptName, ScriptUse, TEXT_BYTES_MAX};
-use crate::proto::text::escape;
-pub(super) use texts::parameters;
+use crate::proto::named_script::{
+    ParameterKind, Parameters, PublishedScript, ScriptDefinition, ScriptName, ScriptUse,
+    TEXT_BYTES_MAX,
+};
+use crate::proto::text::{escape, escape_lines};
 
 /// Publish a version of a script: jobs name it by --uses, or run it by hero run-script
 #[derive(Debug, Args)]
 #[command(override_usage = "hero script publish [OPTIONS] <NAME> <FILE|--eval <CODE>>")]
-#[command(mut_args(without_refused))]
+#[command(mut_args(|option| hidden_at(Entrance::Script, option)))]
 #[command(after_help = "Examples:\n  hero script publish deploy deploy.py\n  \
                         hero script publish deploy -t python --timeout 5m deploy.py\n\n\
                         The head of FILE, a comment, may have its description, settings and parameters as TOML:\n  \
@@ -45,13 +47,6 @@ pub(super) struct PublishScript {
     source: ScriptSource,
     #[command(flatten)]
     settings: SettingOptions,
-}
-
-/// Hides an option that no published script may have: it is understood, and refused with the reason.
-fn without_refused(option: clap::Arg) -> clap::Arg {
-    let of = SETTINGS.iter().find(|setting| setting.word == option.get_id().as_str());
-    let is_refused = of.is_some_and(|of| of.absent_at(Entrance::Script).is_some());
-    if is_refused { option.hide(true) } else { option }
 }
 
 /// Show a published script: its parameters, its settings and its text
@@ -153,7 +148,6 @@ fn said(done: &PublishedDocument, global: &Global) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lists the latest version of each published script.
 pub(super) async fn list_scripts(global: &Global) -> Result<(), Error> {
     let client = global.client()?;
     let all = client.published_scripts().await?;
@@ -169,12 +163,11 @@ fn table(scripts: &[ScriptDocument], now: Timestamp, is_list: bool) -> TextTable
         Some(version) if !is_list => format!("rolled back to {version}"),
         _ => first_line(&of.description),
     };
-    let ago = |at: &str| at.parse().map(|at: Timestamp| age(at, now)).unwrap_or_default();
     TextTable::of(scripts)
         .column("!NAME", &|of| of.name.clone())
         .column(">VERSION", &|of| of.version.to_string())
         .column("TYPE", &|of| of.script_type.clone())
-        .column("PUBLISHED", &|of| ago(&of.published_at))
+        .column("PUBLISHED", &|of| age_of_text(&of.published_at, now))
         .column("BY", &|of| of.file.clone().unwrap_or_else(|| of.published_by.clone()))
         .column("DIGEST", &|of| of.digest.chars().take(12).collect())
         .column("?~DESCRIPTION", &about)
@@ -189,7 +182,7 @@ impl ShowScript {
             return output::text(&script.text);
         }
         let shown = ScriptTextDocument::of(script.clone());
-        global.print(|| json!(shown), || texts::in_full(&script, &shown))
+        global.print(|| json!(shown), || in_full(&script, &shown))
     }
 }
 
@@ -224,7 +217,7 @@ impl ScriptDiff {
         };
         let one = client.published_script(&used(Some(from))).await?;
         let other = client.published_script(&used(self.to)).await?;
-        let settings = shown_diff(&texts::settings(&one), &texts::settings(&other));
+        let settings = shown_diff(&settings(&one), &settings(&other));
         let text = shown_diff(&one.text, &other.text);
         let json = || json!({ "settings": settings, "text": text });
         let readable = || {
@@ -250,4 +243,79 @@ impl DeleteScripts {
         let delete = async |name: &String| Ok(client.delete_script(&parsed(name)?).await?);
         global.each_done(&self.names, "deleted", delete).await
     }
+}
+
+fn in_full(script: &PublishedScript, of: &ScriptTextDocument) -> String {
+    let of = &of.of;
+    let mut text = String::new();
+    let from = of.file.clone().unwrap_or_else(|| of.published_by.clone());
+    for (title, value) in [
+        ("script", format!("{}@{}", of.name, of.version)),
+        ("type", of.script_type.clone()),
+        ("digest", of.digest.clone()),
+        ("published", format!("{} by {from}", of.published_at)),
+    ] {
+        let _ = writeln!(text, "{title:9}  {}", escape(&value));
+    }
+    if let Some(version) = of.rolled_back_to {
+        let _ = writeln!(text, "has        the text of version {version}");
+    }
+    for (field, value) in &of.settings {
+        let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let _ = writeln!(text, "{field:9}  {}", escape(&value));
+    }
+    if !of.description.is_empty() {
+        let _ = write!(text, "\n{}\n", escape_lines(&of.description));
+    }
+    let _ = write!(text, "\n{}\n", parameters(script));
+    text.push_str(&escape_lines(&script.text));
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns the parameters of a script, a line each, and how a job gives them.
+pub(super) fn parameters(script: &PublishedScript) -> String {
+    let reference = script.reference();
+    let Some(Parameters(declared)) = &script.of.definition.params else {
+        return format!("parameters: {reference} declares none and takes any\n");
+    };
+    if declared.is_empty() {
+        return format!("parameters: {reference} takes none\n");
+    }
+    let mut text = "parameters:\n".to_owned();
+    for (name, of) in declared {
+        let is_text = of.kind == ParameterKind::String;
+        let option =
+            if is_text { format!("--param {name}=TEXT") } else { format!("--param {name}:=JSON") };
+        let default = of.default.as_ref().map(|value| format!("; default {value}"));
+        let default =
+            if of.required { "; required".to_owned() } else { default.unwrap_or_default() };
+        let about =
+            if of.description.is_empty() { String::new() } else { format!("{}; ", of.description) };
+        let _ = writeln!(
+            text,
+            "  {option:28}  {}",
+            escape(&format!("{about}{}{default}", of.expected()))
+        );
+    }
+    text
+}
+
+/// Returns what a version says beside its text, a line each.
+fn settings(script: &PublishedScript) -> String {
+    let of = &script.of.definition;
+    let mut text = format!("type = {}\n", of.script_type);
+    if !of.description.is_empty() {
+        let _ = writeln!(text, "description = {}", escape(&of.description));
+    }
+    for (field, value) in &of.settings {
+        let _ = writeln!(text, "{field} = {}", escape(value));
+    }
+    for (name, of) in of.params.iter().flat_map(|params| &params.0) {
+        let schema = serde_json::to_string(of).unwrap_or_default();
+        let _ = writeln!(text, "params.{name} = {schema}");
+    }
+    text
 }

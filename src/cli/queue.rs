@@ -3,6 +3,8 @@
 mod drain;
 mod list;
 
+pub(super) use list::paused;
+
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -104,10 +106,10 @@ impl QueueCommand {
             Self::Pause(choice) => {
                 let (document, Paused { paused }) =
                     methods.typed("queue.pause", choice.params()?).await?;
-                choice.print(global, ["paused", "was paused already"], &paused)?;
                 if global.json {
-                    output::json(&document)?;
+                    return output::json(&document);
                 }
+                choice.print(["paused", "was paused already"], &paused)?;
                 let drain = "running jobs go on: hero queue drain waits for their end";
                 global.hint(&format!("{drain}; afterwards: {}", choice.resume()));
                 Ok(())
@@ -116,8 +118,10 @@ impl QueueCommand {
             Self::Resume(choice) => {
                 let (document, Resumed { resumed }) =
                     methods.typed("queue.resume", choice.params()?).await?;
-                choice.print(global, ["resumed", "was not paused"], &resumed)?;
-                if global.json { output::json(&document) } else { Ok(()) }
+                if global.json {
+                    return output::json(&document);
+                }
+                choice.print(["resumed", "was not paused"], &resumed)
             }
             Self::Purge(purge) => purge.run(&methods, global).await,
         }
@@ -141,12 +145,8 @@ impl QueueChoice {
         Ok(json!({ "queue": queue, "force": self.force }))
     }
 
-    /// Prints what was changed, with words for a changed and an unchanged queue, unless JSON is asked for.
-    fn print(&self, global: &Global, words: [&str; 2], changed: &[String]) -> Result<(), Error> {
-        let [done, before] = words;
-        if global.json {
-            return Ok(());
-        }
+    /// Prints what was changed, with words for a changed and an unchanged queue.
+    fn print(&self, [done, before]: [&str; 2], changed: &[String]) -> Result<(), Error> {
         let rule = self.rule()?;
         let named = self.queues.iter().filter_map(|name| Queue::all_named(name).ok()).flatten();
         let all: Vec<String> = match &rule {
@@ -174,7 +174,6 @@ impl QueueChoice {
         Ok(())
     }
 
-    /// Returns the command that resumes the chosen queues.
     fn resume(&self) -> String {
         match self.rule() {
             Ok(Some(rule)) => rule.resume(),

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, Args, CommandFactory};
 
-use super::exec::{Exec, ExecOptions, with_every};
+use super::exec::{Exec, ExecOptions};
 use super::input::parsed;
 use super::job_options::{FurtherOptions, JobOptions};
+use super::window_options::WindowOptions;
 use super::{Cli, Global, output, published};
 use crate::error::Error;
 use crate::proto::named_script::ScriptUse;
@@ -38,10 +39,10 @@ pub(super) struct RunScript {
     help: bool,
 }
 
-/// Hides the options that name another script.
 fn without_other_scripts(option: Arg) -> Arg {
     let is_other = ["uses", "type", "check", "extension"].contains(&option.get_id().as_str());
-    with_every(if is_other { option.hide(true) } else { option })
+    let option = if is_other { option.hide(true) } else { option };
+    WindowOptions::bound_to("EveryOptions", option)
 }
 
 impl RunScript {

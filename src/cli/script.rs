@@ -25,16 +25,12 @@ pub(super) struct ScriptSource {
 }
 
 impl ScriptSource {
-    /// A script from a file, or a text.
     pub(super) fn of(file: Option<PathBuf>, eval: Option<String>) -> Self {
         Self { file, eval }
     }
 
-    /// The text of the script.
-    ///
-    /// # Errors
-    /// [`Exit::NotFound`] if the file does not exist, [`Exit::Data`] if it is larger than `bytes_max`
-    /// or not UTF-8.
+    /// Returns the text of the script. Fails with [`Exit::NotFound`] if the file does not exist, with [`Exit::Data`] if it is
+    /// larger than `bytes_max` or not UTF-8.
     pub(super) fn read(&self, bytes_max: u64) -> Result<String, Error> {
         match (&self.eval, self.path()) {
             (Some(code), _) => Ok(code.clone()),
@@ -47,9 +43,6 @@ impl ScriptSource {
     }
 
     /// Gives a job the text of the script, its type and its extension, unless it has these two.
-    ///
-    /// # Errors
-    /// The errors of [`Self::script_type`] and [`Self::read`].
     pub(super) fn fill(&self, spec: &mut JobSpec, config: &Config) -> Result<(), Error> {
         let named = spec.script_type.as_ref().map(ScriptType::as_str);
         let script_type = self.script_type(named, config)?;
@@ -77,10 +70,8 @@ impl ScriptSource {
         self.path()?.file_name()?.to_str()?.parse().ok()
     }
 
-    /// The named type, or the type of the file's extension, or the one that runs the interpreter in its first line.
-    ///
-    /// # Errors
-    /// [`Exit::Usage`] if neither is given, [`Exit::Data`] if it is illegal or not configured.
+    /// Returns the named type, or the type of the file's extension, or the one that runs the interpreter in its first line.
+    /// Fails with [`Exit::Usage`] if neither is given, with [`Exit::Data`] if it is illegal or not configured.
     pub(super) fn script_type(
         &self,
         named: Option<&str>,
@@ -99,7 +90,6 @@ impl ScriptSource {
         of_type.map(|(of_type, file)| of_type.further_extension(file)).unwrap_or_default()
     }
 
-    /// The name of the source in messages.
     pub(super) fn name(&self) -> String {
         match (&self.eval, self.path()) {
             (Some(_), _) => "script".to_owned(),
@@ -109,12 +99,10 @@ impl ScriptSource {
         }
     }
 
-    /// Returns true if the script comes from standard input.
     pub(super) fn is_standard_input(&self) -> bool {
         self.file.as_deref() == Some(Path::new("-"))
     }
 
-    /// Returns true if neither a file nor code was given.
     pub(super) fn is_absent(&self) -> bool {
         self.file.is_none() && self.eval.is_none()
     }

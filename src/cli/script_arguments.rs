@@ -15,7 +15,6 @@ use crate::proto::json_text::{refuse_wide_integers, without_mark};
 /// The largest file that is read.
 const FILE_SIZE_MAX: u64 = 1 << 20;
 
-/// A parameter as it was given.
 #[derive(Debug, Clone, PartialEq)]
 struct ParameterArgument {
     name: String,
@@ -29,7 +28,7 @@ struct ParameterArgument {
 pub(super) struct ScriptArguments {
     /// The arguments of the script, after --; without a script, a command and its arguments
     #[arg(last = true, value_name = "ARG")]
-    args: Vec<String>,
+    pub(super) args: Vec<String>,
     /// A parameter of the script: NAME=TEXT, or NAME:=JSON for a number, a list or another value; a published
     /// script that declares a number takes NAME=3 as well; may be repeated
     #[arg(long, value_name = "NAME=TEXT", value_parser = parameter, help_heading = WHAT)]
@@ -43,19 +42,13 @@ pub(super) struct ScriptArguments {
 }
 
 impl ScriptArguments {
-    /// The ids of the options.
     pub(super) const IDS: [&str; 4] = ["args", "param", "params", "env_file"];
-
-    pub(super) fn args(&self) -> &[String] {
-        &self.args
-    }
 
     /// Returns the names of the parameters that were given as NAME=TEXT.
     pub(super) fn words(&self) -> Vec<String> {
         self.param.iter().filter(|of| of.is_word).map(|of| of.name.clone()).collect()
     }
 
-    /// Returns the settings that they set.
     pub(super) fn spec(&self) -> Result<JobSpec, Error> {
         let mut spec = JobSpec { args: self.args.clone(), ..JobSpec::default() };
         if let Some(file) = &self.params {
@@ -93,7 +86,6 @@ fn parameters_of(file: &Path) -> Result<Params, Error> {
     }
 }
 
-/// Reads NAME=TEXT, or NAME:=JSON.
 fn parameter(text: &str) -> Result<ParameterArgument, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("expected NAME=TEXT or NAME:=JSON".to_owned());

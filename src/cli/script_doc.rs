@@ -89,10 +89,7 @@ impl ScriptCheck {
     }
 }
 
-/// Rejects a script that has errors.
-///
-/// # Errors
-/// [`Exit::Data`] with the errors, line by line; [`Exit::Usage`] for a type without a check.
+/// Rejects a script that has errors with [`Exit::Data`], line by line, and a type without a check with [`Exit::Usage`].
 pub(super) fn refuse_faulty(
     config: &Config,
     script_type: &ScriptType,

@@ -43,10 +43,6 @@ impl InputOptions {
     }
 
     /// Reads the files. `is_stdin_taken` if the script itself comes from standard input.
-    ///
-    /// # Errors
-    /// [`Exit::Data`] if a name is not legal, or the files are too many or too large; errors of reading
-    /// them.
     pub(super) fn read(&self, job: &JobConfig, is_stdin_taken: bool) -> Result<JobFiles, Error> {
         let is_standard_input = |path: &PathBuf| path == Path::new("-");
         if let Some((name, _)) = self.input.iter().find(|(_, path)| is_standard_input(path)) {
@@ -62,10 +58,8 @@ impl InputOptions {
     }
 }
 
-/// Reads the files of a job, by their names.
-///
-/// # Errors
-/// As [`InputOptions::read`].
+/// Reads the files of a job, by their names. Fails with [`Exit::Data`] if a name is not legal, or the files are too many
+/// or too large.
 pub(super) fn read_files<'a>(
     job: &JobConfig,
     inputs: impl Iterator<Item = (&'a str, PathBuf)>,

@@ -9,7 +9,6 @@ pub(super) const LIMITS: &str = "Limits";
 pub(super) const FILES: &str = "Files and output";
 pub(super) const MANY: &str = "Many jobs";
 
-/// The words of the settings of each section.
 const SECTIONS: [(&str, &str); 5] = [
     (WHAT, "uses script_digest type extension name id tag caller context env secret"),
     (
@@ -28,7 +27,6 @@ pub(super) fn section(setting: &Setting) -> Option<&'static str> {
     SECTIONS.iter().find(|(_, words)| has(words)).map(|(title, _)| *title)
 }
 
-/// Returns the place of a setting's section among all sections.
 pub(super) fn place(setting: &Setting) -> Option<usize> {
     let title = section(setting)?;
     SECTIONS.iter().position(|(of, _)| *of == title)

@@ -1,16 +1,16 @@
-//! A job that a command submits, by the method of the API.
+//! A job that a command submits, by the method of the API; and the span of a submission, if the configuration has a
+//! receiver.
 
 use super::api::ApiMethods;
 use super::job_options::JobOptions;
-use super::signing::Signing;
-use super::submit_span::SubmitSpan;
+use super::key::Signing;
 use super::{explain, job_notes, output};
 use crate::client::AwaitedJob;
 use crate::config::Config;
 use crate::error::{Error, Exit};
-use crate::proto::job::{JobId, JobSpec};
+use crate::proto::job::{JobId, JobSpec, TraceParent};
+use crate::trace::{OpenSpan, Sending, SpanKind, Tracer};
 
-/// A job that was submitted.
 pub(super) struct SentJob {
     /// The job, or the one that holds its unique key.
     pub(super) job: AwaitedJob,
@@ -20,11 +20,9 @@ pub(super) struct SentJob {
     /// The id that was asked for.
     own: JobId,
     is_local: bool,
-    /// The span of the submission.
     pub(super) span: SubmitSpan,
 }
 
-/// The submission of a job by a command.
 #[derive(Clone, Copy)]
 pub(super) struct JobSending<'a> {
     pub(super) signing: &'a Signing,
@@ -50,11 +48,12 @@ impl SentJob {
         }
         let mut job = options.job(config)?;
         if let Some(used) = &job.spec.uses {
-            api.read_words(used, &mut job.spec.params, &options.words()).await;
+            let words = options.further.given.words();
+            api.read_words(used, &mut job.spec.params, &words).await;
         }
         let span = SubmitSpan::begin(config, job.spec.traceparent);
         job.spec.traceparent = span.place;
-        let files = options.files(&job, config)?;
+        let files = options.files(None, &job, config)?;
         if how.explains {
             let ApiMethods::Local { context, .. } = &*api else {
                 let message = "--explain needs the machine itself: leave out --api";
@@ -80,5 +79,32 @@ impl SentJob {
         if self.is_local {
             job_notes::print(&self.spec, config);
         }
+    }
+}
+
+/// A submission that goes on. Without a receiver it only hands the place in the trace on.
+pub(super) struct SubmitSpan {
+    /// The place of the jobs in a trace.
+    pub(super) place: Option<TraceParent>,
+    open: Option<(OpenSpan, Tracer, Sending)>,
+}
+
+impl SubmitSpan {
+    /// Begins below a place in a trace, or in a new one.
+    pub(super) fn begin(config: &Config, above: Option<TraceParent>) -> Self {
+        let sending = Tracer::start(&config.trace, "hero-submit");
+        let open = sending.and_then(|(tracer, sending)| {
+            Some((OpenSpan::begin(&tracer, above)?, tracer, sending))
+        });
+        let place = open.as_ref().map(|(open, ..)| open.own).or(above);
+        Self { place, open }
+    }
+
+    /// Ends it, and sends it; that takes a short time at most. `what` is the id of the job, graph or batch.
+    pub(super) async fn end(self, kind: &str, what: &str) {
+        let Some((open, tracer, sending)) = self.open else { return };
+        let attributes = vec![("hero.submitted.id", what.to_owned())];
+        open.end(&tracer, (SpanKind::Producer, format!("submit {kind}")), None, attributes);
+        sending.end().await;
     }
 }

@@ -1,16 +1,16 @@
 //! A private stage for `hero dev` and `hero bench`: a folder, a Redis and units of Hero. Taking it
-//! down ends and removes all of them; so does dropping it.
+//! down ends and removes all of them; so does dropping it. Its errors are [`Exit::Unavailable`], unless a function says
+//! otherwise.
 
 mod child;
 mod folder;
 mod kept_folder;
-mod reload;
-mod restart;
+mod units;
 
 pub(super) use child::StageChild;
 pub(super) use folder::stage_of;
 pub(super) use kept_folder::KeptFolder;
-pub(super) use reload::first_actor;
+pub(super) use units::first_actor;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -44,10 +44,6 @@ pub(super) enum StageFolder {
 }
 
 impl StageFolder {
-    /// Makes a temporary folder.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if it cannot be made.
     pub(super) fn temporary() -> Result<Self, Error> {
         folder::private().map(Self::Temporary)
     }
@@ -79,9 +75,6 @@ impl StageFolder {
     }
 
     /// Returns the token of the page.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if the token of a kept folder cannot be read or written.
     pub(super) fn token(&self) -> Result<String, Error> {
         match self {
             Self::Temporary(_) => Ok(new_token()),
@@ -107,11 +100,8 @@ pub(super) struct Stage {
     command: Option<StageChild>,
     units: Vec<StageChild>,
     redis: StageChild,
-    /// A client of the private Redis.
     pub(super) client: Client,
-    /// The configuration of the stage.
     pub(super) config: Config,
-    /// The file of that configuration.
     pub(super) config_file: PathBuf,
     verbose: bool,
     /// Set to let the units reload the configuration.
@@ -125,9 +115,6 @@ impl Stage {
     /// Writes the configuration with only `[redis]` replaced, starts Redis.
     /// With `verbose`, children write to standard error, else to files in the folder. With `with_api`,
     /// the supervisor serves the API on a free port of this machine.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if there is no redis-server, or it does not start.
     pub(super) async fn open(
         place: StageFolder,
         config: Config,
@@ -174,10 +161,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Waits until the API is served. Returns its address.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if a child ends before, with the end of its log, or it takes too long.
+    /// Waits until the API is served, as [`Self::until`] does. Returns its address.
     pub(super) async fn until_api(&mut self) -> Result<String, Error> {
         let file = self.config.api.address_file.clone().unwrap_or_default();
         let read = || std::fs::read_to_string(&file);
@@ -191,9 +175,6 @@ impl Stage {
     }
 
     /// Starts a unit of this program, with further environment variables.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if the process cannot be started.
     pub(super) fn start_unit(&mut self, unit: &str, env: &[(&str, &str)]) -> Result<i32, Error> {
         let mut env: Vec<(OsString, OsString)> =
             env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -213,11 +194,8 @@ impl Stage {
         Ok(pid)
     }
 
-    /// Starts the user's command at the terminal, with the configuration of this stage and this
-    /// program first in its `PATH`.
-    ///
-    /// # Errors
-    /// [`Exit::NotFound`] if the program does not exist.
+    /// Starts the user's command at the terminal, with the configuration of this stage and this program first in its
+    /// `PATH`. Fails with [`Exit::NotFound`] if the program does not exist.
     pub(super) fn start_command(
         &mut self,
         command: &[OsString],
@@ -244,10 +222,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until all of these actors are present.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if a child ends before, with the end of its log, or it takes too long.
+    /// Waits until all of these actors are present, as [`Self::until`] does.
     pub(super) async fn until_present(&mut self, actors: &[ActorId]) -> Result<(), Error> {
         let all_present = async |client: &Client| {
             let live = client.list_actors(None).await?;
@@ -256,7 +231,7 @@ impl Stage {
         self.until(all_present, "presence of all actors").await
     }
 
-    /// Waits until a condition holds; fails if a child ends before.
+    /// Waits until a condition holds; fails if a child ends before, with the end of its log, or it takes too long.
     pub(super) async fn until(
         &mut self,
         holds: impl AsyncFn(&Client) -> Result<bool, Error>,
@@ -273,10 +248,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until the command has ended and returns its exit code; without a command, for ever.
-    ///
-    /// # Errors
-    /// [`Exit::Unavailable`] if Redis ends meanwhile, or the supervisor ends with an error.
+    /// Waits until the command has ended and returns its exit code; without a command, for ever. Fails if Redis ends
+    /// meanwhile, or the supervisor ends with an error.
     pub(super) async fn until_command_ends(&mut self) -> Result<u8, Error> {
         // The user waits for the end of a command, but not for the end of a unit.
         let glance = if self.command.is_some() { 5 * GLANCE } else { 50 * GLANCE };
@@ -299,9 +272,6 @@ impl Stage {
     }
 
     /// Ends the units and waits for that; every interrupt asks them again.
-    ///
-    /// # Errors
-    /// An error of waiting for a child.
     pub(super) async fn end_units(
         &mut self,
         interrupts: Option<&mut Interrupts>,
@@ -313,10 +283,7 @@ impl Stage {
     }
 
     /// Ends the command, then the units, which drain, then Redis, and removes a temporary folder. A further
-    /// interrupt cuts the waits short, in the same order.
-    ///
-    /// # Errors
-    /// The first failure; the rest is taken down nevertheless.
+    /// interrupt cuts the waits short, in the same order. After a failure, which is returned, the rest is taken down.
     pub(super) async fn take_down(mut self, interrupts: &mut Interrupts) -> Result<(), Error> {
         let command = match self.command.as_mut() {
             Some(command) => {

@@ -8,10 +8,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::input::parsed;
-use super::job::PastZone;
 use super::no_results::NoResults;
 use super::table::{TableOf, TextTable};
-use super::time::{brief, local_second, local_zone};
+use super::time::{PastZone, brief, local_second, local_zone};
 use super::{Global, output};
 use crate::client::{
     Counters, PlaceStatsDocument, StatsBy, StatsDocument, TimesDocument, TypeStatsDocument,
@@ -65,14 +64,9 @@ impl Stats {
             let (before, began) = (client.all_counters().await?, Instant::now());
             tokio::time::sleep(period).await;
             let (stats, took) = (client.all_counters().await?, began.elapsed());
-            let (stats, took) = (grown(stats, &before), Some(took));
-            let types: Vec<TypeStatsDocument> = stats
-                .iter()
-                .map(|(of, counters)| TypeStatsDocument::of(of.as_str(), counters))
-                .collect();
-            let document = || json!(StatsDocument::of(&stats, took));
+            let stats = StatsDocument::of(&grown(stats, &before), Some(took));
             let none = NoResults::new("job was counted yet");
-            return global.list(document, || by_type(&types, took), none);
+            return global.list(|| json!(stats), || by_type(&stats.types, Some(took)), none);
         }
         let methods = global.methods()?;
         let now = methods.now().await?;
@@ -107,7 +101,6 @@ impl Stats {
     }
 }
 
-/// Returns by how much the counters of each type have grown.
 fn grown(
     after: Vec<(ScriptType, Counters)>,
     before: &[(ScriptType, Counters)],
@@ -126,7 +119,6 @@ fn grown(
         .collect()
 }
 
-/// Returns a time as lists show it.
 fn shown_time(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), |time| brief(Duration::from_secs_f64(time)))
 }
@@ -137,17 +129,13 @@ fn shown_bound(seconds: Option<f64>) -> String {
     format!("{bound}{}", shown_time(seconds))
 }
 
-fn shown_percent(share: Option<f64>) -> String {
-    share.map_or_else(|| "-".to_owned(), |share| format!("{share:.1}"))
-}
-
 /// The share of failed jobs, and the times that jobs waited and ran.
 type EndsAndTimes<'a> = (Option<f64>, &'a TimesDocument, &'a TimesDocument);
 
 /// Adds the columns that all tables of statistics end with.
 fn with_times<T>(table: TableOf<'_, T>, of: fn(&T) -> EndsAndTimes<'_>) -> TextTable {
     table
-        .column("?>FAILED%", &|item| shown_percent(of(item).0))
+        .column("?>FAILED%", &|item| of(item).0.map(|of| format!("{of:.1}")).unwrap_or_default())
         .column(">WAIT", &|item| shown_time(of(item).1.mean_s))
         .column("?>WAIT P95", &|item| shown_bound(of(item).1.p95_s))
         .column(">RUN", &|item| shown_time(of(item).2.mean_s))

@@ -7,6 +7,7 @@ mod verdict;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::Global;
 use super::amqp::broker_lines;
@@ -39,7 +40,8 @@ impl Status {
     pub(super) fn run(&self, global: &Global) -> Result<ExitCode, Error> {
         match look(global) {
             Ok((snapshot, rules)) if self.check => {
-                checked(global, &snapshot, &CheckVerdict::of(&snapshot, &rules))
+                let verdict = CheckVerdict::of(&snapshot, &rules);
+                checked(global, || document::of(&snapshot), &verdict)
             }
             Ok((snapshot, rules)) => {
                 global.print(
@@ -52,7 +54,9 @@ impl Status {
                 )?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(error) if self.check && error.exit != Exit::Output => failed(global, &error),
+            Err(error) if self.check && error.exit != Exit::Output => {
+                checked(global, || json!({}), &CheckVerdict::without_redis(&error))
+            }
             Err(error) => Err(error),
         }
     }
@@ -70,7 +74,6 @@ fn wrong(snapshot: &Snapshot, rules: &HealthRules, global: &Global) -> String {
     if lines.is_empty() { lines } else { format!("{lines}        remedies: hero doctor\n") }
 }
 
-/// Reads the state, and the rules that judge it.
 fn look(global: &Global) -> Result<(Snapshot, HealthRules), Error> {
     let config = global.config()?;
     let client = global.client()?;
@@ -104,23 +107,14 @@ async fn named(client: &Client, shards: u16, error: ClientError) -> Error {
 /// Prints the verdict, and returns its exit code.
 fn checked(
     global: &Global,
-    snapshot: &Snapshot,
+    document: impl FnOnce() -> Value,
     verdict: &CheckVerdict,
 ) -> Result<ExitCode, Error> {
-    global.print(
-        || {
-            let mut document = document::of(snapshot);
-            document["check"] = verdict.document();
-            document
-        },
-        || verdict.text(),
-    )?;
-    Ok(verdict.state.into())
-}
-
-/// Prints why there is nothing to check.
-fn failed(global: &Global, error: &Error) -> Result<ExitCode, Error> {
-    let verdict = CheckVerdict::without_redis(error);
-    global.print(|| serde_json::json!({ "check": verdict.document() }), || verdict.text())?;
+    let document = || {
+        let mut document = document();
+        document["check"] = verdict.document();
+        document
+    };
+    global.print(document, || verdict.text())?;
     Ok(verdict.state.into())
 }

@@ -2,7 +2,6 @@
 
 mod batch_line;
 mod batch_lines;
-mod each;
 #[cfg(test)]
 mod entrances;
 mod graph;
@@ -19,11 +18,11 @@ use super::api::{ApiMethods, MethodError, read};
 use super::every::EveryOptions;
 use super::input::bad;
 use super::job_options::{JobOptions, SCRIPT_HELP, trace_of_environment};
+use super::key::Signing;
 use super::script::ScriptSource;
 use super::sections::MANY;
-use super::sent_job::{JobSending, SentJob};
-use super::signing::Signing;
-use super::submit_span::SubmitSpan;
+use super::sent_job::{JobSending, SentJob, SubmitSpan};
+use super::table::wrapped;
 use super::time::{local, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output, script_doc};
@@ -36,7 +35,6 @@ use crate::proto::job::{Job, JobSpec, SETTINGS};
 use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::SubmittedGraph;
 
-/// The options that no job of `--each` takes.
 const EACH_TAKES_NO: [&str; 4] = ["graph", "batch", "uses", "unique_key"];
 
 /// Submit a script and print the id of the job; or many from a file, and print the id of their batch or graph
@@ -54,9 +52,7 @@ const EACH_TAKES_NO: [&str; 4] = ["graph", "batch", "uses", "unique_key"];
     file.index(1).required_unless_present_any(["eval", "uses", "args", "graph", "batch"])
 }))]
 #[command(mut_arg("args", |args| args.index(2)))]
-#[command(mut_arg("at_a_time", |arg| arg.requires("Many").help_heading(MANY)))]
-#[command(mut_arg("stop_after", |arg| arg.requires("Many").help_heading(MANY)))]
-#[command(mut_arg("pause_after", |arg| arg.requires("Many").help_heading(MANY)))]
+#[command(mut_args(|option| WindowOptions::bound_to("Many", option)))]
 #[command(after_help = ["Examples:\n  hero submit --delay 10m -t osis -e 'print(\"tea\")'\n  \
                         hero submit --timeout 2h -- rsync -a /srv/data backup:data\n  \
                         hero submit --at \"tomorrow 09:00\" --timezone Europe/Brussels report.py\n  \
@@ -114,19 +110,10 @@ pub(super) struct Submit {
 
 /// Returns the members that a line of a batch may have, in lines for the help.
 fn batch_members() -> String {
-    const LINE_CHARS_MAX: usize = 76;
     let members = SETTINGS.iter().map(|of| of.field);
-    let mut lines = vec![String::from(" ")];
-    for name in members.chain(["delay", "file", "inputs", "stdin"]) {
-        if lines.last().is_some_and(|line| line.len() + name.len() > LINE_CHARS_MAX) {
-            lines.push(String::from(" "));
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push(' ');
-            line.push_str(name);
-        }
-    }
-    lines.join("\n") + "\n"
+    let members: Vec<&str> = members.chain(["delay", "file", "inputs", "stdin"]).collect();
+    let lines = wrapped(&members.join(" "), 75, "");
+    lines.iter().flat_map(|line| ["  ", line, "\n"]).collect()
 }
 
 /// The scripts that start at the end of a batch.
@@ -213,7 +200,7 @@ impl Submit {
         (plan.id, plan.name) = (id.or(plan.id), name.or(plan.name));
         plan.notify.extend(notify.iter().map(ToString::to_string));
         plan.set_window(plan.window().changed_by(self.window.window()));
-        if self.options.is_check() {
+        if self.options.further.check {
             return check_graph(&global.client()?, &places, plan, global);
         }
         let is_local = matches!(api, ApiMethods::Local { .. });
@@ -237,7 +224,6 @@ impl Submit {
         Ok(())
     }
 
-    /// Prints a graph that was submitted.
     fn print_graph(
         &self,
         document: &Value,

@@ -11,10 +11,8 @@ use super::terminal_style::TerminalStyle;
 use crate::proto::job::JobId;
 use crate::proto::text::escape;
 
-/// An empty cell.
 const NOTHING: &str = "-";
 
-/// Rows below a line of titles.
 pub(super) struct TextTable {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
@@ -40,7 +38,6 @@ impl TextTable {
         self.rows.push(cells.into_iter().map(|cell| shown(&cell)).collect());
     }
 
-    /// Returns true for a table without a row.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -59,7 +56,13 @@ impl TextTable {
         if look.columns.is_some() {
             self.shorten_ids(&mut cells);
         }
-        let (widths, floors) = (self.widths(&cells), self.floors(&cells));
+        let widths = self.widest(&cells, |_, cell| width(cell));
+        // Never cut are titles, and the word of a state without its reason.
+        let floors = self.widest(&cells, |column, cell| match cell.split_once([',', ':']) {
+            _ if !column.state => 0,
+            Some((word, _)) => width(word) + 1,
+            None => width(cell),
+        });
         let measured = Measured { columns: &self.columns, widths: &widths, floors: &floors };
         let layout = match look.columns {
             Some(terminal) => measured.fitted(&self.not_empty(&cells), terminal),
@@ -86,6 +89,11 @@ impl TextTable {
             }
         }
         text
+    }
+
+    /// The same, indented as a part of a page.
+    pub(super) fn indented(&self, look: TerminalStyle) -> String {
+        self.show(look.indented(2)).lines().flat_map(|line| ["  ", line, "\n"]).collect()
     }
 
     /// The columns that a terminal shows: not those that a narrow one may lack, if they are empty.
@@ -118,22 +126,11 @@ impl TextTable {
         line
     }
 
-    /// The width below which each column is never cut: its title, and the word of a state without its reason.
-    fn floors(&self, rows: &[Vec<String>]) -> Vec<usize> {
-        let state = |cell: &String| match cell.split_once([',', ':']) {
-            Some((word, _)) => width(word) + 1,
-            None => width(cell),
-        };
-        let floor = |(number, column): (usize, &Column)| {
-            let cells = rows.iter().filter_map(|row| row.get(number)).filter(|_| column.state);
-            cells.map(state).chain([width(column.title)]).max().unwrap_or_default()
-        };
-        self.columns.iter().enumerate().map(floor).collect()
-    }
-
-    fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
+    /// The width of each column: of its title, or the most that a cell takes.
+    fn widest(&self, rows: &[Vec<String>], taken: impl Fn(&Column, &str) -> usize) -> Vec<usize> {
         let widest = |(number, column): (usize, &Column)| {
-            let cells = rows.iter().filter_map(|row| row.get(number)).map(|cell| width(cell));
+            let cells = rows.iter().filter_map(|row| row.get(number));
+            let cells = cells.map(|cell| taken(column, cell));
             cells.chain([width(column.title)]).max().unwrap_or_default()
         };
         self.columns.iter().enumerate().map(widest).collect()
@@ -156,7 +153,6 @@ impl TextTable {
     }
 }
 
-/// A table of items, to which columns are added.
 pub(super) struct TableOf<'i, T> {
     items: &'i [T],
     table: TextTable,
@@ -220,6 +216,22 @@ pub(super) fn without_middle(text: &str, width: usize, head: usize, mark: &str) 
         .chain(mark.chars())
         .chain(letters[tail..].iter().copied())
         .collect()
+}
+
+/// Returns a text in lines of at most so many characters, unless a word is longer; `indent` begins all but the first.
+pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Puts a space between the thousands of a number.

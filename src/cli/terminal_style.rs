@@ -17,7 +17,6 @@ const RED: &str = "31";
 const CYAN: &str = "36";
 const BOLD: &str = "1";
 const PLAIN: &str = "0";
-/// The codes of all styles.
 const CODES: [&str; 7] = [GREEN, YELLOW, BLUE, RED, CYAN, BOLD, PLAIN];
 /// Below this width nothing is cut further.
 const COLUMNS_MIN: usize = 20;
@@ -35,7 +34,6 @@ pub(super) enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Returns true if an output has colours.
     pub(super) fn is_on(self, is_terminal: bool) -> bool {
         match self {
             Self::Always => true,
@@ -58,12 +56,10 @@ pub(super) fn help_columns() -> usize {
     columns.or_else(set_columns).unwrap_or(COLUMNS_OF_FILE).max(COLUMNS_MIN)
 }
 
-/// Returns the width that the variable `COLUMNS` says.
 fn set_columns() -> Option<usize> {
     variable("COLUMNS").parse().ok().filter(|columns| *columns > 0)
 }
 
-/// The width and colours of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TerminalStyle {
     /// The width of the terminal; `None` for files and pipes, which get everything in full.
@@ -101,7 +97,6 @@ impl TerminalStyle {
         }
     }
 
-    /// Emphasises a text.
     pub(super) fn bold(self, shown: &str) -> String {
         if self.colour { format!("\u{1b}[{BOLD}m{shown}\u{1b}[{PLAIN}m") } else { shown.to_owned() }
     }

@@ -1,12 +1,18 @@
-//! Times and durations in a short form for people.
+//! Times and durations as people read and write them.
 
 use std::time::Duration;
 
+use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::input::bad;
 pub(super) use crate::config::local_zone;
+use crate::config::time_zone;
+use crate::error::Error;
+use crate::proto::spoken_time::parse_past_time;
 pub(super) use crate::proto::units::brief;
+use crate::store::LogLine;
 
 /// Formats a time as the clock of a zone shows it: `2026-12-24 18:00:00.000+01:00`, with `Z` in UTC. The
 /// options that take a time read it.
@@ -32,6 +38,15 @@ pub(super) fn wall_clock(text: &str, zone: &TimeZone) -> String {
     shown.strip_suffix(":00").map_or_else(|| shown.clone(), str::to_owned)
 }
 
+/// Formats a time as the clock of a zone shows it, with the offset from UTC: one time may come twice in a night.
+pub(super) fn with_offset(time: &str, zone: &TimeZone) -> String {
+    let shown = wall_clock(time, zone);
+    match time.parse::<Timestamp>() {
+        Ok(time) => format!("{shown} {}", time.to_zoned(zone.clone()).strftime("%:z")),
+        Err(_) => shown,
+    }
+}
+
 /// Formats a time in RFC 3339 as the clock of a zone shows it. Returns any other text as it is.
 pub(super) fn local_text(text: &str, zone: &TimeZone) -> String {
     text.parse().map_or_else(|_| text.to_owned(), |time| local(time, zone))
@@ -48,6 +63,11 @@ pub(super) fn age(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// The age of a time in RFC 3339; empty for any other text.
+pub(super) fn age_of_text(text: &str, now: Timestamp) -> String {
+    text.parse().map(|time| age(time, now)).unwrap_or_default()
+}
+
 /// The time from one to the other; zero if they are reversed, since clocks differ.
 pub(super) fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
@@ -57,6 +77,44 @@ fn coarse(duration: Duration) -> String {
     match duration.as_secs() {
         secs @ 0..60 => format!("{secs}s"),
         _ => brief(duration),
+    }
+}
+
+/// The time zone of the moments of a command.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct PastZone {
+    /// The time zone of the times that are given, such as Europe/Brussels; by default the zone of TZ, else of this machine
+    #[arg(long, visible_alias = "time-zone", value_name = "ZONE", value_parser = time_zone)]
+    pub(super) timezone: Option<TimeZone>,
+}
+
+impl PastZone {
+    pub(super) fn read(
+        &self,
+        option: &str,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        parse_past_time(text, &self.zone_or_local(), now)
+            .map_err(|error| bad(format!("{option}: {error}")))
+    }
+
+    pub(super) fn read_given(
+        &self,
+        option: &str,
+        text: Option<&String>,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Error> {
+        text.map(|text| self.read(option, text, now)).transpose()
+    }
+
+    /// Returns the place in a log before the time of `--since`.
+    pub(super) fn place(&self, since: &str, now: Timestamp) -> Result<String, Error> {
+        Ok(LogLine::place_before(self.read("--since", since, now)?))
+    }
+
+    pub(super) fn zone_or_local(&self) -> TimeZone {
+        self.timezone.clone().unwrap_or_else(local_zone)
     }
 }
 
@@ -105,5 +163,15 @@ mod tests {
         assert_eq!(age(at(100), at(130)), "30s");
         assert_eq!(age(at(130), at(100)), "in 30s");
         assert_eq!(between(at(130), at(100)), Duration::ZERO);
+    }
+
+    #[test]
+    fn time_that_comes_twice_has_its_offset() {
+        let zone = TimeZone::get("Europe/Brussels").expect("a zone");
+        let shown =
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map(|at| with_offset(at, &zone));
+        assert_eq!(shown, ["2026-10-25 02:30 +02:00", "2026-10-25 02:30 +01:00"]);
+        let zone = TimeZone::get("America/St_Johns").expect("a zone");
+        assert_eq!(with_offset("2026-01-01T12:00:00Z", &zone), "2026-01-01 08:30 -03:30");
     }
 }

@@ -12,7 +12,7 @@ use super::author::user;
 use super::input::parsed;
 use super::no_results::NoResults;
 use super::table::TextTable;
-use super::time::age;
+use super::time::{age, age_of_text};
 use crate::client::NewToken;
 use crate::config::{Config, check_configured, parse_duration};
 use crate::error::Error;
@@ -114,6 +114,7 @@ impl NewTokenCommand {
         for group in &self.groups {
             parsed::<Group>(group)?;
         }
+        let host = nix::unistd::gethostname().unwrap_or_default();
         let bound = |names: Vec<String>| -> Option<BTreeSet<String>> {
             (!names.is_empty()).then(|| names.into_iter().collect())
         };
@@ -128,15 +129,9 @@ impl NewTokenCommand {
                 sees: None,
             },
             lifetime: self.expires,
-            created_by: creator(),
+            created_by: format!("{}@{}", user(), host.to_string_lossy()),
         })
     }
-}
-
-/// Returns the user and the machine, for the list.
-fn creator() -> String {
-    let host = nix::unistd::gethostname().unwrap_or_default();
-    format!("{}@{}", user(), host.to_string_lossy())
 }
 
 fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
@@ -150,7 +145,7 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
         .column("!NAME", &|of| of.name.to_string())
         .column("SCOPES", &|of| of.scopes.to_string())
         .column("~BOUNDS", &|of| bounds(&of.bounds))
-        .column(">AGE", &|of| of.created_at.parse().map(|at| age(at, now)).unwrap_or_default())
+        .column(">AGE", &|of| age_of_text(&of.created_at, now))
         .column("EXPIRES", &expires)
         .column("?~MADE BY", &|of| of.created_by.clone())
         .table()

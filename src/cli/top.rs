@@ -57,11 +57,9 @@ pub(super) struct Top {
     interval: Duration,
 }
 
-/// Something that happens while the screen is shown.
 enum Notice {
     Terminal(Event),
     Snapshot(Result<Box<ScreenData>, String>),
-    /// The result of an act.
     Done(Result<String, String>),
     Job(Result<Box<Job>, String>),
     Log(JobId, Vec<LogLine>, String),
@@ -72,7 +70,6 @@ enum Notice {
 const NOTICES_MAX: usize = 64;
 /// A list of jobs is read again at the earliest after so many times the time that its last reading took.
 const LIST_PAUSE: u32 = 10;
-/// The shortest time between two readings.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The interval between checks of the keyboard reader for a listener.
 const KEYBOARD_WAIT: Duration = Duration::from_millis(200);
@@ -165,7 +162,6 @@ fn read_keyboard(notices: &mpsc::Sender<Notice>) {
     }
 }
 
-/// Where snapshots come from.
 #[derive(Clone)]
 struct SnapshotSource {
     client: Client,
@@ -203,7 +199,6 @@ struct TopSession {
 }
 
 impl TopSession {
-    /// Reads the state again and again.
     fn read_each(&self, interval: Duration) {
         let (source, sender) = (self.source.clone(), self.sender.clone());
         tokio::spawn(async move {
@@ -231,7 +226,7 @@ impl TopSession {
         match notice {
             Notice::Snapshot(Ok(snapshot)) => {
                 self.screen.show(*snapshot);
-                if let Some(id) = self.screen.job_shown().cloned() {
+                if let Some(id) = self.screen.job.as_ref().map(|job| job.id.clone()) {
                     self.read_job(id);
                 }
                 let is_read = self.lister.as_ref().is_none_or(JoinHandle::is_finished);
@@ -239,10 +234,10 @@ impl TopSession {
                     self.read_jobs(wanted);
                 }
             }
-            Notice::Snapshot(Err(trouble)) => self.screen.lose(trouble),
-            Notice::Done(result) => self.screen.tell(result),
+            Notice::Snapshot(Err(trouble)) => self.screen.trouble = Some(trouble),
+            Notice::Done(result) => self.screen.told = Some(result),
             Notice::Job(Ok(job)) => self.screen.show_job(&job),
-            Notice::Job(Err(trouble)) => self.screen.tell(Err(trouble)),
+            Notice::Job(Err(trouble)) => self.screen.told = Some(Err(trouble)),
             Notice::Log(id, lines, unfinished) => self.screen.show_log(&id, lines, &unfinished),
             Notice::Jobs(wanted, found) => self.screen.show_jobs(&wanted, found),
             Notice::Terminal(Event::Key(key)) if key.is_press() => {

@@ -1,8 +1,9 @@
 //! The options that bound a graph or batch.
 
-use clap::Args;
+use clap::{Arg, Args};
 use serde_json::{Value, json};
 
+use super::sections::MANY;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
 /// The window of a graph or batch.
@@ -22,10 +23,14 @@ pub(super) struct WindowOptions {
 }
 
 impl WindowOptions {
-    /// The names of the options.
     pub(super) const IDS: [&str; 3] = ["at_a_time", "stop_after", "pause_after"];
 
-    /// Returns what they set.
+    /// Lets an option of a window require the group of those that submit many jobs.
+    pub(super) fn bound_to(group: &'static str, option: Arg) -> Arg {
+        let is_of_window = Self::IDS.contains(&option.get_id().as_str());
+        if is_of_window { option.requires(group).help_heading(MANY) } else { option }
+    }
+
     pub(super) fn window(self) -> GraphWindow {
         let Self { at_a_time, stop_after, pause_after } = self;
         GraphWindow { at_a_time, stop_after, pause_after }

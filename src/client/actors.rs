@@ -8,7 +8,8 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::documents::ActorDocument;
-use super::{Client, ClientError};
+use super::status::merged;
+use super::{Client, ClientError, Result};
 use crate::proto::job::JobId;
 use crate::proto::message::{ActorState, Control};
 use crate::proto::selector::Selector;
@@ -20,7 +21,6 @@ use crate::store::{PresenceOf, Store, StoreError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntoldShard {
     pub shard: Shard,
-    /// The reason.
     pub error: StoreError,
 }
 
@@ -39,19 +39,18 @@ struct Reached<'a> {
 impl Client {
     /// Lists the live actors by name, of one script type if one is given. A process that serves several shards is one
     /// actor, with the jobs of all of them.
-    pub async fn list_actors(
-        &self,
-        script_type: Option<&ScriptType>,
-    ) -> Result<Vec<PresenceOf>, ClientError> {
-        Ok(together(self.shards.each(|store| live_on(store, script_type)).await?))
+    pub async fn list_actors(&self, script_type: Option<&ScriptType>) -> Result<Vec<PresenceOf>> {
+        let live = self.shards.each(|store| async move {
+            let mut live = store.actors(script_type).await?;
+            store.count_running(&mut live).await?;
+            Ok(live)
+        });
+        Ok(merged(live.await?, |of| of.actor.clone(), add_shard))
     }
 
     /// Returns the actors that have had no heartbeat for a while, though they have not shut down: each with its last one,
     /// within a day.
-    pub async fn silent_actors(
-        &self,
-        live: &[PresenceOf],
-    ) -> Result<Vec<(ActorId, Timestamp)>, ClientError> {
+    pub async fn silent_actors(&self, live: &[PresenceOf]) -> Result<Vec<(ActorId, Timestamp)>> {
         let of_shards = self.shards.each(Store::last_heartbeats).await?;
         let live: BTreeSet<&ActorId> = live.iter().map(|of| &of.actor).collect();
         let mut silent: BTreeMap<ActorId, Timestamp> = BTreeMap::new();
@@ -68,11 +67,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`] if no shard answers.
-    pub async fn tell_actor(
-        &self,
-        actor: &ActorId,
-        message: &Control,
-    ) -> Result<Vec<UntoldShard>, ClientError> {
+    pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<Vec<UntoldShard>> {
         let untold = self.tell_shards(actor, message).await?;
         let what = match message {
             Control::Drain => "actor.drain",
@@ -88,12 +83,12 @@ impl Client {
         &self,
         actor: &ActorId,
         message: &Control,
-    ) -> Result<Vec<UntoldShard>, ClientError> {
+    ) -> Result<Vec<UntoldShard>> {
         if let [only] = self.shards.all() {
             only.tell_actor(actor, message).await?;
             return Ok(Vec::new());
         }
-        let Reached { answers, away: mut untold } = self.ask_for_actors(Some(actor)).await?;
+        let Reached { answers, away: mut untold } = self.ask_for_actors(actor).await?;
         let is_live = |live: &[PresenceOf]| live.iter().any(|of| of.actor == *actor);
         let is_anywhere = answers.iter().any(|(_, live)| is_live(live));
         let mut of_processes: BTreeMap<String, Vec<&Store>> = BTreeMap::new();
@@ -119,12 +114,9 @@ impl Client {
         Ok(untold)
     }
 
-    /// Asks each shard for its live actors, those with the script type of one if one is given.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`] if no shard answers.
-    async fn ask_for_actors(&self, of: Option<&ActorId>) -> Result<Reached<'_>, ClientError> {
-        let script_type = of.map(|of| &of.script_type);
+    /// Asks each shard for its live actors of the type of one. It fails if no shard answers.
+    async fn ask_for_actors(&self, of: &ActorId) -> Result<Reached<'_>> {
+        let script_type = Some(&of.script_type);
         let all = self.shards.all().iter();
         let asked = join_all(all.clone().map(|store| store.actors(script_type))).await;
         let (mut answers, mut away) = (Vec::new(), Vec::new());
@@ -146,27 +138,10 @@ impl Client {
         &self,
         script_type: Option<&ScriptType>,
         selector: Option<&Selector>,
-    ) -> Result<Vec<ActorDocument>, ClientError> {
+    ) -> Result<Vec<ActorDocument>> {
         let mut live = self.list_actors(script_type).await?;
         live.retain(|of| selector.is_none_or(|selector| selector.matches(&of.presence.labels)));
         Ok(live.into_iter().map(ActorDocument::from).collect())
-    }
-
-    /// Checks that actors are live: a message to an absent one would stay in its queue until the next start.
-    ///
-    /// # Errors
-    /// [`ClientError::NoSuchActor`] names the first that is not; [`ClientError::Store`] if it may be on a shard
-    /// that does not answer.
-    pub async fn check_live(&self, actors: &[ActorId]) -> Result<(), ClientError> {
-        let Reached { answers, away } = self.ask_for_actors(None).await?;
-        let live = || answers.iter().flat_map(|(_, live)| live);
-        match actors.iter().find(|id| live().all(|one| one.actor != **id)) {
-            Some(missing) => Err(away.into_iter().next().map_or_else(
-                || ClientError::NoSuchActor(missing.clone()),
-                |untold| untold.error.into(),
-            )),
-            None => Ok(()),
-        }
     }
 
     /// Sends a live actor a control message: drain, resume, shut down. Returns the shards that do not answer,
@@ -178,8 +153,16 @@ impl Client {
         &self,
         actor: &ActorId,
         message: &Control,
-    ) -> Result<Vec<UntoldShard>, ClientError> {
-        self.check_live(std::slice::from_ref(actor)).await?;
+    ) -> Result<Vec<UntoldShard>> {
+        // A message to an absent one would stay in its queue until the next start.
+        let Reached { answers, away } = self.ask_for_actors(actor).await?;
+        if answers.iter().flat_map(|(_, live)| live).all(|one| one.actor != *actor) {
+            // It may be on a shard that does not answer.
+            return Err(away.into_iter().next().map_or_else(
+                || ClientError::NoSuchActor(actor.clone()),
+                |untold| untold.error.into(),
+            ));
+        }
         self.tell_actor(actor, message).await
     }
 
@@ -187,12 +170,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchActor`] if it is not live; [`ClientError::NoPong`] if it does not answer in time.
-    pub async fn ping_actor(
-        &self,
-        actor: &ActorId,
-        patience: Duration,
-    ) -> Result<Duration, ClientError> {
-        let Reached { answers, .. } = self.ask_for_actors(Some(actor)).await?;
+    pub async fn ping_actor(&self, actor: &ActorId, patience: Duration) -> Result<Duration> {
+        let Reached { answers, .. } = self.ask_for_actors(actor).await?;
         let is_live =
             |(_, live): &&(&Store, Vec<PresenceOf>)| live.iter().any(|of| of.actor == *actor);
         let on = answers.iter().find(is_live);
@@ -220,35 +199,17 @@ async fn tell_one(shards: Vec<&Store>, actor: &ActorId, message: &Control) -> Op
     untold
 }
 
-/// Returns the live actors of a shard with their running jobs.
-async fn live_on(
-    store: &Store,
-    script_type: Option<&ScriptType>,
-) -> Result<Vec<PresenceOf>, StoreError> {
-    let mut live = store.actors(script_type).await?;
-    store.count_running(&mut live).await?;
-    Ok(live)
-}
-
-/// Returns the actors of all shards by name. Their running jobs add up; their tasks do not, since the same tasks run
-/// the jobs of all shards.
-fn together(of_shards: Vec<Vec<PresenceOf>>) -> Vec<PresenceOf> {
-    let mut actors: BTreeMap<ActorId, PresenceOf> = BTreeMap::new();
-    for of in of_shards.into_iter().flatten() {
-        let Some(known) = actors.get_mut(&of.actor) else {
-            actors.insert(of.actor.clone(), of);
-            continue;
-        };
-        let (known, of) = (&mut known.presence, of.presence);
-        known.running += of.running;
-        known.tasks = known.tasks.max(of.tasks);
-        known.holding = known.holding.take().or(of.holding);
-        if of.state == ActorState::Draining {
-            known.state = of.state;
-        }
-        if of.last_heartbeat > known.last_heartbeat {
-            known.last_heartbeat = of.last_heartbeat;
-        }
+/// Adds the presence of an actor on another shard. Its running jobs add up; its tasks do not, since the same tasks run the
+/// jobs of all shards.
+fn add_shard(known: &mut PresenceOf, of: PresenceOf) {
+    let (known, of) = (&mut known.presence, of.presence);
+    known.running += of.running;
+    known.tasks = known.tasks.max(of.tasks);
+    known.holding = known.holding.take().or(of.holding);
+    if of.state == ActorState::Draining {
+        known.state = of.state;
     }
-    actors.into_values().collect()
+    if of.last_heartbeat > known.last_heartbeat {
+        known.last_heartbeat = of.last_heartbeat;
+    }
 }

@@ -49,11 +49,7 @@ impl Client {
         may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
-        let added =
-            self.store.cron_added().await.map_err(ClientError::from).map_err(Error::from)?;
-        let Some((_, before)) = added.into_iter().find(|(other, _)| *other == name) else {
-            return Err(missing(&name).into());
-        };
+        let before = self.added(&name).await?.ok_or_else(|| missing(&name))?;
         let old: AddedCron = serde_json::from_str(&before).unwrap_or_default();
         self.may_change(files, (&name, &old), &may_submit).await?;
         let changed = self.signed(old.with(change), by).await?;
@@ -75,15 +71,19 @@ impl Client {
         may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
-        let added =
-            self.store.cron_added().await.map_err(ClientError::from).map_err(Error::from)?;
-        if let Some((_, text)) = added.iter().find(|(other, _)| *other == name) {
-            let old = serde_json::from_str(text).unwrap_or_default();
+        if let Some(text) = self.added(&name).await? {
+            let old = serde_json::from_str(&text).unwrap_or_default();
             self.may_change(files, (&name, &old), &may_submit).await?;
         }
         self.edit(&name, CronEdit::Delete).await?;
         self.note("cron.delete", &name).await;
         Ok(())
+    }
+
+    /// Returns the definition of a periodic job in Redis.
+    async fn added(&self, name: &CronName) -> Result<Option<String>, Error> {
+        let added = self.store.cron_added().await.map_err(ClientError::from)?;
+        Ok(added.into_iter().find(|(other, _)| other == name).map(|(_, text)| text))
     }
 
     /// Refuses a change of a periodic job by `may_submit`. One that cannot fire, as its published script is gone, may be changed.

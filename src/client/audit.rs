@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::proto::audit::{AUDIT_DAYS, AuditRecord, Author};
 use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
@@ -21,22 +21,17 @@ pub const AUDIT_LOST: &str = "hero::audit_lost";
 /// The longest time that the record of a call whose answer was lost waits for Redis.
 const IN_DOUBT_MAX: Duration = Duration::from_mins(10);
 
-/// A choice of records.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Only records since then.
     pub since: Option<Timestamp>,
-    /// Only records until then.
     pub until: Option<Timestamp>,
     /// Only records of authors whose name contains this text.
     pub who: Option<String>,
     /// Only records of this change, such as `job.stop`, or of one noun, such as `job`.
     pub what: Option<String>,
-    /// The maximum number of records.
     pub limit: usize,
 }
 
-/// Returns the user of this process, on this machine.
 pub(super) fn of_process() -> Author {
     let uid = nix::unistd::geteuid();
     let from = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
@@ -75,7 +70,6 @@ impl Client {
         self.with_stores(|store| store.pinned(jobs.clone()))
     }
 
-    /// Returns a client with other handles of its stores.
     pub(super) fn with_stores(&self, change: impl Fn(&Store) -> Store) -> Self {
         let shards = self.shards.map(|store| change(&store));
         Self { store: shards.home().clone(), shards, ..self.clone() }
@@ -127,7 +121,7 @@ impl Client {
     }
 
     /// Lists records of changes, the newest first.
-    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, ClientError> {
+    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>> {
         let ms = |time: Timestamp| u64::try_from(time.as_millisecond()).unwrap_or_default();
         let kept_since = ms(self.now().await?).saturating_sub(AUDIT_DAYS * 24 * 3_600_000);
         let since = filter.since.map_or(kept_since, |time| ms(time).max(kept_since));

@@ -28,7 +28,6 @@ const CONTEXTS: usize = 100;
 /// earlier state meanwhile.
 const PASSES_MAX: usize = 10;
 
-/// The reason why a backup or a restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// Redis or its data do not allow it.
@@ -48,7 +47,6 @@ impl From<crate::store::StoreError> for BackupError {
     }
 }
 
-/// A backup under way.
 struct BackupRun<'a, W> {
     client: &'a Client,
     /// The shard that is copied.
@@ -94,7 +92,9 @@ impl Client {
             backup.graphs().await?;
             backup.events().await?;
         }
-        backup.messages().await?;
+        for copy in self.store.backup_messages().await? {
+            backup.writer.write(&BackupLine::Notify(copy))?;
+        }
         backup.objects().await?;
         writer.end()?;
         Ok(())
@@ -103,7 +103,7 @@ impl Client {
 
 impl<W: Write> BackupRun<'_, W> {
     async fn queues_and_limits(&mut self) -> Result<(), BackupError> {
-        let paused = self.store.backup_paused().await?;
+        let paused = self.store.pauses().await?.names();
         if !paused.is_empty() {
             self.writer.write(&BackupLine::Paused(paused))?;
         }
@@ -239,13 +239,6 @@ impl<W: Write> BackupRun<'_, W> {
             self.writer.write(&BackupLine::Notify(copy))?;
         }
         for copy in store.backup_failing().await? {
-            self.writer.write(&BackupLine::Notify(copy))?;
-        }
-        Ok(())
-    }
-
-    async fn messages(&mut self) -> Result<(), BackupError> {
-        for copy in self.client.store.backup_messages().await? {
             self.writer.write(&BackupLine::Notify(copy))?;
         }
         Ok(())

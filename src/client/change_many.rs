@@ -2,34 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
-use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::changes::with_fields;
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::job::{JobEnd, JobId, JobStatus};
 use crate::proto::text::counted;
 use crate::store::{FoundJobs, JobEdit, JobSearch, JobSummary, ListQuery};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobChange {
-    /// Runs an ended job again.
     Retry {
         /// Also its dependents that failed because it did.
         with_dependents: bool,
         /// New values of settings, by the names of the hash.
         changes: Map<String, Value>,
     },
-    /// Stops a job that has not ended.
     Stop,
     /// Stops a job, and the jobs below it that have not ended.
     StopTree,
-    /// Deletes a job that does not run.
     Delete,
-    /// Changes a job that has not started.
     Edit(JobValues),
 }
 
@@ -52,12 +46,10 @@ impl From<JobEdit> for JobValues {
 pub(super) const TOLD: &str = "told to stop";
 
 /// A job, and its change.
-pub type ChangedJob = (JobId, Result<String, ClientError>);
+pub type ChangedJob = (JobId, Result<String>);
 
-/// The jobs that were changed, and the number of those that were not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManyChanged {
-    /// The jobs that were changed.
     pub done: BTreeSet<JobId>,
     /// The number of these that still run: their actors were told to stop them.
     pub told: usize,
@@ -77,23 +69,22 @@ pub struct UnchangedJob {
 }
 
 impl JobChange {
-    pub fn word(&self) -> &'static str {
+    /// Its word, the word once it is made, and its name in the record of changes.
+    fn words(&self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Retry { .. } => "retry",
-            Self::Stop | Self::StopTree => "stop",
-            Self::Delete => "delete",
-            Self::Edit(_) => "edit",
+            Self::Retry { .. } => ("retry", "retried", "job.retry"),
+            Self::Stop | Self::StopTree => ("stop", "stopped", "job.stop"),
+            Self::Delete => ("delete", "deleted", "job.delete"),
+            Self::Edit(_) => ("edit", "edited", "job.edit"),
         }
     }
 
-    /// The word for the change.
+    pub fn word(&self) -> &'static str {
+        self.words().0
+    }
+
     pub fn done(&self) -> &'static str {
-        match self {
-            Self::Retry { .. } => "retried",
-            Self::Stop | Self::StopTree => "stopped",
-            Self::Delete => "deleted",
-            Self::Edit(_) => "edited",
-        }
+        self.words().1
     }
 
     /// The new values of settings that it gives jobs.
@@ -103,16 +94,6 @@ impl JobChange {
             Self::Retry { changes, .. } => changes,
             Self::Edit(values) => &values.changes,
             Self::Stop | Self::StopTree | Self::Delete => &NONE,
-        }
-    }
-
-    /// Its name in the record of changes.
-    fn method(&self) -> &'static str {
-        match self {
-            Self::Retry { .. } => "job.retry",
-            Self::Stop | Self::StopTree => "job.stop",
-            Self::Delete => "job.delete",
-            Self::Edit(_) => "job.edit",
         }
     }
 
@@ -151,7 +132,6 @@ impl JobChange {
 }
 
 impl ManyChanged {
-    /// The maximum number of jobs whose reasons are kept.
     const PROBLEMS_MAX: usize = 1000;
 
     /// Counts a job that stays as it is.
@@ -162,7 +142,6 @@ impl ManyChanged {
         }
     }
 
-    /// Adds the jobs of a further step.
     fn add(&mut self, step: Self) {
         self.done.extend(step.done);
         self.told += step.told;
@@ -182,11 +161,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::stop_job`], [`Client::retry_job`], [`Client::delete_job`] and [`Client::edit_job`].
-    pub async fn change_job(
-        &self,
-        id: &JobId,
-        change: &JobChange,
-    ) -> Result<Vec<ChangedJob>, ClientError> {
+    pub async fn change_job(&self, id: &JobId, change: &JobChange) -> Result<Vec<ChangedJob>> {
         let told = self.change_unrecorded(id, change).await?;
         let further = match (change, told.len().saturating_sub(1) as u64) {
             (JobChange::Retry { with_dependents: true, .. }, further) => {
@@ -195,15 +170,11 @@ impl Client {
             (_, 0) => String::new(),
             (_, further) => format!(" and {further} more"),
         };
-        self.note(change.method(), with_fields(id, change.changes()) + &further).await;
+        self.note(change.words().2, with_fields(id, change.changes()) + &further).await;
         Ok(told)
     }
 
-    async fn change_unrecorded(
-        &self,
-        id: &JobId,
-        change: &JobChange,
-    ) -> Result<Vec<ChangedJob>, ClientError> {
+    async fn change_unrecorded(&self, id: &JobId, change: &JobChange) -> Result<Vec<ChangedJob>> {
         let told = match change {
             JobChange::Stop if self.stop_one(id).await? => "stopped",
             JobChange::Stop => TOLD,
@@ -212,8 +183,7 @@ impl Client {
                 self.retry_one(id, changes).await?.as_str()
             }
             JobChange::Retry { with_dependents: true, changes } => {
-                let jobs = self.retry_tree(id, changes).await?.into_iter();
-                return Ok(jobs.map(|(id, of)| (id, of.map(|of| of.to_string()))).collect());
+                return self.retry_tree(id, changes).await;
             }
             JobChange::Delete => {
                 self.delete_one(id).await?;
@@ -233,7 +203,7 @@ impl Client {
         ids: impl IntoIterator<Item = &JobId>,
         change: &JobChange,
         changed: &mut ManyChanged,
-    ) -> Result<(), ClientError> {
+    ) -> Result<()> {
         // A retry with dependents has changed some of the others.
         let ids: Vec<&JobId> = ids.into_iter().filter(|id| !changed.done.contains(*id)).collect();
         let mut step = ManyChanged::default();
@@ -241,7 +211,7 @@ impl Client {
         if !step.done.is_empty() {
             let jobs = counted(step.done.len() as u64, "job", "jobs");
             let ids: Vec<&str> = step.done.iter().map(JobId::as_str).take(10).collect();
-            self.note(change.method(), format!("{jobs}: {}", ids.join(", "))).await;
+            self.note(change.words().2, format!("{jobs}: {}", ids.join(", "))).await;
         }
         changed.add(step);
         end
@@ -252,7 +222,7 @@ impl Client {
         ids: impl IntoIterator<Item = &JobId>,
         change: &JobChange,
         changed: &mut ManyChanged,
-    ) -> Result<(), ClientError> {
+    ) -> Result<()> {
         for id in ids {
             if changed.done.contains(id) {
                 continue;
@@ -282,7 +252,7 @@ impl Client {
         search: &JobSearch,
         change: &JobChange,
         wanted: impl Fn(&JobSummary) -> bool,
-    ) -> Result<FoundJobs, ClientError> {
+    ) -> Result<FoundJobs> {
         let query = change.narrow(query, search);
         let fits = |job: &JobSummary| change.fits(job.status) && wanted(job);
         self.find_many(&query, search, fits).await
@@ -296,18 +266,18 @@ impl Client {
         search: &JobSearch,
         change: &JobChange,
         wanted: impl Fn(&JobSummary) -> bool,
-    ) -> Result<(u64, bool), ClientError> {
-        let (began, mut number) = (Instant::now(), 0);
-        let mut page = ListQuery { limit: ListQuery::LIMIT_MAX, ..query.clone() };
-        loop {
-            let budget = ListQuery::BUDGET.saturating_sub(began.elapsed());
-            page.budget = Some(budget);
-            let found = self.to_change(&page, search, change, &wanted).await?;
-            number += found.items.len() as u64;
-            page.cursor = found.next;
-            if page.cursor.is_none() || budget.is_zero() {
-                return Ok((number, found.complete));
-            }
-        }
+    ) -> Result<(u64, bool)> {
+        let (limit, budget) = (usize::MAX, Some(ListQuery::BUDGET));
+        let query = ListQuery { limit, budget, ..change.narrow(query, search) };
+        let fits = |job: &JobSummary| change.fits(job.status) && wanted(job);
+        let mut number = 0;
+        let found = self.each_found(query, search, fits, |_| number += 1).await?;
+        Ok((number, found.complete))
     }
+}
+
+/// Returns a job for the record of its change, with the names of the fields that change.
+pub(super) fn with_fields(id: &JobId, changes: &Map<String, Value>) -> String {
+    let names: Vec<&str> = changes.keys().map(String::as_str).collect();
+    if names.is_empty() { id.to_string() } else { format!("{id} ({})", names.join(", ")) }
 }

@@ -1,11 +1,20 @@
-//! Changes of one job: stop, retry, delete; and the deletion of all.
+//! Changes of one job: stop, with the jobs below it, retry, edit, delete; a copy of one; and the deletion of all.
+
+use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
 
-use super::{Client, ClientError, moved};
-use crate::proto::job::{Corrections, Job, JobId, JobStatus};
+use super::change_many::{ChangedJob, JobValues, TOLD, with_fields};
+use super::{Client, ClientError, Result, moved};
+use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus};
+use crate::proto::target::{Group, ScriptType};
 use crate::proto::text::counted;
-use crate::store::{DeleteOutcome, ListQuery, StopOutcome};
+use crate::store::{DeleteOutcome, EditOutcome, ListQuery, StopOutcome};
+
+/// The most jobs below one job that are stopped with it.
+const DESCENDANTS_MAX: usize = 20_000;
+/// Fields that a copy does not take over: each job has its own.
+const OF_ONE_JOB: [&str; 4] = ["id", "unique_key", "run_at", "signature"];
 
 impl Client {
     /// Stops a job: at once if it has not started, through its actor if it runs. Returns whether
@@ -14,19 +23,15 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it ended before, or its hash
     /// does not name its actor.
-    pub async fn stop_job(&self, id: &JobId) -> Result<bool, ClientError> {
+    pub async fn stop_job(&self, id: &JobId) -> Result<bool> {
         let has_ended = self.stop_one(id).await?;
         self.note("job.stop", id).await;
         Ok(has_ended)
     }
 
     /// Stops a job without a record of it.
-    pub(super) async fn stop_one(&self, id: &JobId) -> Result<bool, ClientError> {
-        let wrong = |status: &str| ClientError::WrongState {
-            doing: "stop",
-            id: id.clone(),
-            status: status.to_owned(),
-        };
+    pub(super) async fn stop_one(&self, id: &JobId) -> Result<bool> {
+        let wrong = |status: &str| ClientError::wrong_state("stop", id, status);
         let (store, by) = (self.of(id)?, self.author.signature());
         let mut outcome = store.stop_by(id, self.job.kept(), &by).await?;
         // It may be of a batch whose submission is decided, and not made.
@@ -49,7 +54,7 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has not ended;
     /// [`ClientError::FailedPrerequisite`] and [`ClientError::LostPrerequisite`], as it would run
     /// without an input.
-    pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
+    pub async fn retry_job(&self, id: &JobId) -> Result<JobStatus> {
         let state = self.retry_one(id, &Map::new()).await?;
         self.note("job.retry", id).await;
         Ok(state)
@@ -60,7 +65,7 @@ impl Client {
         &self,
         id: &JobId,
         changes: &Map<String, Value>,
-    ) -> Result<JobStatus, ClientError> {
+    ) -> Result<JobStatus> {
         let corrections = self.corrections(id, changes).await?;
         moved("retry", id, self.of(id)?.retry_corrected(id, &corrections).await?)
     }
@@ -69,11 +74,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Invalid`] for a change that is not legal.
-    pub async fn corrected_job(
-        &self,
-        job: &Job,
-        changes: &Map<String, Value>,
-    ) -> Result<Job, ClientError> {
+    pub async fn corrected_job(&self, job: &Job, changes: &Map<String, Value>) -> Result<Job> {
         let mut job = job.corrected(changes)?;
         let used = job.spec.uses.clone();
         // The parameters of a version that is no longer kept cannot be checked.
@@ -86,12 +87,11 @@ impl Client {
         Ok(job)
     }
 
-    /// Returns the corrections that changes make of a job.
     pub(super) async fn corrections(
         &self,
         id: &JobId,
         changes: &Map<String, Value>,
-    ) -> Result<Corrections, ClientError> {
+    ) -> Result<Corrections> {
         if changes.is_empty() {
             return Ok(Corrections::new());
         }
@@ -106,37 +106,36 @@ impl Client {
         &self,
         id: &JobId,
         changes: &Map<String, Value>,
-    ) -> Result<Vec<(JobId, Result<JobStatus, ClientError>)>, ClientError> {
+    ) -> Result<Vec<ChangedJob>> {
         let corrections = self.corrections(id, changes).await?;
         let graph = self.of(id)?.retry_with_dependents(id, &corrections).await?;
         let own = moved("retry", id, graph.outcome)?;
-        let mut jobs = vec![(id.clone(), Ok(own))];
-        jobs.extend(graph.retried.into_iter().map(|(id, status)| (id, Ok(status))));
-        jobs.extend(graph.stay.into_iter().map(|(id, why)| {
-            let why = moved("retry", &id, why);
+        let retried = std::iter::once((id.clone(), own)).chain(graph.retried);
+        let retried = retried.map(|(id, status)| (id, Ok(status.to_string())));
+        let stay = graph.stay.into_iter().map(|(id, why)| {
+            let why = moved("retry", &id, why).map(|status| status.to_string());
             (id, why)
-        }));
-        Ok(jobs)
+        });
+        Ok(retried.chain(stay).collect())
     }
 
     /// Deletes a job that is not running, and its log. Its waiting dependents fail.
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it runs.
-    pub async fn delete_job(&self, id: &JobId) -> Result<(), ClientError> {
+    pub async fn delete_job(&self, id: &JobId) -> Result<()> {
         self.delete_one(id).await?;
         self.note("job.delete", id).await;
         Ok(())
     }
 
     /// Deletes a job without a record of it.
-    pub(super) async fn delete_one(&self, id: &JobId) -> Result<(), ClientError> {
+    pub(super) async fn delete_one(&self, id: &JobId) -> Result<()> {
         match self.of(id)?.delete(id, self.job.kept()).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
             DeleteOutcome::Running => {
-                let status = "started; stop it first".to_owned();
-                Err(ClientError::WrongState { doing: "delete", id: id.clone(), status })
+                Err(ClientError::wrong_state("delete", id, "started; stop it first"))
             }
         }
     }
@@ -145,7 +144,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`]; the jobs before it are deleted.
-    pub async fn clear_all_jobs(&self) -> Result<u64, ClientError> {
+    pub async fn clear_all_jobs(&self) -> Result<u64> {
         let mut deleted = 0;
         let states = JobStatus::ALL.into_iter().filter(|status| *status != JobStatus::Started);
         let all = self.shards.all().iter();
@@ -170,10 +169,109 @@ impl Client {
         self.note("job.clear", counted(deleted, "job", "jobs")).await;
         Ok(deleted)
     }
-}
 
-/// Returns a job for the record of its change, with the names of the fields that change.
-pub(super) fn with_fields(id: &JobId, changes: &Map<String, Value>) -> String {
-    let names: Vec<&str> = changes.keys().map(String::as_str).collect();
-    if names.is_empty() { id.to_string() } else { format!("{id} ({})", names.join(", ")) }
+    /// Changes the priority, the group, the earliest time or settings of a job that has not started. Returns its
+    /// state. A job that moves to another queue goes to its end.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if it has started, an actor is about to start
+    /// it, or its queue is too long to take it out.
+    pub async fn edit_job(&self, id: &JobId, values: &JobValues) -> Result<JobStatus> {
+        let state = self.edit_one(id, values).await?;
+        self.note("job.edit", with_fields(id, &values.changes)).await;
+        Ok(state)
+    }
+
+    /// Changes a job without a record of it.
+    pub(super) async fn edit_one(&self, id: &JobId, values: &JobValues) -> Result<JobStatus> {
+        let wrong = |status: &str| ClientError::wrong_state("edit", id, status);
+        if let Some(group) = &values.place.group {
+            self.stays_within_bounds(id, group.as_ref()).await?;
+        }
+        let mut edit = values.place.clone();
+        edit.corrections = self.corrections(id, &values.changes).await?;
+        match self.of(id)?.edit(id, &edit).await? {
+            EditOutcome::Edited(status) => Ok(status),
+            EditOutcome::Refused(status) => Err(wrong(&format!(
+                "{status}; only a job that has not started can be changed: hero job clone {id}"
+            ))),
+            EditOutcome::Taken => Err(wrong("about to start")),
+            EditOutcome::LongQueue(queue) => {
+                Err(wrong(&format!("in the middle of {queue}, which is too long to be searched")))
+            }
+            EditOutcome::Illegal => Err(wrong("without a legal target")),
+            EditOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
+        }
+    }
+
+    /// Refuses a group beside `where`, and one beyond the bounds of the token that submitted a job: no actor there would
+    /// run it.
+    async fn stays_within_bounds(&self, id: &JobId, group: Option<&Group>) -> Result<()> {
+        let job = self.get_job(id).await?;
+        if group.is_some() && job.spec.r#where.is_some() {
+            let why =
+                "cannot stand beside the job's `where`: hero job clone submits a copy with another";
+            return Err(InvalidJob::new("group", why).into());
+        }
+        let Some(bounds) = &job.bounds else { return Ok(()) };
+        let script_type = job.spec.script_type.as_ref().map(ScriptType::as_str);
+        let Some(why) = bounds.outside(script_type, group.map(Group::as_str)) else {
+            return Ok(());
+        };
+        let why = format!(
+            "would take the job beyond the bounds of the token that submitted it: {why}; hero job clone {id} submits \
+             a copy without them"
+        );
+        Err(InvalidJob::new("group", why).into())
+    }
+
+    /// Stops a job, and the jobs below it that have not ended. A job that was told to stop submits no more jobs.
+    /// Returns what became of each; a job below it that has ended or is gone is left out. The first may have ended.
+    pub(super) async fn stop_tree(&self, id: &JobId) -> Result<Vec<ChangedJob>> {
+        let mut told = Vec::new();
+        let mut left = VecDeque::from([id.clone()]);
+        let mut seen = 0;
+        while let Some(job) = left.pop_front() {
+            seen += 1;
+            match self.stop_one(&job).await {
+                Ok(true) => told.push((job.clone(), Ok("stopped".to_owned()))),
+                Ok(false) => told.push((job.clone(), Ok(TOLD.to_owned()))),
+                Err(ClientError::NoSuchJob(_)) if job != *id => continue,
+                Err(ClientError::WrongState { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            // After its stop: from then on it gets no more.
+            let room = DESCENDANTS_MAX.saturating_sub(seen + left.len());
+            left.extend(self.children(&job).await?.into_iter().take(room));
+        }
+        Ok(told)
+    }
+
+    /// Returns the jobs that the script of a job has submitted; none if it is gone.
+    pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>> {
+        Ok(self.of(id)?.children(id).await?)
+    }
+
+    /// Returns a copy of a job with a new id, without its unique key, its time and its signature, and with these changes:
+    /// members named as the fields of the hash, where null takes one away. It is not submitted.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if the job or a change is not legal.
+    pub async fn clone_of(&self, id: &JobId, changes: &Map<String, Value>) -> Result<Job> {
+        let mut without: Vec<&str> = OF_ONE_JOB.to_vec();
+        let job = self.get_job(id).await?;
+        if let Some(used) = &job.spec.uses {
+            let names_another = changes.get("uses").is_some_and(|uses| !uses.is_null());
+            if names_another {
+                // The script that is named instead gives its own.
+                without.extend(["script", "script_digest", "script_type", "extension"]);
+            } else if changes.contains_key("uses")
+                || changes.contains_key("script")
+                || self.store.published_script(used).await?.is_none()
+            {
+                without.extend(["uses", "script_digest"]);
+            }
+        }
+        Ok(job.copy_with(changes, &without)?)
+    }
 }

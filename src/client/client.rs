@@ -31,35 +31,21 @@ mod actors;
 mod added_cron;
 mod attempts;
 mod audit;
-mod backfill;
 mod backup;
-mod batch_document;
-mod batch_links;
 mod builder;
 mod change_many;
 mod changes;
-mod children;
 mod client_error;
-mod clone;
-mod confirm;
-mod cron_batch;
+mod completion;
 mod cron_documents;
-mod dead;
-mod delays;
+mod cron_runs;
 mod dependents;
 mod documents;
-mod edit;
-mod events;
 mod files;
 mod follow;
 mod graph;
-mod graph_around;
 mod graph_documents;
-mod graph_retry;
 mod graphs;
-mod in_force;
-mod limits;
-mod logs;
 mod machines;
 mod many;
 mod migration;
@@ -67,18 +53,14 @@ mod named_scripts;
 mod new_batch;
 mod notifications;
 mod objects;
-mod patience;
 mod periodic_jobs;
 mod placement;
 mod queues;
-mod repeats;
 mod resolve;
 mod run;
-mod samples;
 mod searches;
 mod session;
 mod short_ids;
-mod signing;
 mod stats;
 mod status;
 mod tell;
@@ -87,42 +69,37 @@ mod wait;
 
 pub use actors::UntoldShard;
 pub use audit::{AUDIT_LOST, AuditFilter};
-pub use backfill::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
-pub use batch_document::{job_of_members, members_of_line};
-pub use builder::JobBuilder;
+pub use builder::{JobBuilder, job_of_members, members_of_line};
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};
 pub use client_error::ClientError;
+pub(crate) use client_error::Result;
+pub use completion::{Signer, is_repeated};
 pub use cron_documents::{
     FiringDocument, LastFiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument,
     SpreadDocument,
 };
-pub use dependents::{Branch, JobTrees};
+pub use cron_runs::{BACKFILL_MAX, BackfillPeriod, BackfilledFiring};
+pub use dependents::{Branch, GraphJob, JobGraph, JobTrees};
 pub use documents::{
     ActorDocument, LimitDocument, PlaceStatsDocument, QueueDocument, StatsBy, StatsDocument,
     TimesDocument, TypeStatsDocument,
 };
-pub use events::EventFollower;
 pub use files::{FilesByPlace, JobFile};
-pub use follow::{JobFollower, JobNews};
+pub use follow::{EventFollower, JobFollower, JobNews, LogFollower};
 pub use graph::{Graph, GraphNode};
-pub use graph_around::{GraphJob, JobGraph};
 pub use graph_documents::{
     CallbackJob, GraphChange, GraphDocument, GraphProblem, JobOfGraph, JobOfGraphDocument,
 };
-pub use graph_retry::GraphRetry;
-pub use logs::LogFollower;
+pub use graphs::GraphRetry;
 pub use machines::{FleetMember, MachineActorDocument, MachineDocument, machines_of};
 pub use migration::blockers;
 pub use named_scripts::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 pub use new_batch::{NewBatch, await_ends};
 pub use notifications::{HeldMessage, LatestDeliveries};
-pub use repeats::is_repeated;
 pub use run::AwaitedJob;
-pub use samples::{PeriodStats, SampleDocument, SamplesDocument};
 pub use searches::{ErrorGroupDocument, ErrorGroupsDocument};
-pub use signing::Signer;
-pub use stats::{AskedPlaces, Counters};
+pub use stats::{AskedPlaces, Counters, PeriodStats, SampleDocument, SamplesDocument};
 pub use status::ShardServer;
 pub use tokens::{NewToken, Token};
 
@@ -134,13 +111,9 @@ use crate::proto::audit::Author;
 use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, holder_of_key};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
-use crate::store::{
-    JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, StoreError, Submitted,
-};
-use confirm::{STORED, confirmed, will_confirm};
-use wait::Waiters;
+use crate::store::{JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, Submitted};
+use wait::{STORED, Waiters, confirmed, will_confirm};
 
-/// The end of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Submission {
     /// The job is stored and not started.
@@ -158,13 +131,11 @@ pub struct Client {
     store: Store,
     shards: Shards,
     job: JobConfig,
-    /// The waiters of each shard.
     waiters: Arc<[Waiters]>,
     /// The name of the brokers of RabbitMQ in Redis's keys, if they are configured.
     broker_scope: Option<Arc<str>>,
     /// The author of its changes, for their record.
     author: Arc<Author>,
-    /// Signs the jobs that it submits.
     signer: Option<Arc<Signer>>,
 }
 
@@ -173,7 +144,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
-    pub fn open(config: &Config) -> Result<Self, ClientError> {
+    pub fn open(config: &Config) -> Result<Self> {
         let shards = Shards::open(&config.redis, |store| {
             store
                 .with_events(config.job.events)
@@ -189,7 +160,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
-    pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self, ClientError> {
+    pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self> {
         let shards = Shards::open(redis, |store| {
             Ok(store.with_events(job.events).with_replies(job.reply_format))
         })?;
@@ -198,32 +169,23 @@ impl Client {
 
     /// Takes other addresses or another login of the same shards, or reads the files again that the same settings
     /// name.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`] if they cannot be used.
-    pub fn change_login(&self, redis: &RedisConfig) -> Result<(), ClientError> {
+    pub fn change_login(&self, redis: &RedisConfig) -> Result<()> {
         Ok(self.shards.change_login(redis)?)
     }
 
     /// Pings the Redis of every shard.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`] if Redis does not answer.
-    pub async fn ping(&self) -> Result<(), ClientError> {
+    pub async fn ping(&self) -> Result<()> {
         self.shards.each(Store::ping).await?;
         Ok(())
     }
 
     /// Returns keys of Hero that have the wrong type, each as a sentence.
-    pub async fn wrong_types(&self) -> Result<Vec<String>, ClientError> {
+    pub async fn wrong_types(&self) -> Result<Vec<String>> {
         Ok(self.shards.each(Store::wrong_types).await?.concat())
     }
 
     /// Stores a job without starting it; [`Client::start_job`] does that.
-    ///
-    /// # Errors
-    /// As [`Client::submit`].
-    pub async fn create_job(&self, job: Job) -> Result<JobId, ClientError> {
+    pub async fn create_job(&self, job: Job) -> Result<JobId> {
         self.store_one(job, Submission::Create).await
     }
 
@@ -232,7 +194,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], or [`ClientError::WrongState`] if it was started before.
-    pub async fn start_job(&self, id: &JobId) -> Result<JobStatus, ClientError> {
+    pub async fn start_job(&self, id: &JobId) -> Result<JobStatus> {
         let store = self.of(id)?;
         let status = moved("start", id, store.start(id, self.job.kept()).await?)?;
         if store.confirms_end(id).await? {
@@ -248,11 +210,11 @@ impl Client {
     /// [`ClientError::KeyHeld`] if `on_duplicate` is `reject`,
     /// [`ClientError::Invalid`] if it has no script type or breaks a bound of `[job]`,
     /// [`ClientError::IdTaken`], [`ClientError::UnknownPrerequisite`], [`ClientError::Store`].
-    pub async fn submit(&self, job: Job) -> Result<JobId, ClientError> {
+    pub async fn submit(&self, job: Job) -> Result<JobId> {
         self.store_one(job, Submission::Start).await
     }
 
-    async fn store_one(&self, mut job: Job, how: Submission) -> Result<JobId, ClientError> {
+    async fn store_one(&self, mut job: Job, how: Submission) -> Result<JobId> {
         self.resolve_script(&mut job).await?;
         self.check(&job)?;
         self.place(&mut job)?;
@@ -264,27 +226,17 @@ impl Client {
         Box::pin(self.store_one_on(&store, job, how != Submission::Create)).await
     }
 
-    fn waiters(&self, id: &JobId) -> Result<&Waiters, ClientError> {
+    fn waiters(&self, id: &JobId) -> Result<&Waiters> {
         let shard = usize::from(self.of(id)?.shard().number());
         Ok(self.waiters.get(shard).unwrap_or(&self.waiters[0]))
     }
 
-    async fn store_one_on(
-        &self,
-        store: &Store,
-        job: Job,
-        start: bool,
-    ) -> Result<JobId, ClientError> {
+    async fn store_one_on(&self, store: &Store, job: Job, start: bool) -> Result<JobId> {
         let job = [job];
         let job = self.completed(store, &job).await?;
         let confirms = will_confirm(store, &job).await?;
         let submitted = store.submit(&job, start, self.job.kept()).await;
-        let submitted = submitted.map_err(|error| match error {
-            StoreError::Unreachable { sent: true, .. } => {
-                ClientError::Unsure { id: job[0].id.clone(), error }
-            }
-            error => ClientError::Store(error),
-        })?;
+        let submitted = submitted.map_err(|error| ClientError::of_submission(&job[0].id, error))?;
         let what = submitted.into_iter().next().unwrap_or(Submitted::Exists);
         let id = accepted(&job[0], what)?;
         if confirms {
@@ -310,7 +262,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if its hash cannot be parsed.
-    pub async fn get_job(&self, id: &JobId) -> Result<Job, ClientError> {
+    pub async fn get_job(&self, id: &JobId) -> Result<Job> {
         let job = self.of(id)?.job(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
         Ok(job?)
     }
@@ -319,7 +271,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`].
-    pub async fn get_job_status(&self, id: &JobId) -> Result<JobStatus, ClientError> {
+    pub async fn get_job_status(&self, id: &JobId) -> Result<JobStatus> {
         self.of(id)?.state(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
@@ -327,7 +279,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::JobFailed`] if it ended in `error`.
-    pub async fn get_job_output(&self, id: &JobId) -> Result<Option<JobOutput>, ClientError> {
+    pub async fn get_job_output(&self, id: &JobId) -> Result<Option<JobOutput>> {
         match self.outcome(id).await? {
             (JobStatus::Finished, output) => Ok(Some(output.unwrap_or_default().into())),
             (JobStatus::Error, error) => {
@@ -338,26 +290,22 @@ impl Client {
         }
     }
 
-    async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<Vec<u8>>), ClientError> {
+    async fn outcome(&self, id: &JobId) -> Result<(JobStatus, Option<Vec<u8>>)> {
         self.of(id)?.outcome(id).await?.ok_or_else(|| ClientError::NoSuchJob(id.clone()))
     }
 
     /// Lists one page of jobs; the page has the cursor of the next one.
-    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, ClientError> {
+    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>> {
         Ok(self.shards.list_jobs(query).await?)
     }
 
-    /// Returns the counters of a script type, by name.
-    pub async fn counters(
-        &self,
-        script_type: &ScriptType,
-    ) -> Result<BTreeMap<String, u64>, ClientError> {
+    pub async fn counters(&self, script_type: &ScriptType) -> Result<BTreeMap<String, u64>> {
         let counters = self.counters_of(std::slice::from_ref(script_type)).await?;
         Ok(counters.into_iter().next().unwrap_or_default())
     }
 }
 
-fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
+fn accepted(job: &Job, what: Submitted) -> Result<JobId> {
     match what {
         Submitted::Accepted(_) => Ok(job.id.clone()),
         Submitted::Duplicate(Some(id)) if job.spec.on_duplicate != Some(OnDuplicate::Reject) => {
@@ -370,16 +318,16 @@ fn accepted(job: &Job, what: Submitted) -> Result<JobId, ClientError> {
     }
 }
 
-fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobStatus, ClientError> {
-    let wrong = |status: String| ClientError::WrongState { doing, id: id.clone(), status };
+fn moved(doing: &'static str, id: &JobId, outcome: RetryOutcome) -> Result<JobStatus> {
+    let wrong = |status: &str| ClientError::wrong_state(doing, id, status);
     match outcome {
         RetryOutcome::Moved(status) => Ok(status),
         RetryOutcome::Missing => Err(ClientError::NoSuchJob(id.clone())),
-        RetryOutcome::Refused(status) => Err(wrong(status.to_string())),
-        RetryOutcome::Illegal => Err(wrong("without a legal queue".to_owned())),
+        RetryOutcome::Refused(status) => Err(wrong(status.as_str())),
+        RetryOutcome::Illegal => Err(wrong("without a legal queue")),
         RetryOutcome::Duplicate(other) => {
             let holder = holder_of_key(other.as_ref());
-            Err(wrong(format!("blocked: {holder} holds its unique key")))
+            Err(wrong(&format!("blocked: {holder} holds its unique key")))
         }
         RetryOutcome::FailedPrerequisite(cause) => {
             Err(ClientError::FailedPrerequisite { id: id.clone(), cause })

@@ -13,7 +13,8 @@ use crate::proto::target::{ActorId, IllegalName};
 use crate::proto::text::{counted, did_you_mean};
 use crate::store::StoreError;
 
-/// The reason why a call failed.
+pub(crate) type Result<T, E = ClientError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Redis cannot be reached, refuses, or gives an unexpected answer.
@@ -26,7 +27,6 @@ pub enum ClientError {
     Unsure {
         /// The job, if it was accepted.
         id: JobId,
-        /// The error of the connection.
         error: StoreError,
     },
     /// The job is stored, and goes on, but its submission or its end is not confirmed as `redis.ack` and `durable`
@@ -42,28 +42,20 @@ pub enum ClientError {
         others: usize,
         /// The step that is not confirmed: `is stored`, `has ended`.
         what: &'static str,
-        /// Why.
         error: StoreError,
     },
-    /// An operation on script objects failed.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The job is not valid.
     #[error(transparent)]
     Invalid(#[from] InvalidJob),
-    /// A name is not legal.
     #[error(transparent)]
     Name(#[from] IllegalName),
-    /// The content of a file cannot be kept or had.
     #[error("a file of the job: {0}")]
     File(#[from] ArtifactError),
-    /// The job does not exist.
     #[error("no such job: {0}")]
     NoSuchJob(JobId),
-    /// It is a graph or batch.
     #[error("no job, but a graph or batch: {0}; hero graph show {0}, hero graph wait {0}")]
     IsGraph(JobId),
-    /// Several jobs or graphs have ids that begin so.
     #[error(
         "several {of}s have ids that begin with {part}: {}{}; write more of the id{}",
         listed(.first),
@@ -73,11 +65,8 @@ pub enum ClientError {
     AmbiguousId {
         /// `job` or `graph`.
         of: &'static str,
-        /// The beginning.
         part: JobId,
-        /// The first of them.
         first: Vec<JobId>,
-        /// True if there are more.
         more: bool,
     },
     /// The beginning of an id is too short to be sure, or the id is not among those that were looked at.
@@ -88,143 +77,79 @@ pub enum ClientError {
     ShortIdNotFound {
         /// `job` or `graph`.
         of: &'static str,
-        /// The beginning.
         part: JobId,
-        /// The number of jobs or graphs that were looked at.
         looked: usize,
     },
-    /// The actor is not live.
     #[error("cannot reach actor {0}: it is not live; hero actor list shows the live ones")]
     NoSuchActor(ActorId),
-    /// No machine has, or had, such an actor.
     #[error("no machine has, or had lately, an actor of {0}; hero machine list shows all machines")]
     NoMachine(String),
-    /// The actor has not answered.
     #[error(
         "actor {actor} has not answered within {waited:.1?}; hero actor list shows its last heartbeat"
     )]
-    NoPong {
-        actor: ActorId,
-        /// The time waited.
-        waited: Duration,
-    },
-    /// The id is taken by another job.
+    NoPong { actor: ActorId, waited: Duration },
     #[error("job id {0} is taken; leave out the id to get a new one")]
     IdTaken(JobId),
-    /// A key of its queue has the wrong type.
     #[error("submitting a job: the key {0} has the wrong type; remove it")]
     BrokenQueue(String),
-    /// A prerequisite does not exist.
     #[error("prerequisite {0} does not exist; submit it first")]
     UnknownPrerequisite(String),
-    /// The id is one of a shard that the configuration does not have.
     #[error(transparent)]
     NoSuchShard(#[from] NoSuchShard),
-    /// Its prerequisites are on different shards.
     #[error(
         "prerequisites {first} and {second} are on different shards; give the jobs the same shard_key"
     )]
-    PrerequisitesApart {
-        first: JobId,
-        /// A prerequisite on another shard.
-        second: JobId,
-    },
-    /// Its id or a prerequisite is on another shard than it, or than its graph.
+    PrerequisitesApart { first: JobId, second: JobId },
     #[error(
         "{id} is on shard {of}, but the job or its graph on shard {shard}; give the jobs the same \
          shard_key, and no ids of other shards"
     )]
-    OtherShard {
-        id: JobId,
-        of: Shard,
-        /// The shard of the job.
-        shard: Shard,
-    },
-    /// Another job that has not ended, or that is submitted with it, holds its unique key.
+    OtherShard { id: JobId, of: Shard, shard: Shard },
     #[error("its unique key is held by {}", holder_of_key(.0.as_ref()))]
     KeyHeld(Option<JobId>),
-    /// One job of an atomic batch is rejected, so none was stored.
     #[error("{name}: {error}; none of the jobs was submitted")]
     Refused {
         /// Its index in the batch.
         place: usize,
         /// Its name in its graph, else its id.
         name: String,
-        /// Why.
         error: Box<ClientError>,
     },
     /// The jobs of a batch wait for each other in a cycle; the first comes again at the end.
     #[error("jobs wait for each other in a cycle: {}", shown_cycle(.0))]
     Cycle(Vec<String>),
-    /// A job of a graph waits for a job that is neither in the graph nor in Redis.
     #[error("job `{job}` waits for `{prerequisite}`, which is neither a job of the graph nor an \
              existing job{}", did_you_mean(.nearest.as_deref()))]
     UnknownInGraph {
-        /// The job's name.
         job: String,
         /// The name or id of the prerequisite.
         prerequisite: String,
-        /// The most similar name in the graph.
         nearest: Option<String>,
     },
-    /// An atomic batch has too many jobs.
     #[error("{jobs} jobs are too many for one atomic batch: the limit is {most}")]
-    TooMany {
-        /// The number of jobs.
-        jobs: usize,
-        /// The limit.
-        most: usize,
-    },
-    /// An atomic batch waits for too many jobs that were submitted before.
+    TooMany { jobs: usize, most: usize },
     #[error("the batch depends on {jobs} existing jobs; the limit is {most}")]
-    TooManyOthers {
-        /// The number of such prerequisites.
-        jobs: usize,
-        /// The limit.
-        most: usize,
-    },
-    /// Several graphs or batches have the name.
+    TooManyOthers { jobs: usize, most: usize },
     #[error(
         "several graphs have the name or the id {name}: {}; write `id:` and the id of one", listed(.first)
     )]
     AmbiguousGraphName { name: String, first: Vec<JobId> },
-    /// The graph or batch does not exist.
     #[error("no such graph or batch: {0}; hero graph list shows the latest")]
     NoSuchGraph(JobId),
-    /// Another graph or batch has the id.
     #[error("graph id {0} is taken; leave out the id to get a new one")]
     GraphTaken(JobId),
     /// The name belongs to no job of the graph, or to a job that would not run.
     #[error("cannot retry graph {graph}: `{step}` {why}")]
-    Step {
-        graph: JobId,
-        /// The name that was given.
-        step: String,
-        /// The reason.
-        why: String,
-    },
+    Step { graph: JobId, step: String, why: String },
     /// All machines of a periodic job are absent.
     #[error("no machine can run it; {0}; with expires the jobs wait for their return")]
     NoLiveMachine(String),
-    /// A job of the graph runs.
     #[error("cannot delete graph {id}: its job {job} runs; stop it first: hero graph stop {id}")]
-    GraphRuns {
-        /// The graph or batch.
-        id: JobId,
-        job: JobId,
-    },
-    /// A rule pauses a queue that is to be resumed.
+    GraphRuns { id: JobId, job: JobId },
     #[error("queue {queue} stays paused, as {} are: {}", .rule.words(), .rule.resume())]
     PausedByRule { queue: Queue, rule: PauseRule },
-    /// The job's state does not allow it.
     #[error("cannot {doing} job {id}: it is {status}")]
-    WrongState {
-        /// The operation.
-        doing: &'static str,
-        id: JobId,
-        status: String,
-    },
-    /// The job cannot run again before a failed prerequisite.
+    WrongState { doing: &'static str, id: JobId, status: String },
     #[error(
         "cannot retry job {id}: it needs job {cause}, which failed; \
              retry both: hero job retry --with-dependents {cause}"
@@ -234,20 +159,13 @@ pub enum ClientError {
         /// Its prerequisite, or the job that made this one fail.
         cause: JobId,
     },
-    /// The job cannot run again, as a prerequisite does not exist any more.
     #[error(
         "cannot retry job {id}: its prerequisite {lost} does not exist any more, so its output \
              is lost; submit both again"
     )]
     LostPrerequisite { id: JobId, lost: JobId },
-    /// The job is not a dead letter.
     #[error("job {id} is not a dead letter: it is {status}; `hero job` is for all jobs")]
-    NoDeadLetter {
-        id: JobId,
-        /// Its state.
-        status: JobStatus,
-    },
-    /// The job ended in `error`.
+    NoDeadLetter { id: JobId, status: JobStatus },
     #[error("{error}")]
     JobFailed { id: JobId, error: String },
     /// The wait timed out. The job or graph goes on, as far as that is known.
@@ -255,9 +173,7 @@ pub enum ClientError {
     GaveUp {
         /// `job` or `graph`.
         of: &'static str,
-        /// The job, graph or batch.
         id: JobId,
-        /// The time waited.
         waited: Duration,
         /// The reason why nobody knows whether it goes on.
         unknown: Option<String>,
@@ -265,6 +181,19 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Creates the error of a state that does not allow something.
+    pub(super) fn wrong_state(doing: &'static str, id: &JobId, status: impl Into<String>) -> Self {
+        Self::WrongState { doing, id: id.clone(), status: status.into() }
+    }
+
+    /// Creates the error of a submission of this job, and perhaps of others with it, that Redis did not take.
+    pub(super) fn of_submission(id: &JobId, error: StoreError) -> Self {
+        match error {
+            StoreError::Unreachable { sent: true, .. } => Self::Unsure { id: id.clone(), error },
+            error => Self::Store(error),
+        }
+    }
+
     /// Returns the exit code of the program `hero`.
     pub fn exit(&self) -> Exit {
         match self {
@@ -276,29 +205,6 @@ impl ClientError {
             | Self::Unconfirmed { .. }
             | Self::BrokenQueue(_)
             | Self::Object(ObjectError::Unavailable(_)) => Exit::Unavailable,
-            Self::Invalid(_)
-            | Self::Object(_)
-            | Self::Name(_)
-            | Self::IdTaken(_)
-            | Self::UnknownPrerequisite(_)
-            | Self::NoSuchShard(_)
-            | Self::PrerequisitesApart { .. }
-            | Self::OtherShard { .. }
-            | Self::AmbiguousId { .. }
-            | Self::AmbiguousGraphName { .. }
-            | Self::KeyHeld(_)
-            | Self::Cycle(_)
-            | Self::UnknownInGraph { .. }
-            | Self::TooMany { .. }
-            | Self::TooManyOthers { .. }
-            | Self::PausedByRule { .. }
-            | Self::WrongState { .. }
-            | Self::GraphTaken(_)
-            | Self::GraphRuns { .. }
-            | Self::Step { .. }
-            | Self::FailedPrerequisite { .. }
-            | Self::LostPrerequisite { .. }
-            | Self::NoDeadLetter { .. } => Exit::Data,
             Self::Refused { error, .. } => error.exit(),
             Self::File(error) => error.exit(),
             Self::NoSuchJob(_)
@@ -310,6 +216,8 @@ impl ClientError {
             | Self::NoSuchGraph(_) => Exit::NotFound,
             Self::JobFailed { .. } => Exit::JobError,
             Self::GaveUp { .. } | Self::NoPong { .. } => Exit::GaveUp,
+            // What was given, or the state of what it names, does not allow it.
+            _ => Exit::Data,
         }
     }
 }

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::documents::word;
 use crate::config::{CronEntry, CronPlace};
 use crate::proto::cron::CronGraph;
 use crate::proto::every::Every;
+use crate::proto::message::SupervisorPresence;
 use crate::proto::text::counted;
 use crate::proto::window::GraphWindow;
 use crate::store::PeriodicJobState;
@@ -155,12 +155,14 @@ impl PeriodicJobDocument {
     pub(super) fn of(
         entry: &CronEntry,
         state: &PeriodicJobState,
-        not_in_force: Option<&'static str>,
+        supervisors: &[SupervisorPresence],
         now: jiff::Timestamp,
     ) -> Self {
+        let not_in_force = not_in_force(entry, supervisors);
         let (last, disabled) = (state.last.as_ref(), state.disabled.as_ref());
         let (ends, (spread, own_delay)) = (&state.ends, entry.schedule.spread());
         let spread = entry.fleet.map_or(spread, |fleet| fleet.spread);
+        let failed = ends.failed.as_ref();
         let overdue = ends.overdue.filter(|_| disabled.is_none());
         let added = match &entry.place {
             CronPlace::Redis { by, at } => Some((by, at)),
@@ -183,8 +185,8 @@ impl PeriodicJobDocument {
             schedule: entry.schedule.line().to_owned(),
             time_zone: entry.schedule.zone().to_owned(),
             script_type: entry.script_type().map(ToString::to_string),
-            catch_up: word(&entry.catch_up),
-            overlap: word(&entry.overlap),
+            catch_up: entry.catch_up.as_str().to_owned(),
+            overlap: entry.overlap.as_str().to_owned(),
             spread: (!spread.is_zero()).then_some(SpreadDocument {
                 most_s: spread.as_secs(),
                 own_s: entry.fleet.is_none().then_some(own_delay.as_secs()),
@@ -205,13 +207,9 @@ impl PeriodicJobDocument {
             left_out: last.map_or(0, |last| last.left_out),
             missed: ends.missed,
             succeeded_at: ends.succeeded.as_ref().map(|(at, _)| at.to_string()),
-            failed_at: ends.failed.as_ref().map(|(at, ..)| at.to_string()),
-            failed_id: ends
-                .failed
-                .as_ref()
-                .map(|(_, id, _)| id.clone())
-                .filter(|id| !id.is_empty()),
-            failed_why: ends.failed.as_ref().map(|(.., why)| why.clone()),
+            failed_at: failed.map(|(at, ..)| at.to_string()),
+            failed_id: failed.map(|(_, id, _)| id.clone()).filter(|id| !id.is_empty()),
+            failed_why: failed.map(|(.., why)| why.clone()),
             duration_s: ends.took.map(|took| took.as_secs_f64()),
             overdue_at: overdue.map(|at| at.to_string()),
             overdue: overdue.is_some_and(|at| at < now),
@@ -220,4 +218,34 @@ impl PeriodicJobDocument {
             graph_jobs: entry.graph.as_ref().map(|plan| plan.jobs.len()),
         }
     }
+}
+
+/// Returns why no live supervisor fires a periodic job as it stands here, if none does.
+fn not_in_force(entry: &CronEntry, supervisors: &[SupervisorPresence]) -> Option<&'static str> {
+    if supervisors.is_empty() {
+        return Some("no live supervisor fires it");
+    }
+    if matches!(entry.place, CronPlace::Redis { .. }) {
+        // The type of a published script may change.
+        let script_type = entry.script_type()?.to_string();
+        let has = |of: &SupervisorPresence| of.types.is_empty() || of.types.contains(&script_type);
+        let is_fired = supervisors.iter().any(has);
+        return (!is_fired).then_some("no live supervisor fires it: none has its script type");
+    }
+    let digest = entry.digest();
+    let mut is_known = false;
+    for of in supervisors {
+        // A supervisor that tells nothing may fire it.
+        let jobs = of.cron.as_ref()?.jobs.as_ref()?;
+        match jobs.get(entry.name.as_str()) {
+            Some(own) if *own == digest => return None,
+            Some(_) => is_known = true,
+            None => {}
+        }
+    }
+    Some(if is_known {
+        "changed on disk, not in force: reload"
+    } else {
+        "no live supervisor fires it: reload, or see hero doctor"
+    })
 }

@@ -1,25 +1,24 @@
-//! Prerequisites and dependents of a job, as trees.
+//! Prerequisites and dependents of a job: as trees, and as the graph of all jobs around it.
+
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::job::{Job, JobId, JobStatus};
-use crate::store::JobDependents;
+use crate::store::{JobDependents, JobSummary};
 
-/// One job of a tree, with its branches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
     pub id: JobId,
     pub name: Option<String>,
     /// Its state; `None` if it does not exist any more.
     pub status: Option<JobStatus>,
-    /// Its prerequisites or dependents.
     pub branches: Vec<Branch>,
     /// The number of further ones that are left out.
     pub more: u64,
 }
 
-/// The jobs before and after a job, each as a tree with the job as its root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobTrees {
     pub prerequisites: Branch,
@@ -50,6 +49,8 @@ enum TreeDirection {
 const LEVELS_MAX: usize = 4;
 const WIDTH_MAX: usize = 10;
 const JOBS_MAX: usize = 100;
+/// The maximum number of dependents of one job that are followed in a graph.
+const FOLLOWED_MAX: usize = 1_000;
 
 /// A job of an unfinished tree, with the index of its parent.
 struct Leaf {
@@ -61,13 +62,13 @@ struct Leaf {
 
 impl Client {
     /// Reads the trees of a job. They are bounded in depth, width and size, and take one round trip per level.
-    pub async fn trees(&self, job: &Job) -> Result<JobTrees, ClientError> {
+    pub async fn trees(&self, job: &Job) -> Result<JobTrees> {
         let prerequisites = self.tree(job, TreeDirection::Prerequisites).await?;
         let dependents = self.tree(job, TreeDirection::Dependents).await?;
         Ok(JobTrees { prerequisites, dependents })
     }
 
-    async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch, ClientError> {
+    async fn tree(&self, job: &Job, way: TreeDirection) -> Result<Branch> {
         let kin = JobDependents {
             status: Some(job.status),
             name: job.spec.name.as_ref().map(ToString::to_string),
@@ -95,7 +96,7 @@ impl Client {
     }
 
     /// Returns the jobs that each of these jobs still waits for; none for a job that does not wait.
-    pub async fn awaited_by(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, ClientError> {
+    pub async fn awaited_by(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
         Ok(self.shards.pending(ids).await?)
     }
 
@@ -106,7 +107,7 @@ impl Client {
         job: &Job,
         skip: usize,
         most: usize,
-    ) -> Result<(Vec<JobId>, Option<usize>), ClientError> {
+    ) -> Result<(Vec<JobId>, Option<usize>)> {
         let in_hash = job.dependents.len();
         let mut page: Vec<JobId> = job.dependents.iter().skip(skip).take(most).cloned().collect();
         let left = most - page.len();
@@ -118,9 +119,56 @@ impl Client {
         let is_last = page.len() < most || next as u64 >= in_hash as u64 + job.dependents_more;
         Ok((page, (!is_last).then_some(next)))
     }
+
+    /// Reads the graph around a job, up to `most` jobs. Takes two round trips for each step away from the job.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
+    pub async fn graph_around(&self, id: &JobId, most: usize) -> Result<JobGraph> {
+        let mut known: HashSet<JobId> = HashSet::from([id.clone()]);
+        let mut graph = JobGraph { jobs: Vec::new(), is_cut: false };
+        let (store, mut step) = (self.of(id)?, vec![id.clone()]);
+        while !step.is_empty() {
+            let relations = store.dependents(&step).await?;
+            let summaries = store.summaries(step.clone()).await?;
+            let mut summaries: HashMap<JobId, JobSummary> =
+                summaries.into_iter().flatten().map(|job| (job.id.clone(), job)).collect();
+            let mut near: Vec<JobId> = Vec::new();
+            for (id, of) in step.into_iter().zip(relations) {
+                let Some(job) = summaries.remove(&id) else { continue };
+                let others = of.dependents.iter().take(FOLLOWED_MAX);
+                near.extend(of.prerequisites.iter().chain(others).cloned());
+                graph.is_cut |= of.dependents_more > 0;
+                graph.jobs.push(GraphJob::new(job, of));
+            }
+            near.retain(|id| known.insert(id.clone()));
+            let room = most.saturating_sub(graph.jobs.len());
+            graph.is_cut |= near.len() > room;
+            near.truncate(room);
+            step = near;
+        }
+        if graph.jobs.is_empty() {
+            return Err(ClientError::NoSuchJob(id.clone()));
+        }
+        Ok(graph)
+    }
+
+    /// Reads jobs of a graph with what they wait for, in two round trips. A job that does not exist is left out.
+    pub async fn bonds_in_graph(&self, graph: &JobId, ids: Vec<JobId>) -> Result<Vec<GraphJob>> {
+        let store = self.of(graph)?;
+        let relations = store.dependents(&ids).await?;
+        let jobs = store.summaries(ids).await?.into_iter().zip(relations);
+        // A later job may have the id of a deleted one.
+        let jobs = jobs.filter(|(_, of)| of.graph.as_deref() == Some(graph.as_str()));
+        Ok(jobs.filter_map(|(job, of)| Some(GraphJob::new(job?, of))).collect())
+    }
+
+    /// Reads jobs as lists show them, in one round trip per shard. A job that does not exist is left out.
+    pub async fn job_summaries(&self, ids: Vec<JobId>) -> Result<Vec<JobSummary>> {
+        Ok(self.shards.summaries(ids).await?.into_iter().flatten().collect())
+    }
 }
 
-/// Adds the branches of a leaf.
 fn grow(leaves: &mut Vec<Leaf>, parent: usize, way: TreeDirection, shown: usize) {
     let kin = &leaves[parent].kin;
     let (mut ids, beyond) = match way {
@@ -155,6 +203,30 @@ fn branch(leaves: &[Leaf]) -> Branch {
         branches[leaves[place].parent].branches.insert(0, last);
     }
     branches.swap_remove(0)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphJob {
+    pub job: JobSummary,
+    /// The jobs that must finish before it.
+    pub after: Vec<JobId>,
+    /// The jobs that must end before it, in any way.
+    pub after_any: Vec<JobId>,
+}
+
+impl GraphJob {
+    fn new(job: JobSummary, mut of: JobDependents) -> Self {
+        let after_any = of.prerequisites.split_off(of.prerequisites.len() - of.after_any);
+        Self { job, after: of.prerequisites, after_any }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobGraph {
+    /// Its jobs, those near the job first.
+    pub jobs: Vec<GraphJob>,
+    /// True if it has more jobs than were asked for.
+    pub is_cut: bool,
 }
 
 #[cfg(test)]

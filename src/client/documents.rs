@@ -80,14 +80,6 @@ impl From<&QueueState> for QueueDocument {
     }
 }
 
-/// Returns the word by which the configuration spells a value.
-pub(super) fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
-    }
-}
-
 /// A limit, or one of the values that it counts separately.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitDocument {

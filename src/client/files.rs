@@ -6,8 +6,8 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::resolve::refused;
-use super::{Client, ClientError, Submission};
+use super::resolve::{NameOf, refused};
+use super::{Client, ClientError, Result, Submission};
 use crate::artifacts::{ArtifactError, ContentReader, Contents};
 use crate::proto::job::{
     FileBody, FileName, INPUT_FILES, InvalidJob, Job, JobFiles, JobId, OUTPUT_FILES, STDIN,
@@ -35,23 +35,12 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit`]; [`ClientError::Invalid`] if the files are too many or too large.
-    pub async fn submit_with_files(
-        &self,
-        job: Job,
-        files: &JobFiles,
-    ) -> Result<JobId, ClientError> {
+    pub async fn submit_with_files(&self, job: Job, files: &JobFiles) -> Result<JobId> {
         self.store_with_files(job, files, Submission::Start).await
     }
 
     /// Stores a job with files without starting it, as [`Client::create_job`] does without.
-    ///
-    /// # Errors
-    /// As [`Client::submit_with_files`].
-    pub async fn create_with_files(
-        &self,
-        job: Job,
-        files: &JobFiles,
-    ) -> Result<JobId, ClientError> {
+    pub async fn create_with_files(&self, job: Job, files: &JobFiles) -> Result<JobId> {
         self.store_with_files(job, files, Submission::Create).await
     }
 
@@ -60,7 +49,7 @@ impl Client {
         mut job: Job,
         files: &JobFiles,
         how: Submission,
-    ) -> Result<JobId, ClientError> {
+    ) -> Result<JobId> {
         if files.is_empty() {
             return self.store_one(job, how).await;
         }
@@ -85,7 +74,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::IdTaken`]; [`ClientError::Invalid`] and [`ClientError::File`] of the files.
-    pub async fn give_files(&self, job: &mut Job, files: &JobFiles) -> Result<(), ClientError> {
+    pub async fn give_files(&self, job: &mut Job, files: &JobFiles) -> Result<()> {
         self.place(job)?;
         let files = &self.settled(files).await?;
         files.check(self.job.files_size_max)?;
@@ -114,8 +103,8 @@ impl Client {
         &self,
         files: impl Iterator<Item = (usize, &JobFiles)>,
         jobs: &mut [Job],
-        name: &(dyn Fn(usize) -> String + Sync),
-    ) -> Result<Vec<JobId>, ClientError> {
+        name: &NameOf<'_>,
+    ) -> Result<Vec<JobId>> {
         let mut given = Vec::new();
         for (place, files) in files {
             let Some(job) = jobs.get_mut(place) else { continue };
@@ -133,7 +122,7 @@ impl Client {
     pub(super) async fn give_each_files(
         &self,
         files: &FilesByPlace,
-        jobs: &mut [Result<Job, ClientError>],
+        jobs: &mut [Result<Job>],
         batch: Option<&JobId>,
     ) -> Vec<(usize, JobId)> {
         let mut given = Vec::new();
@@ -152,7 +141,7 @@ impl Client {
     }
 
     /// Moves large contents into the folder, if there is one, and keeps those that are there already.
-    async fn settled(&self, files: &JobFiles) -> Result<JobFiles, ClientError> {
+    async fn settled(&self, files: &JobFiles) -> Result<JobFiles> {
         let (contents, mut files) = (Contents::of(&self.job), files.clone());
         if !contents.has_folder() {
             return Ok(files);
@@ -176,7 +165,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if they are gone.
-    pub async fn input_files(&self, id: &JobId) -> Result<JobFiles, ClientError> {
+    pub async fn input_files(&self, id: &JobId) -> Result<JobFiles> {
         let (names, has_stdin) = self.get_job(id).await?.input_files();
         let gone = || InvalidJob::new(INPUT_FILES, "are gone");
         let read = self.of(id)?.read_files(id, FileSide::Input, &names).await?;
@@ -194,7 +183,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`].
-    pub async fn job_files(&self, id: &JobId) -> Result<Vec<JobFile>, ClientError> {
+    pub async fn job_files(&self, id: &JobId) -> Result<Vec<JobFile>> {
         let job = self.get_job(id).await?;
         let (inputs, has_stdin) = job.input_files();
         let named = |side| move |name: FileName| (side, name.to_string());
@@ -212,11 +201,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if the file is gone.
-    pub async fn job_file(
-        &self,
-        id: &JobId,
-        name: &FileName,
-    ) -> Result<Option<FileBody>, ClientError> {
+    pub async fn job_file(&self, id: &JobId, name: &FileName) -> Result<Option<FileBody>> {
         let job = self.get_job(id).await?;
         for (side, names, field) in [
             (FileSide::Output, job.output_files(), OUTPUT_FILES),
@@ -235,7 +220,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] if it is gone.
-    pub async fn job_stdin(&self, id: &JobId) -> Result<Option<FileBody>, ClientError> {
+    pub async fn job_stdin(&self, id: &JobId) -> Result<Option<FileBody>> {
         if !self.get_job(id).await?.input_files().1 {
             return Ok(None);
         }
@@ -248,23 +233,12 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::File`] if its content is in a folder, and this machine has none.
-    pub fn file_reader(
-        &self,
-        content: FileBody,
-        range: Range<u64>,
-    ) -> Result<ContentReader, ClientError> {
+    pub fn file_reader(&self, content: FileBody, range: Range<u64>) -> Result<ContentReader> {
         Ok(Contents::of(&self.job).reader(content, range)?)
     }
 
     /// Returns the bytes of a file that was found, at most this many.
-    ///
-    /// # Errors
-    /// [`ClientError::File`].
-    pub async fn file_bytes(
-        &self,
-        content: FileBody,
-        bytes_max: u64,
-    ) -> Result<Vec<u8>, ClientError> {
+    pub async fn file_bytes(&self, content: FileBody, bytes_max: u64) -> Result<Vec<u8>> {
         let contents = Contents::of(&self.job);
         Ok(blocking(move || contents.bytes(content, bytes_max)).await?)
     }

@@ -1,28 +1,34 @@
-//! Follows a job: its states and the lines of its log, to its end.
+//! The log of a job, read once; or followed while the job runs, with its states. The event log: every transition of every job, if
+//! `job.events` is set.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::job::{JobId, JobStatus};
-use crate::store::{Blocking, LogLine, Store};
+use crate::store::{Blocking, JobEvent, LogLine, Shards, Store};
 
 /// The first wait for lines, before the state is read. It doubles while nothing happens.
 const WAIT: Duration = Duration::from_millis(50);
-/// The longest wait.
 const WAIT_MAX: Duration = Duration::from_millis(500);
 /// The maximum number of lines of one read.
 const LINES: usize = 1000;
+/// The lines of one reading of a search.
+const SEARCH_PORTION: usize = 2_000;
+/// The wait of one read, before a lost connection is noticed and restored.
+const EVENTS_WAIT: Duration = Duration::from_secs(5);
+/// The time between two looks at several shards.
+const PAUSE: Duration = Duration::from_millis(200);
+const EVENTS_PER_READ: usize = 1000;
 
-/// Reads the states and the log of a job until it ends.
 pub struct JobFollower {
     store: Store,
     connection: Blocking,
     id: JobId,
     after: String,
     status: Option<JobStatus>,
-    pub(super) unfinished: String,
+    unfinished: String,
     wait: Duration,
     created_at: Option<Timestamp>,
 }
@@ -30,9 +36,7 @@ pub struct JobFollower {
 /// The next part of a job's course.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobNews {
-    /// Its state.
     pub status: JobStatus,
-    /// The next lines of its log.
     pub lines: Vec<LogLine>,
     /// The text after the last line of its log that has no line end yet; empty if there is none.
     pub unfinished: String,
@@ -52,10 +56,7 @@ impl Client {
 
     /// Reads the state of a job, and the text after the last line of its log that has no line end yet; `None` if it is
     /// gone.
-    pub async fn state_and_unfinished(
-        &self,
-        id: &JobId,
-    ) -> Result<Option<(JobStatus, String)>, ClientError> {
+    pub async fn state_and_unfinished(&self, id: &JobId) -> Result<Option<(JobStatus, String)>> {
         let found = self.of(id)?.state_and_unfinished(id).await?;
         Ok(found.map(|(status, unfinished, _)| (status, unfinished)))
     }
@@ -64,25 +65,106 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
-    pub async fn check_same_job(
+    pub async fn check_same_job(&self, id: &JobId, created_at: Option<Timestamp>) -> Result<()> {
+        check_same(self.of_or_home(id), id, created_at).await
+    }
+
+    /// Reads up to `limit` lines of a job's log, after a given line or from the start.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`] if neither log nor job exists.
+    pub async fn get_job_logs(
         &self,
         id: &JobId,
-        created_at: Option<Timestamp>,
-    ) -> Result<(), ClientError> {
-        is_same(self.of_or_home(id), id, created_at).await
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<LogLine>> {
+        let lines = self.of(id)?.read_log(id, after, limit).await?;
+        if lines.is_empty() && after.is_none() {
+            self.get_job_status(id).await?;
+        }
+        Ok(lines)
+    }
+
+    /// Reads the last `limit` lines of a job's log, the oldest first; none if there is no log.
+    pub async fn get_last_job_logs(&self, id: &JobId, limit: usize) -> Result<Vec<LogLine>> {
+        Ok(self.of(id)?.read_log_before(id, None, limit).await?)
+    }
+
+    /// Reads the last `limit` lines of a job's log before a given line, or before its end, the oldest first. With a
+    /// text only those that have it, in any case of its letters; progress is none of them.
+    pub async fn get_job_logs_before(
+        &self,
+        id: &JobId,
+        before: Option<&str>,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<LogLine>> {
+        let store = self.of(id)?;
+        if text.is_empty() {
+            return Ok(store.read_log_before(id, before, limit).await?);
+        }
+        let text = text.to_lowercase();
+        let has_text =
+            |line: &LogLine| line.progress.is_none() && line.line.to_lowercase().contains(&text);
+        let (mut found, mut before) = (Vec::new(), before.map(str::to_owned));
+        while found.len() < limit {
+            let lines = store.read_log_before(id, before.as_deref(), SEARCH_PORTION).await?;
+            let is_start = lines.len() < SEARCH_PORTION;
+            before = lines.first().map(|line| line.id.clone());
+            found.extend(lines.into_iter().rev().filter(has_text).take(limit - found.len()));
+            if is_start {
+                break;
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Follows a job's log from its start to the job's end, on its own connection.
+    pub fn follow_job_logs(&self, id: &JobId) -> LogFollower {
+        self.follow_job_logs_after(id, "0-0".to_owned())
+    }
+
+    /// Follows a job's log from a position on, as [`LogLine::id`] and [`LogLine::place_before`]
+    /// give it.
+    pub fn follow_job_logs_after(&self, id: &JobId, place: String) -> LogFollower {
+        LogFollower { job: self.follow_job(id, place), ended: false }
+    }
+
+    /// Returns the time of Redis's clock, which logs and schedules use.
+    pub async fn now(&self) -> Result<Timestamp> {
+        Ok(self.store.now().await?)
+    }
+
+    /// Reads up to `limit` events after a given one, or from the oldest.
+    pub async fn events(&self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
+        Ok(self.shards.read_events(after, limit).await?)
+    }
+
+    /// Follows the events from a time on, on its own connection.
+    pub fn follow_events(&self, since: Timestamp) -> EventFollower {
+        let (connection, shards) = (self.store.blocking(), self.shards.clone());
+        EventFollower { shards, connection, after: LogLine::place_before(since) }
     }
 }
 
-/// Refuses a later job with the id of the one that was created at this time.
-async fn is_same(
+async fn check_same(store: &Store, id: &JobId, created_at: Option<Timestamp>) -> Result<()> {
+    if created_at.is_some() { state_of(store, id, created_at).await.map(drop) } else { Ok(()) }
+}
+
+/// Reads the state and the unfinished line of the job that was created at this time: a later one with its id is none.
+async fn state_of(
     store: &Store,
     id: &JobId,
     created_at: Option<Timestamp>,
-) -> Result<(), ClientError> {
-    let Some(own) = created_at else { return Ok(()) };
+) -> Result<(JobStatus, String)> {
     let found = store.state_and_unfinished(id).await?;
-    let is_gone = found.is_none_or(|(_, _, at)| at.is_some_and(|at| at != own));
-    if is_gone { Err(ClientError::NoSuchJob(id.clone())) } else { Ok(()) }
+    let is_later =
+        |at: Option<Timestamp>| created_at.is_some_and(|own| at.is_some_and(|at| at != own));
+    let found = found.filter(|(_, _, at)| !is_later(*at));
+    let (status, unfinished, _) = found.ok_or_else(|| ClientError::NoSuchJob(id.clone()))?;
+    Ok((status, unfinished))
 }
 
 impl JobFollower {
@@ -96,21 +178,15 @@ impl JobFollower {
     ///
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::Store`]: the next call continues.
-    pub async fn next(&mut self) -> Result<JobNews, ClientError> {
+    pub async fn next(&mut self) -> Result<JobNews> {
         loop {
             // The log is complete before a job has ended: read after the state it has all lines.
-            let found = self.store.state_and_unfinished(&self.id).await?;
-            let is_later = |at: Option<Timestamp>| {
-                self.created_at.is_some_and(|own| at.is_some_and(|at| at != own))
-            };
-            let found = found.filter(|(_, _, created_at)| !is_later(*created_at));
-            let (status, unfinished, _) =
-                found.ok_or_else(|| ClientError::NoSuchJob(self.id.clone()))?;
+            let (status, unfinished) = state_of(&self.store, &self.id, self.created_at).await?;
             let is_news = self.status != Some(status) || self.unfinished != unfinished;
             self.unfinished = unfinished;
             if status.is_terminal() {
                 let lines = self.read_on().await?;
-                is_same(&self.store, &self.id, self.created_at).await?;
+                check_same(&self.store, &self.id, self.created_at).await?;
                 let is_last = lines.len() < LINES;
                 return Ok(self.noted(status, lines, is_last));
             }
@@ -121,7 +197,7 @@ impl JobFollower {
             let read = self.store.follow_log(&mut self.connection, &self.id, after, self.wait);
             let lines = read.await?;
             if !lines.is_empty() {
-                is_same(&self.store, &self.id, self.created_at).await?;
+                check_same(&self.store, &self.id, self.created_at).await?;
                 // What stood after the last line may be one of these.
                 self.unfinished.clear();
                 return Ok(self.noted(status, lines, false));
@@ -131,7 +207,7 @@ impl JobFollower {
     }
 
     /// Reads the next lines without a wait.
-    pub(super) async fn read_on(&mut self) -> Result<Vec<LogLine>, ClientError> {
+    async fn read_on(&mut self) -> Result<Vec<LogLine>> {
         let lines = self.store.read_log(&self.id, Some(&self.after), LINES).await?;
         self.note(&lines);
         Ok(lines)
@@ -148,5 +224,70 @@ impl JobFollower {
         self.status = Some(status);
         self.wait = WAIT;
         JobNews { status, lines, unfinished: self.unfinished.clone(), is_last }
+    }
+}
+
+pub struct LogFollower {
+    job: JobFollower,
+    ended: bool,
+}
+
+impl LogFollower {
+    /// Returns the text after the last line that has no line end yet, such as a progress bar or a question; empty
+    /// if there is none. Its line comes as any other once it has ended.
+    pub fn unfinished(&self) -> &str {
+        &self.job.unfinished
+    }
+
+    /// Waits for the next lines, without a bound; none if only [`LogFollower::unfinished`] has changed; `None`
+    /// once the job has ended and its log is read. Can be cancelled at any time.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
+    pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>> {
+        while !self.ended {
+            let before = self.job.unfinished.clone();
+            let news = self.job.next().await?;
+            self.ended = news.is_last;
+            if !news.lines.is_empty() || (news.unfinished != before && !news.is_last) {
+                return Ok(Some(news.lines));
+            }
+        }
+        self.job.unfinished.clear();
+        Ok(Some(self.job.read_on().await?).filter(|lines| !lines.is_empty()))
+    }
+
+    /// Tells the follower that the job has ended, so that it reads the rest without waiting.
+    pub fn job_ended(&mut self) {
+        self.ended = true;
+    }
+}
+
+pub struct EventFollower {
+    shards: Shards,
+    connection: Blocking,
+    after: String,
+}
+
+impl EventFollower {
+    /// Waits for the next events, at least one, without a bound. Can be cancelled at any time.
+    ///
+    /// # Errors
+    /// [`ClientError::Store`]; the next call continues at the same event.
+    pub async fn next(&mut self) -> Result<Vec<JobEvent>> {
+        loop {
+            let events = if let [only] = self.shards.all() {
+                only.follow_events(&mut self.connection, &self.after, EVENTS_WAIT).await?
+            } else {
+                self.shards.read_events(Some(&self.after), EVENTS_PER_READ).await?
+            };
+            if let Some(last) = events.last() {
+                self.after.clone_from(&last.place);
+                return Ok(events);
+            }
+            if self.shards.all().len() > 1 {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
     }
 }

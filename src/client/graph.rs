@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::completion::set_key_of_content;
 use super::new_batch::NewBatch;
 use super::placement::{at_random, rename, shard_of_all};
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::config::format_size;
 use crate::proto::graph::GraphCallback;
 use crate::proto::graph_plan::{GraphPlan, PlannedJob};
@@ -34,7 +35,6 @@ pub struct Graph {
     nodes: Vec<GraphNode>,
 }
 
-/// One job of a graph.
 #[derive(Debug, Clone)]
 pub struct GraphNode {
     name: String,
@@ -121,7 +121,6 @@ impl Graph {
         &self.head.id
     }
 
-    /// Gives it an id.
     pub fn set_id(&mut self, id: JobId) {
         (self.head.id, self.head.has_fixed_id) = (id, true);
     }
@@ -180,7 +179,7 @@ impl Graph {
     /// Asks for a job at the end of the graph, which gets the id, the name, the state and the counts of the
     /// graph in its environment. Its id, its time and its prerequisites do not count.
     pub fn on(&mut self, callback: GraphCallback, mut job: Job) {
-        job.spec.unique_key = job.spec.key_of_content().or(job.spec.unique_key.take());
+        set_key_of_content(&mut job.spec);
         job.spec.run_at = None;
         job.spec.prerequisites.clear();
         job.spec.after_any.clear();
@@ -203,7 +202,6 @@ impl Graph {
         &mut self.nodes[place]
     }
 
-    /// Returns its jobs.
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
     }
@@ -239,17 +237,14 @@ impl Graph {
         Err(InvalidJob::new(INPUT_FILES, reason))
     }
 
-    /// The number of its jobs.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Returns whether it has no job.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Returns the ids of its jobs by their names.
     pub(super) fn ids(&self) -> BTreeMap<String, JobId> {
         self.nodes.iter().map(|node| (node.name.clone(), node.job.id.clone())).collect()
     }
@@ -259,7 +254,7 @@ impl Graph {
     }
 
     /// Returns the jobs with ids in place of names. Each keeps the names of its prerequisites.
-    pub fn jobs(&self) -> Result<Vec<Job>, ClientError> {
+    pub fn jobs(&self) -> Result<Vec<Job>> {
         let mut ids = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
             if ids.insert(node.name.as_str(), &node.job.id).is_some() {
@@ -272,7 +267,7 @@ impl Graph {
         self.nodes.iter().map(|node| self.job(node, &ids)).collect()
     }
 
-    fn job(&self, node: &GraphNode, ids: &HashMap<&str, &JobId>) -> Result<Job, ClientError> {
+    fn job(&self, node: &GraphNode, ids: &HashMap<&str, &JobId>) -> Result<Job> {
         let mut job = node.job.clone();
         // A name that no job may have is known in the graph alone.
         if job.spec.name.is_none() {
@@ -307,7 +302,7 @@ impl Graph {
 
 impl Client {
     /// Decides which shard a graph goes to. Its jobs and itself get ids that tell it.
-    pub(super) fn place_graph(&self, graph: &mut Graph) -> Result<(), ClientError> {
+    pub(super) fn place_graph(&self, graph: &mut Graph) -> Result<()> {
         let count = self.shards.count();
         if count == ShardCount::ONE {
             return Ok(());

@@ -125,7 +125,6 @@ impl From<&GraphInfo> for GraphDocument {
     }
 }
 
-/// A job of a graph or batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOfGraph {
     /// Its id, outcome and place.

@@ -1,16 +1,23 @@
-//! Graphs and batches as objects: lists, shows, awaits, retries, stops and deletes them.
+//! Graphs and batches as objects: lists, shows, awaits, stops and deletes them; resumes them, with corrected jobs and from a
+//! chosen step.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::graph_documents::{CallbackJob, GraphChange, GraphDocument, JobOfGraph};
-use super::patience::WaitBound;
-use super::{Client, ClientError};
+use super::wait::WaitBound;
+use super::{Client, ClientError, Result, moved};
 use crate::proto::graph::{GraphInfo, GraphJobOutcome, GraphState};
-use crate::proto::job::{JobId, JobStatus};
+use crate::proto::job::{Corrections, JobId, JobStatus};
 use crate::proto::text::counted;
 use crate::proto::window::GraphWindow;
-use crate::store::{DeleteOutcome, GraphMember, GraphPage, JobSummary, StopOutcome, Store};
+use crate::store::{
+    DeleteOutcome, GraphMember, GraphPage, JobDependents, JobSummary, RetryOutcome, StopOutcome,
+    Store,
+};
 
 /// Returns whether the hash of a job names a graph or batch: a later job may have the id of a deleted one.
 fn is_of(job: &JobSummary, graph: &JobId) -> bool {
@@ -18,20 +25,19 @@ fn is_of(job: &JobSummary, graph: &JobId) -> bool {
 }
 
 /// The outcomes of jobs that may run again.
-pub(super) const NOT_FINISHED: [GraphJobOutcome; 2] =
-    [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
+const NOT_FINISHED: [GraphJobOutcome; 2] = [GraphJobOutcome::Failed, GraphJobOutcome::Cancelled];
 
 impl Client {
     /// Reads a graph or batch with its counts.
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn graph(&self, id: &JobId) -> Result<GraphInfo, ClientError> {
+    pub async fn graph(&self, id: &JobId) -> Result<GraphInfo> {
         self.of(id)?.graph(id).await?.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))
     }
 
     /// Lists graphs and batches, the newest first; `after` is the cursor of the page before.
-    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, ClientError> {
+    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
         Ok(self.shards.graphs(limit, after).await?)
     }
 
@@ -44,7 +50,7 @@ impl Client {
         outcome: Option<GraphJobOutcome>,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<JobOfGraph>, ClientError> {
+    ) -> Result<Vec<JobOfGraph>> {
         let outcomes =
             outcome.as_ref().map_or(&GraphJobOutcome::WORST_FIRST[..], std::slice::from_ref);
         let members = self.of(id)?.graph_members(id, outcomes, after, limit).await?;
@@ -61,7 +67,7 @@ impl Client {
         graph: &JobId,
         jobs: &[&JobId],
         bytes_max: u64,
-    ) -> Result<Vec<Option<Vec<u8>>>, ClientError> {
+    ) -> Result<Vec<Option<Vec<u8>>>> {
         Ok(self.of(graph)?.short_outputs(jobs, bytes_max).await?)
     }
 
@@ -74,7 +80,7 @@ impl Client {
         id: &JobId,
         bound: Option<Duration>,
         news: impl FnMut(&GraphInfo),
-    ) -> Result<GraphInfo, ClientError> {
+    ) -> Result<GraphInfo> {
         let patience = WaitBound::new("graph", id, bound);
         let news = Mutex::new(news);
         let wait = || async {
@@ -85,14 +91,14 @@ impl Client {
                 if graph.counts.state() != GraphState::Running {
                     return Ok(graph);
                 }
-                self.waiters(id)?.next_reply(id).await?;
+                self.waiters(id)?.pop_reply(id).await?;
             }
         };
         patience.endure(wait).await
     }
 
     /// Returns a graph or batch as JSON has it, with the states of its callbacks.
-    pub async fn graph_document(&self, graph: &GraphInfo) -> Result<GraphDocument, ClientError> {
+    pub async fn graph_document(&self, graph: &GraphInfo) -> Result<GraphDocument> {
         let mut document = GraphDocument::from(graph);
         for (name, id) in &document.callbacks {
             let Ok(id) = id.parse::<JobId>() else { continue };
@@ -109,10 +115,7 @@ impl Client {
     }
 
     /// Stops all jobs of a graph or batch that have not ended.
-    ///
-    /// # Errors
-    /// As [`Client::retry_graph`].
-    pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+    pub async fn stop_graph(&self, id: &JobId) -> Result<GraphChange> {
         // Jobs whose submission is decided, and not made, are stopped too.
         self.of(id)?.finish_commits(self.job.kept()).await?;
         let (by, members) = (self.author.signature(), self.of(id)?.within_graph(id));
@@ -124,9 +127,8 @@ impl Client {
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}
                 StopOutcome::Unowned => {
-                    let status = "started by an actor that its hash does not name".to_owned();
-                    let id = member.id.clone();
-                    let error = ClientError::WrongState { doing: "stop", id, status };
+                    let status = "started by an actor that its hash does not name";
+                    let error = ClientError::wrong_state("stop", &member.id, status);
                     change.problem(&member.id, &error);
                 }
             }
@@ -140,7 +142,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<(), ClientError> {
+    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<()> {
         if !self.of(id)?.edit_graph(id, window).await? {
             return Err(ClientError::NoSuchGraph(id.clone()));
         }
@@ -154,7 +156,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn end_pause(&self, id: &JobId) -> Result<bool, ClientError> {
+    pub async fn end_pause(&self, id: &JobId) -> Result<bool> {
         let ended = self.of(id)?.end_pause(id).await?;
         let ended = ended.ok_or_else(|| ClientError::NoSuchGraph(id.clone()))?;
         if ended {
@@ -168,7 +170,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::GraphRuns`] if a job runs; some of the jobs may be deleted if it began to run
     /// meanwhile. [`ClientError::NoSuchGraph`], [`ClientError::Store`].
-    pub async fn delete_graph(&self, id: &JobId) -> Result<GraphChange, ClientError> {
+    pub async fn delete_graph(&self, id: &JobId) -> Result<GraphChange> {
         self.of(id)?.finish_commits(self.job.kept()).await?;
         let runs = |job: &JobId| ClientError::GraphRuns { id: id.clone(), job: job.clone() };
         let waiting = self.all_members(id, &[GraphJobOutcome::Waiting]).await?;
@@ -198,7 +200,7 @@ impl Client {
     }
 
     /// Forgets a batch without an accepted job. Returns whether it was one.
-    pub async fn drop_empty_batch(&self, id: &JobId) -> Result<bool, ClientError> {
+    pub async fn drop_empty_batch(&self, id: &JobId) -> Result<bool> {
         let batch = self.of(id)?.graph(id).await?;
         let is_empty = batch.is_some_and(|batch| batch.counts.jobs == 0);
         if is_empty {
@@ -208,11 +210,11 @@ impl Client {
     }
 
     /// Lists all jobs of a graph with these outcomes, in the order of the graph.
-    pub(super) async fn all_members(
+    async fn all_members(
         &self,
         id: &JobId,
         outcomes: &[GraphJobOutcome],
-    ) -> Result<Vec<GraphMember>, ClientError> {
+    ) -> Result<Vec<GraphMember>> {
         self.graph(id).await?;
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -228,4 +230,138 @@ impl Client {
         all.sort_unstable_by_key(GraphMember::place);
         Ok(all)
     }
+
+    /// Runs those jobs of a graph or batch again that failed or were stopped, or a step and what depends on it. Each
+    /// waits for its prerequisites again.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchGraph`]; [`ClientError::Step`] for a name that is unknown or of a job that would not run,
+    /// [`ClientError::Invalid`] for a change that is not legal, and then no job was retried;
+    /// [`ClientError::Store`], and then the jobs before it were.
+    pub async fn retry_graph(&self, id: &JobId, how: &GraphRetry) -> Result<GraphChange> {
+        self.of(id)?.finish_stop(id, self.job.kept()).await?;
+        let (members, corrections) = self.to_retry(id, how).await?;
+        let mut change = GraphChange::default();
+        let (none, members_store) = (Corrections::new(), self.of(id)?.within_graph(id));
+        // In the order of the graph: a job is retried after its prerequisites.
+        for member in members {
+            let own = corrections.get(&member.id).unwrap_or(&none);
+            match members_store.retry_corrected(&member.id, own).await? {
+                RetryOutcome::Moved(_) => change.done += 1,
+                other => {
+                    if let Err(error) = moved("retry", &member.id, other) {
+                        change.problem(&member.id, &error);
+                    }
+                }
+            }
+        }
+        let from = how.from.as_ref().map(|step| format!(" from {step}")).unwrap_or_default();
+        let changed: Vec<&str> = how.changes.keys().map(String::as_str).collect();
+        let changed = if changed.is_empty() {
+            String::new()
+        } else {
+            format!(", changed {}", changed.join(", "))
+        };
+        let jobs = counted(change.done, "job", "jobs");
+        self.note("graph.retry", format!("{id}{from}: {jobs}{changed}")).await;
+        Ok(change)
+    }
+
+    /// Returns the jobs that run again, in the order of the graph, and their corrections.
+    async fn to_retry(
+        &self,
+        id: &JobId,
+        how: &GraphRetry,
+    ) -> Result<(Vec<GraphMember>, BTreeMap<JobId, Corrections>)> {
+        if *how == GraphRetry::default() {
+            return Ok((self.all_members(id, &NOT_FINISHED).await?, BTreeMap::new()));
+        }
+        let steps = self.steps(id).await?;
+        let chosen = if let Some(step) = &how.from {
+            with_followers(&steps, &named(id, &steps, step)?.0.id)
+        } else {
+            let failed = |(member, _): &&Step| NOT_FINISHED.contains(&member.outcome());
+            steps.iter().filter(failed).map(|(member, _)| member.id.clone()).collect()
+        };
+        let mut corrections = BTreeMap::new();
+        for (step, changes) in &how.changes {
+            let job = &named(id, &steps, step)?.0.id;
+            if !chosen.contains(job) {
+                let why =
+                    "is not among the jobs that run again; to run it and all jobs after it: --from"
+                        .to_owned();
+                return Err(ClientError::Step { graph: id.clone(), step: step.clone(), why });
+            }
+            if !self.of(id)?.may_correct(job) {
+                let why = "is another job since it was checked; try again".to_owned();
+                return Err(ClientError::Step { graph: id.clone(), step: step.clone(), why });
+            }
+            corrections.insert(job.clone(), self.corrections(job, changes).await?);
+        }
+        let members = steps.into_iter().map(|(member, _)| member);
+        Ok((members.filter(|member| chosen.contains(&member.id)).collect(), corrections))
+    }
+
+    /// Returns the ids of the jobs that changes of a graph name.
+    pub async fn steps_named<'a>(
+        &self,
+        id: &JobId,
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> Result<Vec<JobId>> {
+        let steps = self.steps(id).await?;
+        let ids = names.into_iter().map(|name| Ok(named(id, &steps, name)?.0.id.clone()));
+        ids.collect()
+    }
+
+    async fn steps(&self, id: &JobId) -> Result<Vec<Step>> {
+        let members = self.all_members(id, &GraphJobOutcome::WORST_FIRST).await?;
+        let mut steps = Vec::with_capacity(members.len());
+        for some in members.chunks(Store::GRAPHS_PER_PAGE_MAX) {
+            let ids: Vec<JobId> = some.iter().map(|member| member.id.clone()).collect();
+            let jobs = some.iter().cloned().zip(self.of(id)?.dependents(&ids).await?);
+            // A later job may have the id of a deleted one.
+            steps.extend(jobs.filter(|(_, job)| job.graph.as_deref() == Some(id.as_str())));
+        }
+        Ok(steps)
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GraphRetry {
+    /// The step, by its name or id, that runs again with all jobs that depend on it, whether they failed or finished.
+    /// Without it, the jobs that failed or were stopped.
+    pub from: Option<String>,
+    /// New values of settings by the names of their jobs, or by the ids of these. The members of a value are named
+    /// as the fields of the hash; null takes one away.
+    pub changes: BTreeMap<String, Map<String, Value>>,
+}
+
+type Step = (GraphMember, JobDependents);
+
+fn named<'a>(graph: &JobId, steps: &'a [Step], name: &str) -> Result<&'a Step> {
+    let fits =
+        |(member, job): &&Step| job.name.as_deref() == Some(name) || member.id.as_str() == name;
+    let wrong =
+        |why: String| ClientError::Step { graph: graph.clone(), step: name.to_owned(), why };
+    let mut found = steps.iter().filter(fits);
+    match (found.next(), found.next()) {
+        (Some(step), None) => Ok(step),
+        (Some(_), Some(_)) => Err(wrong("is the name of several jobs; give an id".to_owned())),
+        (None, _) => {
+            let known: Vec<&str> =
+                steps.iter().filter_map(|(_, job)| job.name.as_deref()).take(20).collect();
+            Err(wrong(format!("is not the name of a job; jobs: {}", known.join(", "))))
+        }
+    }
+}
+
+/// Returns a step and all that depend on it. Prerequisites come before their dependents.
+fn with_followers(steps: &[Step], first: &JobId) -> BTreeSet<JobId> {
+    let mut chosen = BTreeSet::from([first.clone()]);
+    for (member, job) in steps {
+        if job.prerequisites.iter().any(|before| chosen.contains(before)) {
+            chosen.insert(member.id.clone());
+        }
+    }
+    chosen
 }

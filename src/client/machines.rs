@@ -1,7 +1,5 @@
 //! Machines: those that actors live on, or were seen on, and the copies of a job for each of them.
 
-mod cron_fleet;
-
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -9,8 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(super) use self::cron_fleet::CronCopies;
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::every::{Every, check_copied};
 use crate::proto::job::{InvalidJob, Job, JobId};
 use crate::proto::labels::{LabelValue, Labels, label};
@@ -136,7 +133,7 @@ impl MachineDocument {
 
 impl Client {
     /// Lists the actors that were seen on machines in the time that supervisors keep, also those that are not live.
-    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>, ClientError> {
+    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>> {
         Ok(self.store.seen_actors().await?)
     }
 
@@ -144,7 +141,7 @@ impl Client {
     pub async fn machines(
         &self,
         is_chosen: impl Fn(&ActorId, &Labels) -> bool,
-    ) -> Result<Vec<MachineDocument>, ClientError> {
+    ) -> Result<Vec<MachineDocument>> {
         let seen = self.seen_actors().await?;
         Ok(machines_of(&seen, &self.list_actors(None).await?, is_chosen))
     }
@@ -155,7 +152,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Invalid`] if the job has a setting that its copies cannot share; [`ClientError::NoMachine`] if
     /// there is none; [`ClientError::Store`].
-    pub async fn fleet(&self, job: &Job, every: Every) -> Result<Vec<FleetMember>, ClientError> {
+    pub async fn fleet(&self, job: &Job, every: Every) -> Result<Vec<FleetMember>> {
         let script_type = check_copies(job)?;
         let selector = job.spec.r#where.as_ref();
         let is_chosen = |actor: &ActorId, labels: &Labels| {
@@ -188,15 +185,12 @@ impl Client {
     }
 
     /// Sends these actors of a machine an order. Returns the shards that do not answer, each after its actor.
-    ///
-    /// # Errors
-    /// As [`Client::tell_actor`].
     pub async fn tell_machine(
         &self,
         machine: &MachineDocument,
         actors: &[ActorId],
         message: &Control,
-    ) -> Result<Vec<String>, ClientError> {
+    ) -> Result<Vec<String>> {
         let mut untold = Vec::new();
         for actor in actors {
             let shards = self.tell_shards(actor, message).await?;
@@ -209,10 +203,7 @@ impl Client {
     }
 
     /// Forgets the actors of a machine that are not live, until they are seen on it again. Returns them.
-    pub async fn forget_absent(
-        &self,
-        machine: &MachineDocument,
-    ) -> Result<Vec<ActorId>, ClientError> {
+    pub async fn forget_absent(&self, machine: &MachineDocument) -> Result<Vec<ActorId>> {
         let absent = machine.actors.iter().filter(|of| !of.live).map(|of| of.actor.parse());
         let absent = absent.collect::<Result<Vec<ActorId>, _>>()?;
         if !absent.is_empty() {
@@ -271,7 +262,7 @@ impl From<Sighting> for MachineActorDocument {
 }
 
 /// Refuses settings that copies of a job cannot share. Returns its type.
-fn check_copies(job: &Job) -> Result<ScriptType, ClientError> {
+fn check_copies(job: &Job) -> Result<ScriptType> {
     if job.has_fixed_id {
         let why = "names one job, and a job for every machine is a batch of copies";
         return Err(InvalidJob::new("id", why).into());
@@ -286,7 +277,7 @@ fn copy_for(
     job: &Job,
     machine: &MachineDocument,
     actor: Option<(&ActorId, bool)>,
-) -> Result<Option<Job>, ClientError> {
+) -> Result<Option<Job>> {
     let is_live = actor.map_or(machine.live, |(_, is_live)| is_live);
     if !is_live && job.spec.expires.is_none() {
         return Ok(None);

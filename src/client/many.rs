@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
 
-use super::batch_links::Links;
-use super::confirm::{STORED, confirmed, will_confirm};
 use super::files::{FilesByPlace, may_be_accepted};
 use super::graph::Graph;
-use super::new_batch::{NewBatch, members};
-use super::resolve::refused;
-use super::{Client, ClientError, accepted};
+use super::new_batch::{Links, NewBatch, members};
+use super::resolve::{NameOf, refused};
+use super::wait::{STORED, confirmed, will_confirm};
+use super::{Client, ClientError, Result, accepted};
 use crate::proto::graph::GraphKind;
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId};
 use crate::proto::shard::Shard;
@@ -23,24 +22,16 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`] after the round trips before it.
-    pub async fn submit_all(
-        &self,
-        jobs: &[Job],
-    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+    pub async fn submit_all(&self, jobs: &[Job]) -> Result<Vec<Result<JobId>>> {
         let jobs = self.each_checked(jobs).await?;
         self.submit_placed(self.placed(jobs, None)).await
     }
 
-    /// Submits jobs of one shard.
-    async fn submit_on(
-        &self,
-        store: &Store,
-        jobs: &[Job],
-    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+    async fn submit_on(&self, store: &Store, jobs: &[Job]) -> Result<Vec<Result<JobId>>> {
         let jobs = &*self.completed(store, jobs).await?;
         let confirms = will_confirm(store, jobs).await?;
         let submitted = store.submit(jobs, true, self.job.kept()).await?;
-        let results: Vec<Result<JobId, ClientError>> =
+        let results: Vec<Result<JobId>> =
             jobs.iter().zip(submitted).map(|(job, what)| accepted(job, what)).collect();
         if confirms {
             let ids: Vec<JobId> = results.iter().flatten().cloned().collect();
@@ -50,11 +41,8 @@ impl Client {
     }
 
     /// Submits the jobs of each shard, all shards at the same time.
-    async fn submit_placed(
-        &self,
-        placed: Vec<Result<Job, ClientError>>,
-    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
-        let mut results: Vec<Option<Result<JobId, ClientError>>> = Vec::new();
+    async fn submit_placed(&self, placed: Vec<Result<Job>>) -> Result<Vec<Result<JobId>>> {
+        let mut results: Vec<Option<Result<JobId>>> = Vec::new();
         let mut of_shards: BTreeMap<Shard, (Vec<usize>, Vec<Job>)> = BTreeMap::new();
         for (place, job) in placed.into_iter().enumerate() {
             results.push(match job {
@@ -93,7 +81,7 @@ impl Client {
         batch: &mut NewBatch,
         jobs: &[Job],
         files: &FilesByPlace,
-    ) -> Result<Vec<Result<JobId, ClientError>>, ClientError> {
+    ) -> Result<Vec<Result<JobId>>> {
         let mut each = self.each_checked(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_head(jobs.len(), batch)?;
@@ -124,7 +112,7 @@ impl Client {
     }
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
-    pub async fn close_batch(&self, batch: &NewBatch) -> Result<(), ClientError> {
+    pub async fn close_batch(&self, batch: &NewBatch) -> Result<()> {
         if batch.needs_close() {
             self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?;
         }
@@ -139,16 +127,13 @@ impl Client {
     /// [`ClientError::Cycle`] names jobs that wait for each other; [`ClientError::UnknownInGraph`]
     /// an unknown prerequisite; [`ClientError::Refused`] a job that breaks a bound or cannot be
     /// stored; [`ClientError::TooMany`], [`ClientError::Store`].
-    pub async fn submit_graph(
-        &self,
-        graph: &mut Graph,
-    ) -> Result<BTreeMap<String, JobId>, ClientError> {
+    pub async fn submit_graph(&self, graph: &mut Graph) -> Result<BTreeMap<String, JobId>> {
         graph.join_trace(None);
         let (new, mut jobs) = self.prepared(graph).await?;
         graph.check_files()?;
         let on = self.of(graph.id())?;
         let name = |place| graph.name(place);
-        let submitted = self.submit_batch(on, &mut jobs, graph.files(), Some(&new), &name).await;
+        let submitted = self.submit_batch(on, &mut jobs, graph.files(), &new, &name).await;
         submitted.map_err(|error| match error {
             ClientError::Refused { name, error, place } => match *error {
                 ClientError::UnknownPrerequisite(id) => graph.unknown(&name, &id),
@@ -160,10 +145,7 @@ impl Client {
     }
 
     /// Returns a graph as it is stored, on its shard, and its jobs without the files.
-    pub(super) async fn prepared(
-        &self,
-        graph: &mut Graph,
-    ) -> Result<(NewGraph, Vec<Job>), ClientError> {
+    pub(super) async fn prepared(&self, graph: &mut Graph) -> Result<(NewGraph, Vec<Job>)> {
         self.resolve_graph(graph).await?;
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
@@ -178,15 +160,11 @@ impl Client {
     }
 
     /// Checks the id and the callbacks of a graph or batch that has so many jobs.
-    fn check_head(&self, place: usize, head: &NewBatch) -> Result<(), ClientError> {
+    fn check_head(&self, place: usize, head: &NewBatch) -> Result<()> {
         Self::check_chosen_id(&head.id)?;
         for (callback, job) in &head.callbacks {
             let checked = self.check(job).and_then(|()| self.check_unsigned());
-            checked.map_err(|error| ClientError::Refused {
-                place,
-                name: callback.as_str().to_owned(),
-                error: Box::new(error.into()),
-            })?;
+            checked.map_err(|error| refused(place, callback.as_str().to_owned(), error.into()))?;
         }
         Ok(())
     }
@@ -196,62 +174,39 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::submit_graph`].
-    pub fn check_graph(&self, graph: &Graph) -> Result<(), ClientError> {
+    pub fn check_graph(&self, graph: &Graph) -> Result<()> {
         self.check_head(graph.len(), &graph.head)?;
         self.check_batch(&graph.jobs()?, &|place| graph.name(place))
     }
 
-    /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other
-    /// in any order. Returns their ids.
+    /// Submits an atomic batch of up to [`Store::WHOLE_MAX`] jobs, which may wait for each other in any order, its jobs known by
+    /// the id of the batch, some of them with files, by their places. Returns their ids.
     ///
     /// # Errors
-    /// As [`Client::submit_graph`]; a prerequisite that does not exist is
-    /// [`ClientError::Refused`].
-    pub async fn submit_all_or_none(&self, jobs: &[Job]) -> Result<Vec<JobId>, ClientError> {
-        let mut batch = NewBatch::default();
-        let jobs = self.resolved_members(jobs).await?;
-        self.place_batch(&mut batch, &jobs)?;
-        self.submit_members(jobs, &batch, &FilesByPlace::new(), None).await
-    }
-
-    /// Submits an atomic batch as [`Client::submit_all_or_none`] does, its jobs known by the id of the
-    /// batch, some of them with files, by their places.
-    ///
-    /// # Errors
-    /// As [`Client::submit_all_or_none`]; [`ClientError::GraphTaken`] if another has the id.
+    /// As [`Client::submit_graph`]; a prerequisite that does not exist is [`ClientError::Refused`];
+    /// [`ClientError::GraphTaken`] if another has the id.
     pub async fn submit_all_or_none_of(
         &self,
         batch: &mut NewBatch,
         jobs: &[Job],
         files: &FilesByPlace,
-    ) -> Result<Vec<JobId>, ClientError> {
+    ) -> Result<Vec<JobId>> {
         let jobs = &self.resolved_members(jobs).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_head(jobs.len(), batch)?;
         self.place_batch(batch, jobs)?;
         let new = batch.stored_with(GraphKind::Batch, jobs);
-        self.submit_members(members(jobs, &batch.id), batch, files, Some(&new)).await
-    }
-
-    /// Submits jobs on the shard of a batch, all or none.
-    async fn submit_members(
-        &self,
-        jobs: Vec<Job>,
-        batch: &NewBatch,
-        files: &FilesByPlace,
-        new: Option<&NewGraph>,
-    ) -> Result<Vec<JobId>, ClientError> {
-        let names: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
         let on = self.of(&batch.id)?;
-        let jobs = jobs.into_iter().map(Ok).collect();
-        let placed = self.placed(jobs, Some(on.shard())).into_iter().zip(&names).enumerate();
-        let placed = placed
-            .map(|(place, (job, name))| job.map_err(|error| refused(place, name.clone(), error)));
-        let mut jobs = placed.collect::<Result<Vec<Job>, ClientError>>()?;
-        let names: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
+        let members = members(jobs, &batch.id).into_iter().map(Ok).collect();
+        let placed = self.placed(members, Some(on.shard())).into_iter().zip(jobs).enumerate();
+        let placed = placed.map(|(place, (job, given))| {
+            job.map_err(|error| refused(place, given.id.to_string(), error))
+        });
+        let mut jobs = placed.collect::<Result<Vec<Job>>>()?;
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let files = files.iter().map(|(place, files)| (*place, files));
-        self.submit_batch(on, &mut jobs, files, new, &|place| names[place].clone()).await?;
-        Ok(jobs.into_iter().map(|job| job.id).collect())
+        self.submit_batch(on, &mut jobs, files, &new, &|place| ids[place].to_string()).await?;
+        Ok(ids)
     }
 
     /// Submits jobs with the files of some, all or none: then the files go again.
@@ -260,9 +215,9 @@ impl Client {
         on: &Store,
         jobs: &mut [Job],
         files: impl Iterator<Item = (usize, &JobFiles)>,
-        graph: Option<&NewGraph>,
-        name: &(dyn Fn(usize) -> String + Sync),
-    ) -> Result<(), ClientError> {
+        graph: &NewGraph,
+        name: &NameOf<'_>,
+    ) -> Result<()> {
         let given = self.give_all_files(files, jobs, name).await?;
         let submitted = self.submit_whole(on, jobs, graph, name).await;
         if submitted.as_ref().is_err_and(|error| !may_be_accepted(error)) {
@@ -276,32 +231,25 @@ impl Client {
         &self,
         on: &Store,
         jobs: &[Job],
-        graph: Option<&NewGraph>,
-        name: &(dyn Fn(usize) -> String + Sync),
-    ) -> Result<(), ClientError> {
+        graph: &NewGraph,
+        name: &NameOf<'_>,
+    ) -> Result<()> {
         if jobs.is_empty() {
             return Ok(());
         }
         let jobs = &*self.complete_batch(on, jobs, name).await?;
         let confirms = will_confirm(on, jobs).await?;
-        let submitted = on.submit_atomic_graph(jobs, graph, self.job.kept()).await;
-        let submitted = submitted.map_err(|error| match error {
-            // The first job stands for all.
-            StoreError::Unreachable { sent: true, .. } => {
-                ClientError::Unsure { id: jobs[0].id.clone(), error }
-            }
-            error => ClientError::Store(error),
-        })?;
+        let submitted = on.submit_atomic_batch(jobs, Some(graph), self.job.kept()).await;
+        // The first job stands for all.
+        let submitted =
+            submitted.map_err(|error| ClientError::of_submission(&jobs[0].id, error))?;
         match submitted {
             BatchOutcome::Accepted if confirms => {
                 let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
                 confirmed(on, &ids, STORED).await
             }
             BatchOutcome::Accepted => Ok(()),
-            outcome => {
-                let id = graph.map_or(&jobs[0].id, |graph| &graph.id);
-                Err(unaccepted(outcome, jobs, id, name))
-            }
+            outcome => Err(unaccepted(outcome, jobs, &graph.id, name)),
         }
     }
 
@@ -311,8 +259,8 @@ impl Client {
         &self,
         on: &Store,
         jobs: &'a [Job],
-        name: &(dyn Fn(usize) -> String + Sync),
-    ) -> Result<Cow<'a, [Job]>, ClientError> {
+        name: &NameOf<'_>,
+    ) -> Result<Cow<'a, [Job]>> {
         self.check_batch(jobs, name)?;
         let jobs = self.completed(on, jobs).await?;
         // A job may have got its unique key only now.
@@ -323,11 +271,7 @@ impl Client {
     }
 
     /// Checks jobs of an atomic batch as far as it can be told without Redis.
-    fn check_batch(
-        &self,
-        jobs: &[Job],
-        name: &(dyn Fn(usize) -> String + Sync),
-    ) -> Result<(), ClientError> {
+    fn check_batch(&self, jobs: &[Job], name: &NameOf<'_>) -> Result<()> {
         if jobs.len() > Store::WHOLE_MAX {
             return Err(ClientError::TooMany { jobs: jobs.len(), most: Store::WHOLE_MAX });
         }
@@ -360,7 +304,7 @@ pub(super) fn unaccepted(
     outcome: BatchOutcome,
     jobs: &[Job],
     id: &JobId,
-    name: &(dyn Fn(usize) -> String + Sync),
+    name: &NameOf<'_>,
 ) -> ClientError {
     let BatchOutcome::Refused { place, why } = outcome else {
         return match outcome {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::audit::of_process;
 use super::wait::Waiters;
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::config::{JobConfig, format_duration};
 use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
@@ -29,19 +29,12 @@ impl Client {
     }
 
     /// Reads the state of legacy queues, served or not; a pattern stands for those that were found.
-    pub async fn legacy_queues(
-        &self,
-        queues: &[LegacyQueue],
-    ) -> Result<Vec<LegacyState>, ClientError> {
+    pub async fn legacy_queues(&self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
         let queues = self.store.found_queues(queues).await?;
         Ok(self.store.legacy_states(&queues).await?)
     }
 
-    /// Reads the state of circles of rhailib.
-    pub async fn rhailib_circles(
-        &self,
-        circles: &[RhailibCircle],
-    ) -> Result<Vec<CircleState>, ClientError> {
+    pub async fn rhailib_circles(&self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
         let circles = self.store.found_circles(circles).await?;
         Ok(self.store.circle_states(&circles).await?)
     }
@@ -49,7 +42,7 @@ impl Client {
     /// Lists the lists of the home shard that programs pushed to, that hold entries and that no queue and no legacy queue
     /// of the configuration is: their names are illegal, or of a worker that is not configured. Each with its length, if
     /// the user of Redis may read it.
-    pub async fn unserved_lists(&self) -> Result<Vec<(String, Option<u64>)>, ClientError> {
+    pub async fn unserved_lists(&self) -> Result<Vec<(String, Option<u64>)>> {
         let queues = self.store.found_queues(self.store.legacy_queues()).await?;
         let mut lists = self.store.other_older_lists(&queues, &[]).await?;
         // A bridge may serve a circle.
@@ -58,7 +51,7 @@ impl Client {
     }
 
     /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list.
-    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, ClientError> {
+    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>> {
         let of_shards = self.shards.each(Store::ids_without_hash).await?;
         Ok(of_shards.into_iter().flatten().collect())
     }
@@ -69,7 +62,7 @@ impl Client {
         &self,
         queues: &[LegacyState],
         circles: &[CircleState],
-    ) -> Result<Vec<(String, Option<u64>)>, ClientError> {
+    ) -> Result<Vec<(String, Option<u64>)>> {
         let queues: Vec<LegacyQueue> = queues.iter().map(|state| state.queue.clone()).collect();
         let circles: Vec<RhailibCircle> =
             circles.iter().map(|state| state.circle.clone()).collect();

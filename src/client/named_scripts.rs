@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::error::{Error, Exit};
 use crate::proto::job::json_of_field;
 use crate::proto::named_script::{
@@ -87,7 +87,6 @@ impl ScriptDocument {
 }
 
 impl ScriptTextDocument {
-    /// The document of a version with its text.
     pub fn of(script: PublishedScript) -> Self {
         Self { of: ScriptDocument::of(&script.name, &script.of), script: script.text }
     }
@@ -95,9 +94,7 @@ impl ScriptTextDocument {
 
 impl Client {
     /// Lists the latest version of each published script, by name.
-    pub async fn published_scripts(
-        &self,
-    ) -> Result<Vec<(ScriptName, VersionOfScript)>, ClientError> {
+    pub async fn published_scripts(&self) -> Result<Vec<(ScriptName, VersionOfScript)>> {
         Ok(self.store.published_scripts().await?.into_iter().collect())
     }
 
@@ -113,15 +110,12 @@ impl Client {
         }
     }
 
-    async fn missing_script(&self, used: &ScriptUse) -> Result<Error, ClientError> {
+    async fn missing_script(&self, used: &ScriptUse) -> Result<Error> {
         let why = self.store.no_such_script(used).await?;
         Ok(Error::new(Exit::NotFound, format!("no such script: {}", why.reason)))
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    ///
-    /// # Errors
-    /// As [`Client::published_script`].
     pub async fn script_history(&self, name: &ScriptName) -> Result<Vec<VersionOfScript>, Error> {
         let versions = self.store.versions_of_script(name).await.map_err(ClientError::from)?;
         if versions.is_empty() {

@@ -1,12 +1,13 @@
-//! A batch that is about to be submitted, and the shard that a batch or graph goes to.
+//! A batch that is about to be submitted, the jobs of an atomic one that wait for each other, and the shard that it goes to.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::placement::{at_random, shard_of_all};
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::proto::cron::CronName;
 use crate::proto::every::Every;
 use crate::proto::graph::{GraphCallback, GraphKind};
+use crate::proto::graph_plan::cycle;
 use crate::proto::job::{Job, JobId, JobName, NotifyName};
 use crate::proto::shard::ShardCount;
 use crate::proto::window::GraphWindow;
@@ -37,7 +38,6 @@ pub struct NewBatch {
 }
 
 impl Default for NewBatch {
-    /// A batch with a random id and without a name.
     fn default() -> Self {
         let (id, has_fixed_id) = (JobId::random(), false);
         let opening = JobId::random().to_string();
@@ -87,10 +87,7 @@ impl Client {
     /// Decides which shard a batch goes to, by the first of its jobs: if none of them tells one, by the id of the
     /// first, so that jobs which are submitted again go to the same shard. Its jobs and itself get ids that tell
     /// it.
-    ///
-    /// # Errors
-    /// As [`Client::place`].
-    pub fn place_batch(&self, batch: &mut NewBatch, first: &[Job]) -> Result<(), ClientError> {
+    pub fn place_batch(&self, batch: &mut NewBatch, first: &[Job]) -> Result<()> {
         let count = self.shards.count();
         if count == ShardCount::ONE {
             return Ok(());
@@ -123,5 +120,35 @@ pub fn await_ends(jobs: &mut [Job]) {
     for spec in jobs.iter_mut().map(|job| &mut job.spec) {
         let ends = spec.prerequisites.extract_if(.., |id| may_fail.contains(id));
         spec.after_any.extend(ends);
+    }
+}
+
+/// The prerequisites within a batch, as indexes.
+pub(super) struct Links {
+    waits_for: Vec<Vec<usize>>,
+    /// The number of prerequisites outside of the batch.
+    pub(super) others: usize,
+}
+
+impl Links {
+    pub(super) fn of(jobs: &[Job]) -> Self {
+        let places: HashMap<&JobId, usize> =
+            jobs.iter().enumerate().map(|(place, job)| (&job.id, place)).collect();
+        let mut others = 0;
+        let waits_for = jobs
+            .iter()
+            .map(|job| {
+                let all = job.spec.waits_for().map(|id| places.get(id).copied());
+                let (within, outside): (Vec<_>, Vec<_>) = all.partition(Option::is_some);
+                others += outside.len();
+                within.into_iter().flatten().collect()
+            })
+            .collect();
+        Self { waits_for, others }
+    }
+
+    /// Returns a cycle of jobs; each waits for the next; the first comes again at the end.
+    pub(super) fn cycle(&self) -> Option<Vec<usize>> {
+        cycle(&self.waits_for)
     }
 }

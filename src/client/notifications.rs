@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 
-/// The latest deliveries of notifications.
 #[derive(Debug, Clone, Default)]
 pub struct LatestDeliveries {
     /// Their ends, the newest first.
@@ -32,14 +31,13 @@ pub struct HeldMessage {
 }
 
 impl Client {
-    /// Lists the latest deliveries of notifications.
-    pub async fn deliveries(&self, limit: usize) -> Result<LatestDeliveries, ClientError> {
+    pub async fn deliveries(&self, limit: usize) -> Result<LatestDeliveries> {
         let (recent, failing) = self.store.deliveries(limit).await?;
         Ok(LatestDeliveries { recent, failing })
     }
 
     /// Lists the messages that are held until the `every` of their notification has passed.
-    pub async fn held_messages(&self) -> Result<Vec<HeldMessage>, ClientError> {
+    pub async fn held_messages(&self) -> Result<Vec<HeldMessage>> {
         let look = self.store.notify_look().await?;
         let held = look.states.values().filter(|state| look.now_ms < state.gathers_until_ms);
         let ids: Vec<String> = held.map(|state| state.gathers.clone()).collect();
@@ -53,12 +51,12 @@ impl Client {
     }
 
     /// Counts the ends of attempts to deliver, by `NAME STATE`.
-    pub async fn notification_counts(&self) -> Result<BTreeMap<String, u64>, ClientError> {
+    pub async fn notification_counts(&self) -> Result<BTreeMap<String, u64>> {
         Ok(self.store.notify_look().await?.counts)
     }
 
     /// Asks the supervisors to send a test by a notification. Returns the id of its message.
-    pub async fn test_notification(&self, name: &NotifyName) -> Result<String, ClientError> {
+    pub async fn test_notification(&self, name: &NotifyName) -> Result<String> {
         let id = self.store.notify_test(name).await?;
         self.note("notify.test", name).await;
         Ok(id)
@@ -69,7 +67,7 @@ impl Client {
         &self,
         id: &str,
         patience: Duration,
-    ) -> Result<Option<DeliveryRecord>, ClientError> {
+    ) -> Result<Option<DeliveryRecord>> {
         const LOOK: Duration = Duration::from_millis(100);
         const LOOKED_AT: usize = 100;
         let looking = async {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::config::OsisConfig;
 use crate::proto::object::{
     Answer, Ask, Change, Context, Object, ObjectId, ObjectType, Write, Written,
@@ -13,28 +13,22 @@ use crate::store::Reindexed;
 impl Client {
     /// Runs an operation on the objects of a context; `config` bounds them and declares their
     /// indexes.
-    ///
-    /// # Errors
-    /// [`ClientError::Object`].
     pub async fn objects(
         &self,
         context: &Context,
         ask: Ask,
         config: &OsisConfig,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<Answer> {
         Ok(self.store.objects(context, ask, config).await?)
     }
 
     /// Changes objects of a context for a person or program that is no script, and records it. Returns what became of each.
-    ///
-    /// # Errors
-    /// [`ClientError::Object`].
     pub async fn change_objects(
         &self,
         context: &Context,
         writes: Vec<Write>,
         config: &OsisConfig,
-    ) -> Result<Vec<Written>, ClientError> {
+    ) -> Result<Vec<Written>> {
         const NAMED: usize = 10;
         let deletes = writes.iter().all(|write| write.change == Change::Delete);
         let ids: Vec<String> =
@@ -53,16 +47,13 @@ impl Client {
 
     /// Reads a page of objects of one type by id, and the id before the next page. A
     /// page has fewer objects where they are large.
-    ///
-    /// # Errors
-    /// [`ClientError::Object`].
     pub async fn object_page(
         &self,
         context: &Context,
         object_type: &ObjectType,
         after: Option<&ObjectId>,
         limit: usize,
-    ) -> Result<(Vec<Object>, Option<ObjectId>), ClientError> {
+    ) -> Result<(Vec<Object>, Option<ObjectId>)> {
         let ask = Ask::Ids { object_type: object_type.clone(), after: after.cloned(), limit };
         let answer = self.objects(context, ask, &OsisConfig::default()).await?;
         let Answer::Ids(mut ids) = answer else { return Ok((Vec::new(), None)) };
@@ -73,11 +64,7 @@ impl Client {
         Ok((objects, ids.pop().filter(|_| is_full || is_cut)))
     }
 
-    /// Counts the objects of each type in a context.
-    pub async fn object_counts(
-        &self,
-        context: &Context,
-    ) -> Result<BTreeMap<ObjectType, u64>, ClientError> {
+    pub async fn object_counts(&self, context: &Context) -> Result<BTreeMap<ObjectType, u64>> {
         Ok(self.store.object_counts(context).await?)
     }
 
@@ -86,20 +73,17 @@ impl Client {
         &self,
         after: Option<&Context>,
         limit: usize,
-    ) -> Result<Vec<Context>, ClientError> {
+    ) -> Result<Vec<Context>> {
         Ok(self.store.object_contexts(after, limit).await?)
     }
 
     /// Completes the declared indexes of a type, and removes those that are not declared any more.
-    ///
-    /// # Errors
-    /// [`ClientError::Object`].
     pub async fn reindex_objects(
         &self,
         context: &Context,
         object_type: &ObjectType,
         config: &OsisConfig,
-    ) -> Result<Reindexed, ClientError> {
+    ) -> Result<Reindexed> {
         Ok(self.store.reindex(context, object_type, config).await?)
     }
 }

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::cron_documents::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
-use super::in_force::not_in_force;
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
 use crate::proto::cron::{CronGraph, CronName};
@@ -27,24 +26,19 @@ impl Client {
     pub async fn periodic_job_documents(
         &self,
         crontab: &Crontab,
-    ) -> Result<Vec<PeriodicJobDocument>, ClientError> {
+    ) -> Result<Vec<PeriodicJobDocument>> {
         let now = self.now().await?;
         let supervisors = self.list_supervisors().await?;
         let mut documents = Vec::with_capacity(crontab.entries.len());
         for entry in &crontab.entries {
             let state = self.store.periodic_job(&entry.name).await?;
-            documents.push(PeriodicJobDocument::of(
-                entry,
-                &state,
-                not_in_force(entry, &supervisors),
-                now,
-            ));
+            documents.push(PeriodicJobDocument::of(entry, &state, &supervisors, now));
         }
         Ok(documents)
     }
 
     /// Returns the periodic jobs of files with those in Redis.
-    pub async fn whole_crontab(&self, files: &Crontab) -> Result<Crontab, ClientError> {
+    pub async fn whole_crontab(&self, files: &Crontab) -> Result<Crontab> {
         Ok(files.with_added(&self.store.cron_added().await?))
     }
 
@@ -64,7 +58,7 @@ impl Client {
         let next = |after: &Timestamp| entry.schedule.next_after(*after);
         let ahead = std::iter::successors(next(&now), next).take(AHEAD);
         let supervisors = self.list_supervisors().await?;
-        let job = PeriodicJobDocument::of(entry, &state, not_in_force(entry, &supervisors), now);
+        let job = PeriodicJobDocument::of(entry, &state, &supervisors, now);
         let upcoming = if job.next.is_none() { Vec::new() } else { ahead.collect() };
         Ok(PeriodicJobHistoryDocument {
             job,
@@ -101,10 +95,7 @@ impl Client {
 
     /// Lists the periodic jobs that supervisors fire, for monitoring: the files that a live supervisor has in
     /// force, and the periodic jobs in Redis.
-    pub async fn fired_crons(
-        &self,
-        supervisors: &[SupervisorPresence],
-    ) -> Result<Vec<FiredCron>, ClientError> {
+    pub async fn fired_crons(&self, supervisors: &[SupervisorPresence]) -> Result<Vec<FiredCron>> {
         let mut fired = self.store.fired_crons().await?;
         if fired.is_empty() {
             return Ok(fired);
@@ -129,7 +120,10 @@ impl Client {
         // Its id is fixed, and so on the home shard.
         let (what, id) = match entry.kind() {
             Some(kind) => (kind.as_str(), Box::pin(self.run_cron_batch(entry)).await?),
-            None => ("job", self.submit(job_of(entry, self.now().await?)).await?),
+            None => (
+                "job",
+                self.submit(Job { id: JobId::random(), ..entry.job(self.now().await?) }).await?,
+            ),
         };
         let noted = self.store.note_cron_run(&entry.name, &id, what != "job").await;
         noted.map_err(ClientError::from)?;
@@ -217,11 +211,6 @@ fn firing_document(firing: Firing, status: Option<&str>) -> FiringDocument {
         why: firing.why,
         batch_id: firing.id.filter(|_| firing.batch).map(|id| id.to_string()),
     }
-}
-
-/// Returns the job of a firing that no schedule asked for.
-fn job_of(entry: &CronEntry, now: Timestamp) -> Job {
-    Job { id: JobId::random(), ..entry.job(now) }
 }
 
 pub(super) fn entry<'a>(crontab: &'a Crontab, name: &str) -> Result<&'a CronEntry, Error> {

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::cron::is_id_of_firing;
 use crate::proto::job::{InvalidJob, Job, JobId, JobSpec, is_id_of_callback, is_id_of_child};
 use crate::proto::shard::{Shard, ShardCount};
@@ -54,29 +54,25 @@ impl Client {
     /// # Errors
     /// [`ClientError::PrerequisitesApart`], [`ClientError::OtherShard`]; [`ClientError::NoSuchShard`] if an id
     /// tells a shard that is not there.
-    pub fn place(&self, job: &mut Job) -> Result<(), ClientError> {
+    pub fn place(&self, job: &mut Job) -> Result<()> {
         let count = self.shards.count();
         put(job, shard_of(job, count)?, count)
     }
 
     /// Gives a job an id of the same shard as another id.
-    pub(super) fn place_beside(&self, id: &JobId, job: &mut Job) -> Result<(), ClientError> {
+    pub(super) fn place_beside(&self, id: &JobId, job: &mut Job) -> Result<()> {
         let count = self.shards.count();
         put(job, count.shard_of(id.as_str())?, count)
     }
 
     /// Places the jobs of a list, each by itself or all on one shard. A job that waits for an earlier one, whose id
     /// was not fixed, waits for its new id. A job that is rejected already stays so.
-    pub(super) fn placed(
-        &self,
-        jobs: Vec<Result<Job, ClientError>>,
-        on: Option<Shard>,
-    ) -> Vec<Result<Job, ClientError>> {
+    pub(super) fn placed(&self, jobs: Vec<Result<Job>>, on: Option<Shard>) -> Vec<Result<Job>> {
         placed(jobs, on, self.shards.count())
     }
 
     /// Returns the store that has a job, graph or batch.
-    pub(super) fn of(&self, id: &JobId) -> Result<&Store, ClientError> {
+    pub(super) fn of(&self, id: &JobId) -> Result<&Store> {
         Ok(self.shards.of(id.as_str())?)
     }
 
@@ -86,7 +82,7 @@ impl Client {
     }
 }
 
-fn shard_of(job: &Job, count: ShardCount) -> Result<Shard, ClientError> {
+fn shard_of(job: &Job, count: ShardCount) -> Result<Shard> {
     if count == ShardCount::ONE {
         return Ok(Shard::HOME);
     }
@@ -120,7 +116,7 @@ fn key_of(spec: &JobSpec) -> String {
 }
 
 /// Puts a job on a shard: checks its id and its prerequisites, or gives it an id of the shard.
-fn put(job: &mut Job, shard: Shard, count: ShardCount) -> Result<(), ClientError> {
+fn put(job: &mut Job, shard: Shard, count: ShardCount) -> Result<()> {
     if count == ShardCount::ONE {
         return Ok(());
     }
@@ -162,11 +158,7 @@ pub(super) fn at_random(id: &JobId, count: ShardCount) -> Shard {
     count.place(id.as_str())
 }
 
-fn placed(
-    jobs: Vec<Result<Job, ClientError>>,
-    on: Option<Shard>,
-    count: ShardCount,
-) -> Vec<Result<Job, ClientError>> {
+fn placed(jobs: Vec<Result<Job>>, on: Option<Shard>, count: ShardCount) -> Vec<Result<Job>> {
     if count == ShardCount::ONE {
         return jobs;
     }
@@ -176,7 +168,7 @@ fn placed(
         let open = jobs.iter().flatten().filter(|job| !job.has_fixed_id);
         renamed.extend(open.map(|job| (job.id.clone(), shard.id(&job.id))));
     }
-    let place = |job: Result<Job, ClientError>| {
+    let place = |job: Result<Job>| {
         let mut job = job?;
         let old = job.id.clone();
         rename(&mut job, &renamed);

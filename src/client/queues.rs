@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::documents::QueueDocument;
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::config::{Config, Unit};
 use crate::error::{Error, Exit};
 use crate::proto::job::{JobId, JobStatus};
@@ -18,13 +17,8 @@ const TYPE: &str = "type:";
 
 impl Client {
     /// Lists every queue that may hold jobs or is paused, by name.
-    pub async fn list_queues(&self) -> Result<Vec<QueueState>, ClientError> {
+    pub async fn list_queues(&self) -> Result<Vec<QueueState>> {
         self.list_queues_with([]).await
-    }
-
-    /// Lists every queue that may hold jobs or is paused, by name, for programs.
-    pub async fn queue_documents(&self) -> Result<Vec<QueueDocument>, ClientError> {
-        Ok(self.list_queues().await?.iter().map(QueueDocument::from).collect())
     }
 
     /// Rejects queues that nothing knows, which are mistyped or of a later time.
@@ -52,17 +46,12 @@ impl Client {
     }
 
     /// Returns everything that is paused.
-    pub async fn pauses(&self) -> Result<Pauses, ClientError> {
-        let mut pauses = Pauses::default();
-        for of in self.shards.each(Store::pauses).await? {
-            pauses.queues.extend(of.queues);
-            pauses.rules.extend(of.rules);
-        }
-        Ok(pauses)
+    pub async fn pauses(&self) -> Result<Pauses> {
+        Ok(together(self.shards.each(Store::pauses).await?))
     }
 
     /// Returns who paused queues last, by the names of queues and rules, as far as the latest records of changes tell.
-    pub async fn paused_by(&self) -> Result<BTreeMap<String, String>, ClientError> {
+    pub async fn paused_by(&self) -> Result<BTreeMap<String, String>> {
         let mut records = self.store.latest_audit(|record| record.what == "queue.pause").await?;
         // The newest counts.
         records.reverse();
@@ -71,7 +60,7 @@ impl Client {
 
     /// Pauses all queues of a rule, also those that come later, as [`Client::pause_queues`] pauses some. Returns
     /// whether the rule is new.
-    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, ClientError> {
+    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool> {
         let is_new = self.shards.each(|store| store.pause_by_rule(rule)).await?.contains(&true);
         if is_new {
             self.note("queue.pause", rule).await;
@@ -81,12 +70,8 @@ impl Client {
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
-    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, ClientError> {
-        let mut ended = Pauses::default();
-        for of in self.shards.each(|store| store.resume_by_rule(rule)).await? {
-            ended.queues.extend(of.queues);
-            ended.rules.extend(of.rules);
-        }
+    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses> {
+        let ended = together(self.shards.each(|store| store.resume_by_rule(rule)).await?);
         if ended != Pauses::default() {
             self.note("queue.resume", rule).await;
         }
@@ -94,7 +79,7 @@ impl Client {
     }
 
     /// Counts the running jobs of these queues, or of all: with a rule for all, also jobs of no known queue.
-    pub async fn count_running(&self, of: &Pauses) -> Result<u64, ClientError> {
+    pub async fn count_running(&self, of: &Pauses) -> Result<u64> {
         let of_all = of.rules.contains(&PauseRule::default());
         let mut query = ListQuery {
             statuses: vec![JobStatus::Started],
@@ -117,7 +102,7 @@ impl Client {
     }
 
     /// Lists the known targets, and the targets of the configured types and actors.
-    async fn targets_with(&self, config: &Config) -> Result<BTreeSet<Target>, ClientError> {
+    async fn targets_with(&self, config: &Config) -> Result<BTreeSet<Target>> {
         let mut known = self.known_targets().await?;
         known.extend(config.types.keys().cloned().map(Target::any));
         let units = config.units.keys().filter_map(|name| config.unit(name).ok());
@@ -131,19 +116,19 @@ impl Client {
 
     /// Lists the targets that have live actors, waiting jobs or a paused queue, and every script
     /// type that ever had a job or an actor.
-    pub async fn known_targets(&self) -> Result<BTreeSet<Target>, ClientError> {
+    pub async fn known_targets(&self) -> Result<BTreeSet<Target>> {
         Ok(self.shards.each(Store::known_targets).await?.into_iter().flatten().collect())
     }
 
     /// Returns the reason why a dispatched job does not start, if it has one.
-    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, ClientError> {
+    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>> {
         Ok(self.of(id)?.blocker(id).await?)
     }
 
     /// Pauses queues, on each shard all at once: no actor claims their jobs until they are resumed. Running jobs go on,
     /// and jobs may be submitted to them. Returns those that were not paused before. A foreign actor that pops
     /// ids itself is not affected.
-    pub async fn pause_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>, ClientError> {
+    pub async fn pause_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>> {
         let news = self.shards.each(|store| store.pause(queues)).await?;
         Ok(self.changed("queue.pause", queues, &news).await)
     }
@@ -152,7 +137,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::PausedByRule`] if one would stay paused, and then nothing is changed; [`ClientError::Store`].
-    pub async fn resume_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>, ClientError> {
+    pub async fn resume_queues(&self, queues: &[Queue]) -> Result<Vec<Queue>> {
         let pauses = self.pauses().await?;
         for queue in queues {
             if let Some(rule) = pauses.rules.iter().find(|rule| rule.covers(queue)) {
@@ -186,10 +171,19 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`]; the jobs before it are stopped.
-    pub async fn purge_queue(&self, queue: &Queue) -> Result<u64, ClientError> {
+    pub async fn purge_queue(&self, queue: &Queue) -> Result<u64> {
         let kept = self.job.kept();
         let purged = self.shards.each(|store| store.purge(queue, kept)).await?.into_iter().sum();
         self.note("queue.purge", format!("{queue}: {}", counted(purged, "job", "jobs"))).await;
         Ok(purged)
     }
+}
+
+fn together(of_shards: Vec<Pauses>) -> Pauses {
+    let mut all = Pauses::default();
+    for of in of_shards {
+        all.queues.extend(of.queues);
+        all.rules.extend(of.rules);
+    }
+    all
 }

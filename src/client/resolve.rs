@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use super::graph::Graph;
 use super::new_batch::NewBatch;
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::job::Job;
+
+/// Returns the name of the job at a place, for its refusal.
+pub(super) type NameOf<'a> = dyn Fn(usize) -> String + Sync + 'a;
 
 impl Client {
     /// Gives a job that names a published script its text and settings, and checks its parameters. Submitting it does
@@ -13,7 +16,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Invalid`] if the script does not exist, or the job does not fit it; [`ClientError::Store`].
-    pub async fn resolve_script(&self, job: &mut Job) -> Result<(), ClientError> {
+    pub async fn resolve_script(&self, job: &mut Job) -> Result<()> {
         if job.spec.uses.is_none() && job.spec.script_digest.is_none() {
             return Ok(());
         }
@@ -32,10 +35,7 @@ impl Client {
     }
 
     /// Returns each job with its published script, or why it cannot be submitted.
-    pub(super) async fn each_checked(
-        &self,
-        jobs: &[Job],
-    ) -> Result<Vec<Result<Job, ClientError>>, ClientError> {
+    pub(super) async fn each_checked(&self, jobs: &[Job]) -> Result<Vec<Result<Job>>> {
         let (mut jobs, mut refused, mut from) = (jobs.to_vec(), BTreeMap::new(), 0);
         while let Err((place, error)) = self.resolve_all(jobs[from..].iter_mut()).await {
             if matches!(error, ClientError::Store(_)) {
@@ -55,7 +55,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Refused`] names the job; [`ClientError::Store`].
-    pub async fn resolve_graph(&self, graph: &mut Graph) -> Result<(), ClientError> {
+    pub async fn resolve_graph(&self, graph: &mut Graph) -> Result<()> {
         let names: Vec<String> =
             graph.jobs_and_callbacks().map(|(name, _)| name.to_owned()).collect();
         let is_plain = |job: &Job| job.spec.uses.is_none() && job.spec.script_digest.is_none();
@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Gives the jobs of an atomic batch their published scripts.
-    pub(super) async fn resolved_members(&self, jobs: &[Job]) -> Result<Vec<Job>, ClientError> {
+    pub(super) async fn resolved_members(&self, jobs: &[Job]) -> Result<Vec<Job>> {
         let mut resolved = jobs.to_vec();
         self.resolve_all(resolved.iter_mut()).await.map_err(|(place, error)| {
             let name = jobs.get(place).map(|job| job.id.to_string()).unwrap_or_default();
@@ -78,11 +78,7 @@ impl Client {
     }
 
     /// Gives the callbacks of a batch that has so many jobs their published scripts.
-    pub(super) async fn resolve_callbacks(
-        &self,
-        place: usize,
-        batch: &mut NewBatch,
-    ) -> Result<(), ClientError> {
+    pub(super) async fn resolve_callbacks(&self, place: usize, batch: &mut NewBatch) -> Result<()> {
         let names: Vec<&str> = batch.callbacks.keys().map(|of| of.as_str()).collect();
         let resolved = self.resolve_all(batch.callbacks.values_mut()).await;
         resolved.map_err(|(at, error)| {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Client, ClientError, Submission};
+use super::{Client, Result, Submission};
 use crate::proto::job::{Job, JobFiles, JobId, JobOutput};
 
 /// A job whose end its submitter or another waits for.
@@ -26,26 +26,18 @@ impl Client {
     /// the job; without it the wait has no bound.
     ///
     /// # Errors
-    /// As [`Client::submit`]; [`ClientError::JobFailed`] if it ends in `error`;
-    /// [`ClientError::GaveUp`].
+    /// As [`Client::submit`]; `ClientError::JobFailed` if it ends in `error`; `ClientError::GaveUp`.
     pub async fn run_job_and_await_result(
         &self,
         job: Job,
         patience: Option<Duration>,
-    ) -> Result<JobOutput, ClientError> {
+    ) -> Result<JobOutput> {
         let job = self.submit_awaited(job, &JobFiles::default()).await?;
         self.await_end(&job, patience).await
     }
 
     /// Submits a job with files, whose end the caller waits for: [`Client::await_end`].
-    ///
-    /// # Errors
-    /// As [`Client::submit_with_files`].
-    pub async fn submit_awaited(
-        &self,
-        mut job: Job,
-        files: &JobFiles,
-    ) -> Result<AwaitedJob, ClientError> {
+    pub async fn submit_awaited(&self, mut job: Job, files: &JobFiles) -> Result<AwaitedJob> {
         self.resolve_script(&mut job).await?;
         self.place(&mut job)?;
         let (own, replies) = (job.id.clone(), job.spec.reply);
@@ -60,25 +52,18 @@ impl Client {
     /// One waiter gets the reply; others see the end in the hash within a second.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`], [`ClientError::JobFailed`], [`ClientError::GaveUp`].
+    /// `ClientError::NoSuchJob`, `ClientError::JobFailed`, `ClientError::GaveUp`.
     pub async fn await_end(
         &self,
         job: &AwaitedJob,
         patience: Option<Duration>,
-    ) -> Result<JobOutput, ClientError> {
+    ) -> Result<JobOutput> {
         // Its future holds connections, and would make the future of each caller large.
         Box::pin(self.waiters(&job.id)?.wait(&job.id, patience, job.replies)).await
     }
 
     /// Waits for the end of a job that was submitted before, as [`Client::await_end`] does.
-    ///
-    /// # Errors
-    /// As [`Client::await_end`].
-    pub async fn await_result(
-        &self,
-        id: &JobId,
-        patience: Option<Duration>,
-    ) -> Result<JobOutput, ClientError> {
+    pub async fn await_result(&self, id: &JobId, patience: Option<Duration>) -> Result<JobOutput> {
         self.await_end(&id.clone().into(), patience).await
     }
 }

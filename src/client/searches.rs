@@ -6,7 +6,7 @@ use std::time::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Client, ClientError};
+use super::{Client, Result};
 use crate::proto::error_kind::error_kind;
 use crate::proto::job::{JobEnd, JobStatus};
 use crate::store::{FoundJobs, JobSearch, JobSummary, ListQuery};
@@ -53,7 +53,7 @@ impl Client {
         query: &ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<FoundJobs, ClientError> {
+    ) -> Result<FoundJobs> {
         Ok(self.shards.find_jobs(query, search, sees).await?)
     }
 
@@ -63,24 +63,10 @@ impl Client {
         query: &ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<FoundJobs, ClientError> {
-        let began = Instant::now();
-        let (most, budget) = (query.limit, query.budget);
-        let mut page = query.clone();
-        let mut all = FoundJobs::default();
-        loop {
-            page.limit = (most - all.items.len()).min(ListQuery::LIMIT_MAX);
-            page.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
-            let found = self.shards.find_jobs(&page, search, &sees).await?;
-            all.searched += found.searched;
-            all.items.extend(found.items);
-            (all.next, all.complete) = (found.next, found.complete);
-            let is_spent = budget.is_some_and(|budget| began.elapsed() >= budget);
-            if all.next.is_none() || all.items.len() >= most || is_spent {
-                return Ok(all);
-            }
-            page.cursor.clone_from(&all.next);
-        }
+    ) -> Result<FoundJobs> {
+        let mut items = Vec::new();
+        let found = self.each_found(query.clone(), search, sees, |job| items.push(job)).await?;
+        Ok(FoundJobs { items, ..found })
     }
 
     /// Groups the failed jobs that a search finds and the caller `sees` by the kind of their error, at most `most`
@@ -92,13 +78,14 @@ impl Client {
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
         most: usize,
-    ) -> Result<ErrorGroupsDocument, ClientError> {
+    ) -> Result<ErrorGroupsDocument> {
         let mut query = ListQuery { statuses: vec![JobStatus::Error], ..query.clone() };
         if query.ends.is_empty() && !query.dead && !search.names_end() {
             query.ends = JobEnd::FAILURES.to_vec();
         }
         let mut groups: BTreeMap<String, ErrorGroupDocument> = BTreeMap::new();
-        let each = |job: &JobSummary| add(&mut groups, job);
+        query.limit = usize::MAX;
+        let each = |job| add(&mut groups, &job);
         let FoundJobs { searched, complete, .. } =
             self.each_found(query, search, sees, each).await?;
         let mut groups: Vec<ErrorGroupDocument> = groups.into_values().collect();
@@ -108,24 +95,26 @@ impl Client {
         Ok(ErrorGroupsDocument { groups, kinds, jobs, searched, complete })
     }
 
-    /// Searches for jobs as [`Client::find_jobs`] does, for all of them, and keeps none. Returns how far it came.
+    /// Searches for jobs as [`Client::find_jobs`] does, for at most `query.limit`, and keeps none. Returns how far it came.
     pub(super) async fn each_found(
         &self,
         mut query: ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
-        mut each: impl FnMut(&JobSummary),
-    ) -> Result<FoundJobs, ClientError> {
-        let (began, budget, mut searched) = (Instant::now(), query.budget, 0);
-        query.limit = ListQuery::LIMIT_MAX;
+        mut each: impl FnMut(JobSummary),
+    ) -> Result<FoundJobs> {
+        let (began, mut left, budget, mut searched) =
+            (Instant::now(), query.limit, query.budget, 0);
         loop {
+            query.limit = left.min(ListQuery::LIMIT_MAX);
             query.budget = budget.map(|budget| budget.saturating_sub(began.elapsed()));
-            let found = self.shards.find_jobs(&query, search, &sees).await?;
+            let mut found = self.shards.find_jobs(&query, search, &sees).await?;
             searched += found.searched;
-            found.items.iter().for_each(&mut each);
+            left = left.saturating_sub(found.items.len());
+            found.items.drain(..).for_each(&mut each);
             let is_spent = budget.is_some_and(|budget| began.elapsed() >= budget);
-            if found.next.is_none() || is_spent {
-                return Ok(FoundJobs { items: Vec::new(), searched, ..found });
+            if found.next.is_none() || left == 0 || is_spent {
+                return Ok(FoundJobs { searched, ..found });
             }
             query.cursor = found.next;
         }

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::job::{InvalidJob, JobId, JobStatus, SessionAnswer, SessionCall};
 use crate::proto::text::text_of;
 use crate::store::CallDelivery;
 
-/// The most calls of one session.
 const CALLS_MAX: u64 = 1000;
 /// The time after its own that a call has to answer that it took too long. Then its session is stopped.
 const GRACE: Duration = Duration::from_secs(3);
@@ -31,7 +30,7 @@ impl Client {
         id: &JobId,
         script: String,
         timeout: Duration,
-    ) -> Result<SessionAnswer, ClientError> {
+    ) -> Result<SessionAnswer> {
         let call = SessionCall::of_script(script, timeout);
         let call = call.map_err(|why| InvalidJob::new("script", why))?;
         self.give_call(id, &call).await?;
@@ -43,7 +42,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::NoSuchJob`]; [`ClientError::WrongState`] if the job is no session or has ended;
     /// [`ClientError::Store`].
-    pub async fn end_session(&self, id: &JobId) -> Result<bool, ClientError> {
+    pub async fn end_session(&self, id: &JobId) -> Result<bool> {
         let call = SessionCall::of_end(&format!("ended by {}", self.author.who));
         match self.of(id)?.give_call(id, &call, CALLS_MAX).await? {
             CallDelivery::NoSession => return Err(not_called(id, CallDelivery::NoSession)),
@@ -64,7 +63,7 @@ impl Client {
         Ok(has_ended)
     }
 
-    async fn give_call(&self, id: &JobId, call: &SessionCall) -> Result<(), ClientError> {
+    async fn give_call(&self, id: &JobId, call: &SessionCall) -> Result<()> {
         match self.of(id)?.give_call(id, call, CALLS_MAX).await? {
             CallDelivery::Delivered => Ok(()),
             CallDelivery::NotRunning(state) if state == "finished" || state == "error" => {
@@ -80,7 +79,7 @@ impl Client {
         id: &JobId,
         call: &JobId,
         timeout: Duration,
-    ) -> Result<SessionAnswer, ClientError> {
+    ) -> Result<SessionAnswer> {
         let until = Instant::now() + timeout + GRACE;
         let (mut answered, mut ended) = (Instant::now(), None);
         loop {
@@ -113,7 +112,7 @@ impl Client {
         &self,
         id: &JobId,
         call: &JobId,
-    ) -> Result<(Option<SessionAnswer>, Option<String>), ClientError> {
+    ) -> Result<(Option<SessionAnswer>, Option<String>)> {
         let reply = self.waiters(id)?.pop_reply(call).await?;
         if let Some(answer) = reply.and_then(|reply| SessionAnswer::of_reply(&reply)) {
             return Ok((Some(answer), None));
@@ -122,7 +121,7 @@ impl Client {
     }
 
     /// Returns why a session has ended; `None` if it has not.
-    async fn reason_of_end(&self, id: &JobId) -> Result<Option<String>, ClientError> {
+    async fn reason_of_end(&self, id: &JobId) -> Result<Option<String>> {
         let (status, text) = match self.of(id)?.outcome(id).await? {
             Some((status, bytes)) => (status, text_of(&bytes.unwrap_or_default())),
             None => return Ok(Some("it was deleted".to_owned())),
@@ -135,20 +134,17 @@ impl Client {
 }
 
 fn not_called(id: &JobId, why: CallDelivery) -> ClientError {
-    wrong(
-        id,
-        match why {
-            CallDelivery::Delivered => String::new(),
-            CallDelivery::Missing => return ClientError::NoSuchJob(id.clone()),
-            CallDelivery::NoSession => "no session: session.start starts one".to_owned(),
-            CallDelivery::NotRunning(state) => state,
-            CallDelivery::Busy => "serving another call, and serves one at a time".to_owned(),
-            CallDelivery::Many => format!("at its end: a session serves {CALLS_MAX} calls"),
-            CallDelivery::Unowned => "started by an actor that its hash does not name".to_owned(),
-        },
-    )
+    match why {
+        CallDelivery::Delivered => wrong(id, ""),
+        CallDelivery::Missing => ClientError::NoSuchJob(id.clone()),
+        CallDelivery::NoSession => wrong(id, "no session: session.start starts one"),
+        CallDelivery::NotRunning(state) => wrong(id, state),
+        CallDelivery::Busy => wrong(id, "serving another call, and serves one at a time"),
+        CallDelivery::Many => wrong(id, format!("at its end: a session serves {CALLS_MAX} calls")),
+        CallDelivery::Unowned => wrong(id, "started by an actor that its hash does not name"),
+    }
 }
 
-fn wrong(id: &JobId, status: String) -> ClientError {
-    ClientError::WrongState { doing: "call", id: id.clone(), status }
+fn wrong(id: &JobId, status: impl Into<String>) -> ClientError {
+    ClientError::wrong_state("call", id, status)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::graph::GraphInfo;
 use crate::proto::job::{JobId, JobReference};
 use crate::proto::shard::Shard;
@@ -21,35 +21,29 @@ impl Client {
     /// # Errors
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several jobs match;
     /// [`ClientError::ShortIdNotFound`] if none does and not all were looked at; [`ClientError::Store`].
-    pub async fn job_id(&self, text: &str) -> Result<JobId, ClientError> {
+    pub async fn job_id(&self, text: &str) -> Result<JobId> {
         self.job_id_among(&text.parse()?, None, |_| true).await
     }
 
     /// The same, for a caller that `sees` only some jobs. An id of a job with its name is this job.
-    ///
-    /// # Errors
-    /// As [`Client::job_id`].
     pub async fn job_id_among(
         &self,
         JobReference { id, is_whole }: &JobReference,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<JobId, ClientError> {
+    ) -> Result<JobId> {
         let may_be_short = if *is_whole { |_: &JobId| false } else { JobId::may_begin_uuid };
         self.job_that(id, may_be_short, caller, sees).await
     }
 
     /// The same for a prerequisite, which programs name by whole ids: one that is shorter than lists show ids is the job that
     /// has it.
-    ///
-    /// # Errors
-    /// As [`Client::job_id`].
     pub async fn prerequisite_among(
         &self,
         id: &JobId,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<JobId, ClientError> {
+    ) -> Result<JobId> {
         self.job_that(id, JobId::is_like_short_uuid, caller, sees).await
     }
 
@@ -60,7 +54,7 @@ impl Client {
         may_be_short: fn(&JobId) -> bool,
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<JobId, ClientError> {
+    ) -> Result<JobId> {
         let (store, length) = self.looked_for(id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id.clone());
@@ -89,20 +83,17 @@ impl Client {
     /// [`ClientError::Name`] if it is not legal; [`ClientError::AmbiguousId`] if several ids match,
     /// [`ClientError::AmbiguousGraphName`] if several names do; [`ClientError::ShortIdNotFound`] if none does and not
     /// all were looked at; [`ClientError::Store`].
-    pub async fn graph_id(&self, text: &str) -> Result<JobId, ClientError> {
+    pub async fn graph_id(&self, text: &str) -> Result<JobId> {
         self.graph_id_among(text, None, |_| true).await
     }
 
     /// The same, for a caller that `sees` only some graphs. An id of a graph with its name is this graph.
-    ///
-    /// # Errors
-    /// As [`Client::graph_id`].
     pub async fn graph_id_among(
         &self,
         text: &str,
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
-    ) -> Result<JobId, ClientError> {
+    ) -> Result<JobId> {
         if let Some(id) = text.strip_prefix(JobReference::ID_MARK) {
             return self.graph_of_id(id.parse()?, |_| false, caller, &sees).await;
         }
@@ -142,7 +133,7 @@ impl Client {
         may_be_short: fn(&JobId) -> bool,
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
-    ) -> Result<JobId, ClientError> {
+    ) -> Result<JobId> {
         let (store, length) = self.looked_for(&id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id);
@@ -160,7 +151,7 @@ impl Client {
     }
 
     /// Returns the shard that the beginning of an id tells, and the length of the rest.
-    fn looked_for(&self, id: &JobId) -> Result<(&Store, usize), ClientError> {
+    fn looked_for(&self, id: &JobId) -> Result<(&Store, usize)> {
         let (store, text) = (self.of(id)?, id.as_str());
         let told = if store.shard() == Shard::HOME { None } else { text.find('-') };
         Ok((store, text.len() - told.map_or(0, |at| at + 1)))
@@ -169,7 +160,6 @@ impl Client {
 
 /// The ids that begin with a text, or that have a name.
 struct FoundIds {
-    /// The first of them.
     ids: Vec<JobId>,
     looked: usize,
     /// True if all were looked at.
@@ -180,7 +170,7 @@ struct FoundIds {
 
 impl FoundIds {
     /// Returns the only one, or the text that may be a whole id; `of` is `job` or `graph`.
-    fn one(self, of: &'static str, part: JobId, length: usize) -> Result<JobId, ClientError> {
+    fn one(self, of: &'static str, part: JobId, length: usize) -> Result<JobId> {
         let Self { ids, looked, is_all, has_more: more } = self;
         match ids.as_slice() {
             // With so many characters, or as a whole id, one match is enough, even if not every job was looked at.
@@ -193,10 +183,7 @@ impl FoundIds {
 }
 
 /// Looks for graphs among the latest of a shard.
-async fn graphs_that(
-    store: &Store,
-    is_meant: impl Fn(&GraphInfo) -> bool,
-) -> Result<FoundIds, ClientError> {
+async fn graphs_that(store: &Store, is_meant: impl Fn(&GraphInfo) -> bool) -> Result<FoundIds> {
     let (mut ids, mut looked, mut next) = (Vec::new(), 0, None);
     loop {
         let page = store.graphs(Store::GRAPHS_PER_PAGE_MAX, next).await?;

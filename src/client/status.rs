@@ -1,4 +1,4 @@
-//! The state of Redis, of the supervisors and of every script type.
+//! The state of Redis, of the supervisors, of every script type, and of limits.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -6,7 +6,10 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use futures_util::future::join_all;
 use jiff::Timestamp;
 
-use super::{Client, ClientError};
+use super::documents::LimitDocument;
+use super::stats::add;
+use super::{Client, Result};
+use crate::config::{LimitConfig, LimitName};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::queue::Queue;
 use crate::proto::shard::{Shard, ShardCount};
@@ -26,32 +29,29 @@ pub struct ShardServer {
 impl Client {
     /// Returns the state of Redis, as far as its user may read it. `asks_config` reads `appendfsync`
     /// and `save` as a user of an access control list too; if that is forbidden, Redis logs it.
-    pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState, ClientError> {
+    pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState> {
         Ok(self.store.redis_state(asks_config).await?)
     }
 
     /// Waits for an answer of each server; also of one that refuses writes, where PING may be an error.
-    ///
-    /// # Errors
-    /// [`ClientError::Store`] if one does not answer.
-    pub async fn answers(&self) -> Result<(), ClientError> {
+    pub async fn answers(&self) -> Result<()> {
         self.shards.each(Store::now).await?;
         Ok(())
     }
 
     /// Returns true unless a server is known to refuse every write.
-    pub async fn accepts_writes(&self) -> Result<bool, ClientError> {
+    pub async fn accepts_writes(&self) -> Result<bool> {
         let states = self.shards.each(|store| store.redis_state(false)).await?;
         Ok(!states.iter().any(RedisState::refuses_writes))
     }
 
     /// Returns why Redis does not tell this login of jobs that programs push; `None` if it does.
-    pub async fn receives_push_notifications(&self) -> Result<Option<String>, ClientError> {
+    pub async fn receives_push_notifications(&self) -> Result<Option<String>> {
         Ok(self.store.receives_push_notifications().await?)
     }
 
     /// Returns the shards with the state of their servers; none if there is only one shard.
-    pub async fn shard_servers(&self) -> Result<Vec<ShardServer>, ClientError> {
+    pub async fn shard_servers(&self) -> Result<Vec<ShardServer>> {
         if self.shards.count() == ShardCount::ONE {
             return Ok(Vec::new());
         }
@@ -72,27 +72,20 @@ impl Client {
     }
 
     /// Lists the live supervisors by unit and host. A process that serves several shards is one supervisor.
-    pub async fn list_supervisors(&self) -> Result<Vec<SupervisorPresence>, ClientError> {
+    pub async fn list_supervisors(&self) -> Result<Vec<SupervisorPresence>> {
         let of_shards = self.shards.each(Store::supervisors).await?;
-        let mut live: Vec<SupervisorPresence> = Vec::new();
-        for of in of_shards.into_iter().flatten() {
-            let known = live.iter_mut().find(|known| {
-                known.unit == of.unit && known.hostname == of.hostname && known.pid == of.pid
-            });
-            match known {
-                // A failing duty of one shard is not hidden by the others.
-                Some(known) if known.redis == "ok" => known.redis = of.redis,
-                Some(_) => {}
-                None => live.push(of),
+        let process = |of: &SupervisorPresence| (of.unit.clone(), of.hostname.clone(), of.pid);
+        Ok(merged(of_shards, process, |known, of| {
+            // A failing duty of one shard is not hidden by the others.
+            if known.redis == "ok" {
+                known.redis = of.redis;
             }
-        }
-        live.sort_by(|a, b| (&a.unit, &a.hostname, a.pid).cmp(&(&b.unit, &b.hostname, b.pid)));
-        Ok(live)
+        }))
     }
 
     /// Lists the brokers of RabbitMQ by unit and host, including brokers of the last day whose heartbeat is late.
     /// None without a configuration of RabbitMQ.
-    pub async fn list_brokers(&self) -> Result<Vec<BrokerPresence>, ClientError> {
+    pub async fn list_brokers(&self) -> Result<Vec<BrokerPresence>> {
         match &self.broker_scope {
             Some(scope) => Ok(self.store.brokers(scope).await?),
             None => Ok(Vec::new()),
@@ -100,25 +93,18 @@ impl Client {
     }
 
     /// Counts the jobs of every script type that ever had a job or an actor.
-    pub async fn list_types(&self) -> Result<Vec<TypeState>, ClientError> {
-        let mut types: BTreeMap<ScriptType, TypeState> = BTreeMap::new();
-        for of in self.shards.each(Store::type_states).await?.into_iter().flatten() {
-            match types.entry(of.script_type.clone()) {
-                Entry::Occupied(mut known) => known.get_mut().add(&of),
-                Entry::Vacant(new) => drop(new.insert(of)),
-            }
-        }
-        Ok(types.into_values().collect())
+    pub async fn list_types(&self) -> Result<Vec<TypeState>> {
+        let of_shards = self.shards.each(Store::type_states).await?;
+        Ok(merged(of_shards, |of| of.script_type.clone(), |known, of| known.add(&of)))
     }
 
     /// Returns the last loss of all keys on a shard, if it was in the last day before `now`.
-    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>, ClientError> {
+    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>> {
         let of_shards = self.shards.each(|store| store.emptied(now)).await?;
         Ok(of_shards.into_iter().flatten().max_by_key(|of| of.at))
     }
 
-    /// Counts the jobs of each state and end.
-    pub async fn count_jobs(&self) -> Result<JobCounts, ClientError> {
+    pub async fn count_jobs(&self) -> Result<JobCounts> {
         let of_shards = self.shards.each(Store::count_jobs).await?;
         Ok(of_shards.iter().fold(JobCounts::default(), JobCounts::and))
     }
@@ -127,41 +113,69 @@ impl Client {
     pub async fn list_queues_with(
         &self,
         others: impl IntoIterator<Item = Queue>,
-    ) -> Result<Vec<QueueState>, ClientError> {
+    ) -> Result<Vec<QueueState>> {
         let others: BTreeSet<Queue> = others.into_iter().collect();
-        let of_shards = self.shards.each(|store| store.queue_states_with(others.clone())).await?;
-        let mut queues: BTreeMap<Queue, QueueState> = BTreeMap::new();
-        for of in of_shards.into_iter().flatten() {
-            match queues.entry(of.queue.clone()) {
-                Entry::Occupied(mut known) => known.get_mut().add(&of),
-                Entry::Vacant(new) => drop(new.insert(of)),
-            }
-        }
-        Ok(queues.into_values().collect())
+        let of_shards = self.shards.each(|store| store.queue_states(others.clone())).await?;
+        Ok(merged(of_shards, |of| of.queue.clone(), |known, of| known.add(&of)))
     }
 
     /// Returns the counters of several script types, in their order.
-    pub async fn counters_of(
-        &self,
-        types: &[ScriptType],
-    ) -> Result<Vec<BTreeMap<String, u64>>, ClientError> {
+    pub async fn counters_of(&self, types: &[ScriptType]) -> Result<Vec<BTreeMap<String, u64>>> {
         let mut of_shards = self.shards.each(|store| store.counters_of(types)).await?.into_iter();
         let mut all = of_shards.next().unwrap_or_default();
         for (sum, of) in of_shards.flat_map(|of| of.into_iter().enumerate()) {
-            for (name, number) in of {
-                *all[sum].entry(name).or_default() += number;
-            }
+            add(&mut all[sum], &of);
         }
         Ok(all)
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
-    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, ClientError> {
+    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>> {
         let mut all = BTreeMap::new();
-        for (service, number) in self.shards.each(Store::dropped_spans).await?.into_iter().flatten()
-        {
-            *all.entry(service).or_default() += number;
-        }
+        self.shards.each(Store::dropped_spans).await?.iter().for_each(|of| add(&mut all, of));
         Ok(all)
     }
+
+    /// Lists the limits of a configuration, the values that they count separately, and the serial lanes of
+    /// actors, each with the jobs that run under it and that it holds. Of limits that count separately only
+    /// the values that have running or held jobs are listed, of at most 10 000 running jobs. Each shard counts for
+    /// itself; of those beside the home shard only limits in use are listed.
+    pub async fn limit_documents(
+        &self,
+        limits: &BTreeMap<LimitName, LimitConfig>,
+    ) -> Result<Vec<LimitDocument>> {
+        let of_shards = self.shards.each(|store| store.limit_states(limits)).await?;
+        let of_name = |name: &str| limits.iter().find(|(of, _)| of.as_str() == name);
+        let has_several = self.shards.count() != ShardCount::ONE;
+        let mut documents = Vec::new();
+        for (store, states) in self.shards.all().iter().zip(of_shards) {
+            for state in states {
+                let is_used = state.running > 0 || state.held > 0 || state.started > 0;
+                if store.shard() != Shard::HOME && !is_used {
+                    continue;
+                }
+                let limit = of_name(&state.name).map(|(_, limit)| limit);
+                let shard = has_several.then_some(store.shard().number());
+                documents.push(LimitDocument { shard, ..LimitDocument::of(state, limit) });
+            }
+        }
+        documents.sort_by(|a, b| (&a.name, &a.value, a.shard).cmp(&(&b.name, &b.value, b.shard)));
+        Ok(documents)
+    }
+}
+
+/// Returns the entries of all shards in the order of their keys; entries of one key become one by `add`.
+pub(super) fn merged<K: Ord, T>(
+    of_shards: Vec<Vec<T>>,
+    key: impl Fn(&T) -> K,
+    add: impl Fn(&mut T, T),
+) -> Vec<T> {
+    let mut all: BTreeMap<K, T> = BTreeMap::new();
+    for of in of_shards.into_iter().flatten() {
+        match all.entry(key(&of)) {
+            Entry::Occupied(mut known) => add(known.get_mut(), of),
+            Entry::Vacant(new) => drop(new.insert(of)),
+        }
+    }
+    all.into_values().collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::proto::audit::bounded;
 use crate::proto::job::{InvalidJob, JobId, check_event, event_data};
 use crate::store::TellOutcome;
@@ -15,40 +15,28 @@ impl Client {
     /// [`ClientError::NoSuchJob`]; [`ClientError::Invalid`] for a name or a value that is not legal;
     /// [`ClientError::WrongState`] if the job has ended, has had this event, no longer waits for it, keeps too many, or
     /// waits for it from others.
-    pub async fn tell_job(
-        &self,
-        id: &JobId,
-        event: &str,
-        data: Option<&str>,
-    ) -> Result<bool, ClientError> {
-        let wrong =
-            |status: String| ClientError::WrongState { doing: "tell", id: id.clone(), status };
-        Ok(match self.try_tell_job(id, event, data).await? {
-            TellOutcome::Told => true,
-            TellOutcome::Kept => false,
-            TellOutcome::Twice => {
-                return Err(wrong(format!(
-                    "told {event} already; it can be told that again once it waits for it again"
-                )));
-            }
-            TellOutcome::Missed => {
-                return Err(wrong(format!(
-                    "past its wait for {event}, which ended by its time; it can be told that once it waits for it again"
-                )));
-            }
-            TellOutcome::Forbidden => {
-                return Err(wrong(format!(
-                    "waiting for {event} from others than {}: hero job show {id} names them",
-                    self.author.who
-                )));
-            }
-            TellOutcome::Full => {
-                return Err(wrong("full of events that it has not waited for".to_owned()));
-            }
-            TellOutcome::Refused(status) => return Err(wrong(status.to_string())),
-            TellOutcome::Illegal => return Err(wrong("without a legal target".to_owned())),
+    pub async fn tell_job(&self, id: &JobId, event: &str, data: Option<&str>) -> Result<bool> {
+        let status = match self.try_tell_job(id, event, data).await? {
+            TellOutcome::Told => return Ok(true),
+            TellOutcome::Kept => return Ok(false),
             TellOutcome::Missing => return Err(ClientError::NoSuchJob(id.clone())),
-        })
+            TellOutcome::Twice => {
+                format!(
+                    "told {event} already; it can be told that again once it waits for it again"
+                )
+            }
+            TellOutcome::Missed => format!(
+                "past its wait for {event}, which ended by its time; it can be told that once it waits for it again"
+            ),
+            TellOutcome::Forbidden => format!(
+                "waiting for {event} from others than {}: hero job show {id} names them",
+                self.author.who
+            ),
+            TellOutcome::Full => "full of events that it has not waited for".to_owned(),
+            TellOutcome::Refused(status) => status.to_string(),
+            TellOutcome::Illegal => "without a legal target".to_owned(),
+        };
+        Err(ClientError::wrong_state("tell", id, status))
     }
 
     /// Tells a job an event as [`Client::tell_job`] does, and returns what the job makes of it.
@@ -60,7 +48,7 @@ impl Client {
         id: &JobId,
         event: &str,
         data: Option<&str>,
-    ) -> Result<TellOutcome, ClientError> {
+    ) -> Result<TellOutcome> {
         check_event(event).map_err(|why| InvalidJob::new("event", why))?;
         let data = data.map(event_data).transpose();
         let data = data.map_err(|why| InvalidJob::new("data", why))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, Result};
 use crate::error::{Error, Exit};
 use crate::proto::access::{Bounds, Scopes, TokenName, TokenRecord};
 use crate::proto::text::hexadecimal;
@@ -14,16 +14,12 @@ use crate::store::TokenAdded;
 
 /// The beginning of each token: people and scanners for secrets know it by this.
 const PREFIX: &str = "hero_";
-/// The random bytes of a token.
 const RANDOM_BYTES: usize = 32;
 
-/// The settings of a new token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
     pub name: TokenName,
-    /// Its rights.
     pub scopes: Scopes,
-    /// The bounds of its jobs.
     pub bounds: Bounds,
     /// It is refused after this time.
     pub lifetime: Option<Duration>,
@@ -37,9 +33,6 @@ pub struct Token(String);
 
 impl Token {
     /// Creates a random one.
-    ///
-    /// # Errors
-    /// The system gives no random bytes.
     fn random() -> Result<Self, Error> {
         let mut bytes = [0; RANDOM_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| {
@@ -101,8 +94,7 @@ impl Client {
         Err(Error::new(Exit::Data, refused))
     }
 
-    /// Lists the tokens, by name.
-    pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>, ClientError> {
+    pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>> {
         Ok(self.store.tokens().await?)
     }
 
@@ -120,7 +112,7 @@ impl Client {
     }
 
     /// Returns the record of a token, unless it is unknown, revoked or expired.
-    pub async fn check_token(&self, token: &str) -> Result<Option<TokenRecord>, ClientError> {
+    pub async fn check_token(&self, token: &str) -> Result<Option<TokenRecord>> {
         let is_token = token.len() == PREFIX.len() + 2 * RANDOM_BYTES && token.starts_with(PREFIX);
         if !is_token {
             return Ok(None);

@@ -1,6 +1,7 @@
 //! The API of a supervisor: the listener on a thread and a runtime of its own, so that no client and no
 //! page delays a duty or the heartbeat.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use crate::config::{ApiConfig, Config};
 use crate::proto::report::Shutdown;
 use crate::rpc::{ApiService, Bounds, Caller, Logins, Scope, Scopes, TokenCheck, Tokens, listen};
 use crate::trace::Tracer;
-use crate::web::{self, Site, SiteSettings};
+use crate::web;
 
 /// The time that the end of the thread may take.
 const END_MAX: Duration = Duration::from_secs(4);
@@ -38,13 +39,9 @@ impl Api {
         }
         let (shutdown, asked) = watch::channel(Shutdown::No);
         let run = move || run(config, tracer, asked);
-        match std::thread::Builder::new().name("hero-api".to_owned()).spawn(run) {
-            Ok(thread) => Some(Self { thread, shutdown }),
-            Err(error) => {
-                error!("cannot start the thread of the API, the duties go on: {error}");
-                None
-            }
-        }
+        let thread = std::thread::Builder::new().name("hero-api".to_owned()).spawn(run);
+        let failed = |error: &std::io::Error| cannot("start the thread of the API", error);
+        Some(Self { thread: thread.inspect_err(failed).ok()?, shutdown })
     }
 
     /// Ends it, and waits for that.
@@ -70,37 +67,29 @@ fn run(
     tracer: Option<Tracer>,
     shutdown: watch::Receiver<Shutdown>,
 ) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            error!("cannot start the runtime of the API, the duties go on: {error}");
-            return;
-        }
-    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let failed = |error: &std::io::Error| cannot("start the runtime of the API", error);
+    let Ok(runtime) = runtime.inspect_err(failed) else { return };
     runtime.block_on(async {
         let in_force = Arc::clone(&config.borrow());
         // A connection of its own: the duties' connection belongs to their runtime.
-        let client = match Client::open(&in_force) {
-            Ok(client) => client,
-            Err(error) => {
-                error!("cannot open redis for the API, the duties go on: {error}");
-                return;
-            }
+        let client = Client::open(&in_force);
+        let Ok(client) = client.inspect_err(|error| cannot("open redis for the API", error)) else {
+            return;
         };
-        let logins = match Logins::new(keys(&in_force.api)) {
-            Ok(logins) => logins,
-            Err(error) => {
-                error!("cannot serve the API, the duties go on: {error}");
-                return;
-            }
-        };
+        let logins = Logins::new(keys(&in_force.api));
+        let Ok(logins) = logins.inspect_err(|error| cannot("serve the API", error)) else { return };
         tokio::spawn(follow_login(client.clone(), config.clone()));
         let check = token_check(Tokens::new(client.clone()));
-        let service = ApiService::new(client, config.clone(), check, logins, tracer);
-        let pages = web::pages(site(&service, config));
+        let service = ApiService::new(client, config, check, logins, tracer);
+        let pages = web::pages(service.clone());
         listen::serve(service, pages, shutdown).await;
     });
     runtime.shutdown_background();
+}
+
+fn cannot(what: &str, error: &dyn Display) {
+    error!("cannot {what}, the duties go on: {error}");
 }
 
 /// Takes the address and the login of Redis of each reload.
@@ -153,21 +142,4 @@ fn token_check(tokens: Tokens) -> TokenCheck {
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differences = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     one.len() == other.len() && differences == 0
-}
-
-fn site(service: &ApiService, config: watch::Receiver<Arc<Config>>) -> Site {
-    let of_token = service.clone();
-    let check: TokenCheck = Arc::new(move |token: String| {
-        let service = of_token.clone();
-        Box::pin(async move { service.login().check(&token).await })
-    });
-    let of_token = service.clone();
-    let holder: TokenCheck = Arc::new(move |token: String| {
-        let service = of_token.clone();
-        Box::pin(async move { service.login().holder(&token).await })
-    });
-    let path = config.borrow().api.path.clone();
-    let settings = SiteSettings { config, path, holder };
-    let (client, table) = (service.client().clone(), Arc::clone(service.table()));
-    Site::new(client, Arc::clone(service.address()), table, check, settings)
 }

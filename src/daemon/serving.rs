@@ -1,4 +1,5 @@
-//! Serves the shards of a unit: each once its Redis answers, though others may be away.
+//! Serves the shards of a unit: each once its Redis answers, though others may be away. With `redis.require_durable` it serves
+//! none that forgets accepted jobs.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
-use tracing::{error, warn};
+use tracing::{debug, error, info, warn};
 
-use super::durability::{ask_durability, check_durability};
 use super::notify;
 use crate::actor::RunningActors;
 use crate::amqp::broker::Broker;
@@ -76,19 +76,17 @@ impl Serving {
 
     /// Serves until the shutdown. An error of one shard, only while it starts, shuts the others down.
     async fn serve(self) -> Result<(), Error> {
-        let answered = AtomicBool::new(false);
         let Self { role, served, wait, require_durable, end, .. } = self;
+        let (shutdown, answered) = (end.subscribe(), AtomicBool::new(false));
+        let all = ServingRules { wait, require_durable, shutdown, answered };
         let role = match role {
             ServingRole::Broker(broker) => {
-                let one =
-                    ServingRules { wait, require_durable, shutdown: end.subscribe(), answered };
-                let is_there = one.is_there(&broker.store).await?;
-                return if is_there { Ok(broker.run(one.shutdown).await?) } else { Ok(()) };
+                let is_there = all.is_there(&broker.store).await?;
+                return if is_there { Ok(broker.run(all.shutdown).await?) } else { Ok(()) };
             }
             ServingRole::Supervisor(supervisor) => ShardRole::Supervisor(supervisor),
             ServingRole::Actors(actors) => ShardRole::Actors(actors),
         };
-        let all = ServingRules { wait, require_durable, shutdown: end.subscribe(), answered };
         if let [store] = served.as_slice() {
             return all.serve(&role, 0, store.clone()).await;
         }
@@ -223,4 +221,51 @@ impl ServingRules {
             }
         }
     }
+}
+
+/// Asks Redis what it keeps of the accepted jobs. Returns `None` if it cannot tell now, and need not.
+///
+/// # Errors
+/// [`StoreError`] if `redis.require_durable` is set and Redis does not answer.
+async fn ask_durability(
+    store: &Store,
+    is_required: bool,
+) -> Result<Option<RedisState>, StoreError> {
+    match store.redis_state(false).await {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if is_required => Err(error),
+        Err(error) => {
+            debug!("{error}");
+            Ok(None)
+        }
+    }
+}
+
+/// Logs what Redis keeps of the accepted jobs, and warns of what it may lose.
+///
+/// # Errors
+/// [`Exit::Config`] if `redis.require_durable` is set and Redis is not durable, or does not say.
+fn check_durability(store: &Store, state: &RedisState, is_required: bool) -> Result<(), Error> {
+    info!("redis at {} keeps {}", store.address(), state.keeps());
+    if is_required && state.is_durable() != Some(true) {
+        return Err(Error::new(Exit::Config, not_durable(&store.address(), state)));
+    }
+    for danger in state.dangers() {
+        warn!("{danger}");
+    }
+    Ok(())
+}
+
+/// Returns the message that rejects a Redis that is not durable.
+pub fn not_durable(address: &str, state: &RedisState) -> String {
+    let reason = match state.dangers().as_slice() {
+        [] => "whether it is durable cannot be known, as its user may not call INFO; allow +info \
+               in its access control list"
+            .to_owned(),
+        dangers => dangers.join("; "),
+    };
+    format!(
+        "cannot serve with redis at {address}: redis.require_durable is set, but {reason}; or set \
+         redis.require_durable = false"
+    )
 }

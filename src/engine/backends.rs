@@ -1,5 +1,4 @@
-//! The services that scripts call through the process that runs them: an engine itself knows no
-//! Redis.
+//! The services that scripts call through the process that runs them: an engine itself knows no Redis.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,8 +8,7 @@ use crate::config::OsisConfig;
 use crate::proto::object::{Answer, Ask, Context, ObjectError};
 use crate::proto::script_reply::RedisReply;
 
-/// The services of an engine. Scripts run without them as well; the functions that need a missing
-/// one fail.
+/// The services of an engine. Scripts run without them as well; functions that need a missing one fail.
 #[derive(Debug, Clone, Default)]
 pub struct Backends {
     pub osis: OsisConfig,

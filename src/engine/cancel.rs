@@ -1,5 +1,4 @@
-//! The request to stop a running script: a flag that is cheap to read, and a descriptor that wakes a
-//! thread in `poll`.
+//! The request to stop a running script: a cheap flag, and a descriptor that wakes a thread in `poll`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
@@ -30,7 +29,6 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// Returns one without a request.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,9 +51,6 @@ impl Cancel {
     }
 
     /// Returns a descriptor for `poll` that becomes readable once a stop is requested.
-    ///
-    /// # Errors
-    /// Any error of `eventfd(2)`, such as too many open files.
     pub fn descriptor(&self) -> std::io::Result<BorrowedFd<'_>> {
         if self.wake.get().is_none() {
             let created = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;

@@ -20,35 +20,31 @@ mod cancel;
 pub mod heroscript;
 mod hooks;
 pub mod process;
-mod request;
 pub mod rhai;
 pub mod scripts;
 mod secret_values;
 
 pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
-pub use request::{Answers, RequestKind, ScriptRequest};
 pub use secret_values::SecretValues;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::proto::access::Bounds;
 use crate::proto::job::{
-    AskedBounds, AskedWait, FileBody, JobOutput, NamedFiles, OutputOverflow, Params, TraceParent,
+    AskedBounds, AskedCall, AskedOutput, AskedWait, Checkpoint, FileBody, JobOutput, NamedFiles,
+    NewChildren, OutputOverflow, Params, TraceParent,
 };
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
 
-/// The stack of a thread that runs an engine, unless the engine needs more. It is address space: only
-/// used pages become memory.
+/// The stack of a thread that runs an engine, unless the engine needs more. Only used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Returns the engine that is configured for a script type, with its hooks.
 pub fn build(
     script_type: ScriptType,
     config: &TypeConfig,
@@ -76,11 +72,9 @@ pub fn build(
     hooks::around(engine, config, job)
 }
 
-/// The outputs of a job's prerequisites, by their ids and by their names in the job's graph; `None`
-/// for a prerequisite that did not finish.
+/// The outputs of a job's prerequisites, by id and by name in the job's graph; `None` for one that did not finish.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inputs {
-    /// The outputs.
     pub by_name: BTreeMap<String, Option<Arc<str>>>,
     /// Each prerequisite once: its name in the job's graph, else its id.
     pub prerequisites: Vec<String>,
@@ -88,19 +82,15 @@ pub struct Inputs {
     pub jobs: BTreeMap<String, String>,
 }
 
-/// The files that a script is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InputFiles {
-    /// The files of its submitter.
     pub own: NamedFiles,
     /// The files that its prerequisites left, by the names or the ids of these.
     pub of_prerequisites: BTreeMap<String, NamedFiles>,
-    /// Its standard input.
     pub stdin: Option<FileBody>,
 }
 
 impl InputFiles {
-    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.is_without_own() && self.of_prerequisites.is_empty()
     }
@@ -132,21 +122,14 @@ pub struct Script<'a> {
     pub state: Option<&'a str>,
     /// The event that ended the last wait of the job, as JSON.
     pub event: Option<&'a str>,
-    /// The text of the script.
     pub source: &'a str,
     /// The extension of its file; empty for the first of its type.
     pub extension: &'a str,
-    /// The environment variables of the job.
     pub env: &'a BTreeMap<String, String>,
-    /// The arguments of the job.
     pub args: &'a [String],
-    /// The parameters of the job.
     pub params: &'a Params,
-    /// The bounds that the job asks for.
     pub bounds: &'a AskedBounds,
-    /// The values of the secrets of the job.
     pub secrets: &'a SecretValues,
-    /// The outputs of its prerequisites.
     pub inputs: &'a Inputs,
     /// The files that it is given; `None` where there cannot be any.
     pub files: Option<&'a InputFiles>,
@@ -155,7 +138,6 @@ pub struct Script<'a> {
     pub deadline: Instant,
 }
 
-/// The result of a script that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Success {
     /// The output; JSON if the result is a map or an array.
@@ -164,14 +146,11 @@ pub struct Success {
     pub exit_code: Option<i32>,
 }
 
-/// The reason why a script did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The script failed or exceeded a limit.
     Script {
         /// The error of the job, with line and column if the engine knows them.
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The machine could not start the script, as `before_start.rs` decides. Nothing of the script ran.
@@ -179,34 +158,26 @@ pub enum Failure {
         /// The step that failed, and the reason.
         message: String,
     },
-    /// The kernel killed the script for memory that its unit or the machine lacked. It is run again, as after a
-    /// crash of its actor.
+    /// The kernel killed the script for memory that its unit or the machine lacked. It runs again, as after a crash.
     Killed {
-        /// The limit.
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The script asks to be run again later; this is no attempt of those that it has.
     Postponed {
-        /// The reason, as for [`Failure::Script`].
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
         /// The wait that it wants; `None` to leave that to Hero.
         delay: Option<Duration>,
     },
     /// The script failed and says that no further attempt can succeed.
     Discarded {
-        /// The reason, as for [`Failure::Script`].
         message: String,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The script waits: its job runs again once what it waits for has come.
     Waits {
         wait: Box<AskedWait>,
-        /// The exit code, if a process exited.
         exit_code: Option<i32>,
     },
     /// The job is invalid: no attempt can run it.
@@ -214,9 +185,7 @@ pub enum Failure {
         /// The error of the job: `invalid job: FIELD …`.
         message: String,
     },
-    /// The script timed out and was stopped.
     Timeout,
-    /// The script was stopped on request.
     Stopped(StopReason),
 }
 
@@ -227,7 +196,6 @@ impl Failure {
         Some(Self::Invalid { message: no_process(field, script_type).to_string() })
     }
 
-    /// Returns the exit code, if a process exited.
     pub fn exit_code(&self) -> Option<i32> {
         match self {
             Self::Script { exit_code, .. }
@@ -239,13 +207,11 @@ impl Failure {
         }
     }
 
-    /// Returns a failure of the script without an exit code.
     pub fn script(message: impl Into<String>) -> Self {
         Self::Script { message: message.into(), exit_code: None }
     }
 
-    /// Returns the failure of a script that asks to be run again after a time, with the reason, if it
-    /// has one.
+    /// Returns the failure of a script that asks to be run again after a time, for a reason, which may be empty.
     pub fn postponed(delay: Option<Duration>, why: String, exit_code: Option<i32>) -> Self {
         let message = if why.is_empty() { "postponed by the script".to_owned() } else { why };
         Self::Postponed { message, exit_code, delay }
@@ -276,7 +242,6 @@ impl Display for Failure {
     }
 }
 
-/// The stream of a job that a log line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output; for Rhai the output of `print`.
@@ -290,11 +255,8 @@ pub trait Log: Send + Sync {
     /// Logs one line, without its line end. Bytes that are not UTF-8 are escaped.
     fn line(&self, stream: Stream, line: &str);
 
-    /// Takes the text at the end of a stream that has no line end yet, each time it changes; empty once its
-    /// line has ended.
-    fn unfinished(&self, stream: Stream, text: &str) {
-        let _ = (stream, text);
-    }
+    /// Takes the text after the last line end of a stream, each time it changes; empty once its line has ended.
+    fn unfinished(&self, _stream: Stream, _text: &str) {}
 
     /// Returns true if the log takes the lines of the job's output.
     fn wants_output(&self) -> bool {
@@ -302,9 +264,7 @@ pub trait Log: Send + Sync {
     }
 
     /// Takes one line of the job's output, which is no line of its log.
-    fn output(&self, line: &str) {
-        let _ = line;
-    }
+    fn output(&self, _line: &str) {}
 
     /// Logs one line of the output of a failed script. A log that wants output has got it before.
     fn output_again(&self, line: &str) {
@@ -317,42 +277,57 @@ pub trait Log: Send + Sync {
     }
 
     /// Takes the files that the script left, and in words those that are not kept; empty if all are.
-    fn files(&self, files: NamedFiles, not_kept: &str) {
-        let _ = (files, not_kept);
-    }
+    fn files(&self, _files: NamedFiles, _not_kept: &str) {}
 
     /// Records that the first `bytes` bytes of the output were cut off.
-    fn output_truncated(&self, bytes: u64) {
-        let _ = bytes;
-    }
+    fn output_truncated(&self, _bytes: u64) {}
 
     /// Records the resources that the process of the job has used, after it has ended.
-    fn used(&self, usage: &Usage) {
-        let _ = usage;
-    }
+    fn used(&self, _usage: &Usage) {}
 
-    /// Records the progress of the job, from 0 to 1, with a message. A script may report it at any
-    /// rate; the latest counts.
-    fn progress(&self, fraction: f64, text: &str) {
-        let _ = (fraction, text);
-    }
+    /// Records the progress of the job, from 0 to 1, with a message. A script may report at any rate; the latest counts.
+    fn progress(&self, _fraction: f64, _text: &str) {}
 
     /// Takes a request of the script, which is answered later. Here there is nobody who could do it.
     fn request(&self, request: ScriptRequest) {
-        let why = request.asked.err();
-        let why =
-            why.unwrap_or_else(|| "there is no job: the script runs without an actor".to_owned());
-        request.answers.answer(&Err(why));
+        let no_job = || "there is no job: the script runs without an actor".to_owned();
+        request.answers.answer(&Err(request.asked.err().unwrap_or_else(no_job)));
     }
 }
 
-/// Runs the scripts of one script type.
+/// A request of a script to Hero while it runs.
+#[derive(Debug)]
+pub struct ScriptRequest {
+    /// The request, or the reason why nobody can do it.
+    pub asked: Result<RequestKind, String>,
+    pub answers: Arc<dyn Answers>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Keep a state for the next attempt of the job.
+    State(Checkpoint),
+    Submit(NewChildren),
+    Inputs(AskedOutput),
+    Next(AskedCall),
+}
+
+/// Takes the answers to the requests of one script, in the order of the requests. It never blocks.
+pub trait Answers: Send + Sync + fmt::Debug {
+    /// Takes one answer: the request was done, or was refused for a reason.
+    fn answer(&self, done: &Result<(), String>);
+
+    /// Takes the answer to a request that was done and has a result, as JSON in one line.
+    fn answer_with(&self, result: &str);
+
+    fn close(&self);
+}
+
 pub trait Engine: Send + Sync {
     /// Runs one script to its end and blocks the calling thread. Returns soon after a stop is
     /// requested or the deadline has passed, when everything that the script started has ended.
     fn run(&self, script: &Script<'_>, cancel: &Cancel, log: &dyn Log) -> Result<Success, Failure>;
 
-    /// Returns the stack that a thread needs to run this engine.
     fn stack_bytes(&self) -> usize {
         STACK_SIZE_BYTES
     }
@@ -361,7 +336,9 @@ pub trait Engine: Send + Sync {
     fn warm_up(&self) {}
 
     /// Returns why scripts of this type cannot run on this machine (`no v in PATH`), or `None`.
-    fn unavailable(&self) -> Option<String>;
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
 
     /// Returns whether scripts are processes of their own, which the kernel kills before this one if memory runs out.
     fn runs_processes(&self) -> bool {

@@ -20,17 +20,14 @@ use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
 use form::is_of_actions;
 
-/// The maximum number of files of all folders.
 const FILES_MAX: usize = 256;
 
-/// Runs `HeroScript` with the functions of Rhai files.
 #[derive(Debug)]
 pub struct HeroScriptEngine {
     rhai: RhaiEngine,
     folders: Vec<PathBuf>,
     /// By actor: its file, or why it cannot be used.
     modules: BTreeMap<String, Result<RhaiModule, String>>,
-    /// The reason why no folder can be read.
     unavailable: Option<String>,
     /// True if scripts in Rhai run as well, as of the types `osis` and `sal`.
     takes_rhai: bool,
@@ -78,13 +75,8 @@ impl HeroScriptEngine {
         self.takes_rhai && !is_of_actions(source)
     }
 
-    /// Returns every mistake that can be found without running the script, ordered by line.
-    pub fn check(&self, source: &str) -> Vec<Finding> {
-        self.check_beside(source, &[])
-    }
-
-    /// Does the same; `elsewhere` are functions of other script types, with their types.
-    pub fn check_beside(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+    /// Returns every mistake that can be found without a run, by line; `elsewhere` are functions of other script types.
+    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
         if self.is_of_rhai(source) {
             return self.rhai.check(source, elsewhere);
         }
@@ -101,7 +93,6 @@ impl HeroScriptEngine {
         Some(Finding { file: None, line: action.line, column: 1, message })
     }
 
-    /// Returns the module of an action, which has its function.
     fn module(&self, action: &HeroAction) -> Result<&RhaiModule, String> {
         let HeroAction { actor, name, .. } = action;
         let Some(module) = self.modules.get(actor) else {
@@ -156,7 +147,6 @@ fn files_of(folder: &Path) -> Result<Vec<String>, String> {
     Ok(files)
 }
 
-/// Returns the parameters of an action as its function gets them.
 fn parameters_of(action: &HeroAction) -> Map {
     let mut map: Map = Map::new();
     if !action.arguments.is_empty() {

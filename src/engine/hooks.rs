@@ -1,5 +1,4 @@
-//! The hooks of a script type: scripts of the same type that run before and after each attempt of a job, around
-//! any engine.
+//! The hooks of a script type: its scripts that run before and after each attempt of a job, around any engine.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -29,7 +28,6 @@ const ERROR_BYTES_MAX: usize = 16 << 10;
 /// The time of `after` in a unit that stops: little of its drain is left.
 const AT_SHUTDOWN: Duration = Duration::from_secs(2);
 
-/// An engine with the hooks of its script type.
 pub(super) struct HookedEngine {
     engine: Arc<dyn Engine>,
     before: Option<Hook>,
@@ -50,9 +48,7 @@ enum JobDataFor {
     Program,
 }
 
-/// A script that runs before or after a job.
 struct Hook {
-    /// Its key in the configuration.
     key: &'static str,
     file: PathBuf,
     extension: String,
@@ -60,7 +56,6 @@ struct Hook {
     text: Result<String, String>,
 }
 
-/// Returns the engine of a script type with its hooks, if it has any.
 pub(super) fn around(
     engine: Arc<dyn Engine>,
     config: &TypeConfig,
@@ -88,7 +83,6 @@ pub(super) fn around(
     Arc::new(HookedEngine { engine, before, after, timeout: hooks.timeout, reads })
 }
 
-/// Reads the text of a hook, within the bound of scripts.
 fn read(file: &Path, bytes_max: u64) -> Result<String, String> {
     let mut text = String::new();
     let opened = std::fs::File::open(file).map_err(|error| reason(&error))?;
@@ -101,7 +95,6 @@ fn read(file: &Path, bytes_max: u64) -> Result<String, String> {
 }
 
 impl JobDataFor {
-    /// Returns the variables of a hook.
     fn variables(self, job: &Script<'_>) -> BTreeMap<String, String> {
         let mut env = job.env.clone();
         if self != Self::Interpreter {
@@ -110,7 +103,6 @@ impl JobDataFor {
         env
     }
 
-    /// Returns the standard input of a hook.
     fn files(self, job: &Script<'_>) -> Option<InputFiles> {
         let stdin = json!({ "env_vars": job.env, "args": job.args }).to_string().into_bytes();
         let files = InputFiles { stdin: Some(stdin.into()), ..InputFiles::default() };
@@ -119,15 +111,13 @@ impl JobDataFor {
 }
 
 impl Hook {
-    /// Describes why its text cannot be read; `None` if it can.
     fn unavailable(&self) -> Option<String> {
         let why = self.text.as_ref().err()?;
         let (key, file) = (self.key, self.file.display());
         Some(format!("cannot read the script {file} of its hook `{key}`: {why}"))
     }
 
-    /// Returns it as a script of the job, with an environment, a standard input and a deadline. The bounds that the job asks
-    /// for are its own.
+    /// Returns it as a script of the job with another environment, standard input and deadline, without the job's bounds.
     fn script<'a>(
         &'a self,
         job: &Script<'a>,
@@ -155,10 +145,6 @@ impl Hook {
 }
 
 impl HookedEngine {
-    /// Runs the hook before the job.
-    ///
-    /// # Errors
-    /// The failure of the attempt.
     fn run_before(
         &self,
         script: &Script<'_>,
@@ -205,7 +191,6 @@ impl HookedEngine {
     }
 }
 
-/// Returns the outcome of an attempt as JSON.
 fn outcome(result: &Result<Success, Failure>) -> String {
     let (status, error, exit_code) = match result {
         Ok(success) => ("finished", None, success.exit_code),

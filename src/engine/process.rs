@@ -17,20 +17,18 @@ mod tree;
 mod watch;
 
 pub(crate) use deadline::poll_until;
-use end::job_output;
-pub(crate) use end::{Ending, Explainer, with_path};
-pub(crate) use end::{ask_to_end, failed_message, output_text};
+pub(crate) use end::{Ending, Explainer, ask_to_end, failed_message, output_text, with_path};
 pub use fed_program::{FedProgram, feed_program};
-pub use prepare::folders_left;
-pub(crate) use prepare::remove_leftovers;
 pub use prepare::{
-    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, program_of, variable_names,
+    SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, folders_left, program_of,
+    variable_names,
 };
-pub(crate) use prepare::{check_variable, environment};
+pub(crate) use prepare::{check_variable, environment, remove_leftovers};
 pub use service::{Service, ServiceSpec};
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Cancel, Engine, Failure, Log, Script, StopReason, Success};
 use crate::config::{JobConfig, SandboxConfig, TypeConfig};
@@ -38,8 +36,10 @@ use crate::proto::job::{AskedBounds, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
-use end::{Collected, collect, error_of, log_output, missing_module, missing_of_own_folder};
-use end::{above_the_job, asked_failure, missing_for_processes};
+use end::{
+    Collected, above_the_job, asked_failure, collect, error_of, job_output, log_output,
+    missing_for_processes, missing_module, missing_of_own_folder,
+};
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
 use start::{Warm, Warmed};
@@ -48,7 +48,6 @@ use start::{Warm, Warmed};
 #[derive(Debug)]
 pub struct CommandEngine {
     script_type: ScriptType,
-    /// The configured program, without its folder.
     program_name: Option<String>,
     job: JobConfig,
     /// The fate of an output over its bound, if the type has its own.
@@ -58,11 +57,10 @@ pub struct CommandEngine {
     /// The configuration of the sandbox, for jobs that ask for bounds.
     sandbox_config: SandboxConfig,
     /// The warm interpreter, for Python with `warm = true`.
-    warm: Option<Warm>,
+    warm: Option<Arc<Warm>>,
 }
 
 impl CommandEngine {
-    /// Returns an engine for `script_type` as configured.
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
         let sandbox = Sandbox::of_type(&config.sandbox);
         let preparer = Preparer::new(config, job, &sandbox, run_tool);
@@ -86,16 +84,9 @@ impl CommandEngine {
     }
 
     /// Checks a script, with the extension of its file as in [`Script`], without running it. Returns the error in it, if there is one.
-    ///
-    /// # Errors
-    /// A check that cannot be made on this machine.
+    /// Fails if the check cannot be made on this machine.
     pub fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         self.preparer.check(source, extension)
-    }
-
-    /// Returns true if scripts of this type can be checked.
-    pub fn has_check(&self) -> bool {
-        self.preparer.has_check()
     }
 
     /// Returns the sandbox of a job that asks for bounds; `None` for the type's.
@@ -127,7 +118,6 @@ impl CommandEngine {
         }
     }
 
-    /// Converts the end of a child to the result of its script.
     fn outcome(
         &self,
         mut report: ChildReport,
@@ -170,7 +160,6 @@ impl CommandEngine {
         })
     }
 
-    /// Explains what the sandbox refused a child that has failed.
     fn explanations(
         &self,
         spec: &Spec<'_>,
@@ -203,10 +192,7 @@ impl CommandEngine {
         missing.or_else(module).or_else(of_silence).into_iter().collect()
     }
 
-    /// Keeps the files that a script left.
-    ///
-    /// # Errors
-    /// The failure of a job that wants its output in full, if some files exceed a bound.
+    /// Keeps the files that a script left. Fails for a job that wants its output in full, if some files exceed a bound.
     fn keep_files(&self, home: &Path, script: &Script<'_>, log: &dyn Log) -> Result<(), Failure> {
         let (room, contents) = (self.job.files_size_max, self.preparer.contents());
         let Collected { files, not_kept, lacks_some } = collect(home, room, contents, log);
@@ -217,7 +203,6 @@ impl CommandEngine {
         Ok(())
     }
 
-    /// Returns the fate of an output over its bound.
     fn overflow(&self, script: &Script<'_>) -> OutputOverflow {
         script.output_overflow.or(self.output_overflow).unwrap_or(self.job.output_overflow)
     }
@@ -237,7 +222,6 @@ impl CommandEngine {
         }
     }
 
-    /// Returns the error of a failed child.
     fn failed(&self, report: &ChildReport, script: &Path) -> Failure {
         let (tail, exit_code) = (&report.written.stderr_tail, report.status.code());
         let failure = |message: String| Failure::Script { message, exit_code };
@@ -264,7 +248,6 @@ impl CommandEngine {
     }
 }
 
-/// Returns the explainer of a script type, for a script that asked for bounds.
 fn explainer<'a>(
     script_type: &ScriptType,
     config: &'a SandboxConfig,
@@ -299,7 +282,6 @@ pub fn refusals_in(
     explainer(script_type, config, allowance, (source, asked)).of_whole_text(&lines.join("\n"))
 }
 
-/// Explains what the sandbox refused a child that has failed, with the explainer of its configuration.
 pub(crate) fn explained<'a>(
     spec: &Spec<'_>,
     report: &ChildReport,
@@ -346,16 +328,13 @@ impl Engine for CommandEngine {
         // A warm interpreter has the limits of its type.
         let warm = self.warm.as_ref().filter(|_| own_sandbox.is_none());
         let warmed = warm.map(|warm| Warmed { warm, prepared: &prepared });
+        let limits = (script.deadline, self.job.kill_grace);
         let watch = Watch {
-            cancel,
-            deadline: script.deadline,
-            kill_grace: self.job.kill_grace,
-            stdout_bytes_max: self.job.output_size_max,
             keeps_stdout_end: self.overflow(script) == OutputOverflow::Truncate,
             stderr_bytes_max: 0,
-            log: Some(log),
             log_stdout: false,
             channel: true,
+            ..Watch::of_tool(cancel, limits, self.job.output_size_max, Some(log))
         };
         let report =
             child::run(&spec, &watch, warmed).map_err(|error| self.not_started(&spec, &error))?;

@@ -39,7 +39,6 @@ use runtime::settings::{OsisSettings, SalSettings};
 use runtime::{failure, memory, output};
 pub use session::Session;
 
-/// Runs Rhai scripts with a fixed set of functions.
 #[derive(Debug)]
 pub struct RhaiEngine {
     script_type: ScriptType,
@@ -74,7 +73,6 @@ impl RhaiEngine {
         Self { sal: Some(settings), ..Self::new(script_type, limits, job, sal::register) }
     }
 
-    /// Connects the engine to the object store and to the Redis of scripts.
     #[must_use]
     pub fn with_backends(mut self, backends: &Backends) -> Self {
         if let Some(settings) = &mut self.osis {
@@ -96,16 +94,14 @@ impl RhaiEngine {
         self
     }
 
-    /// Allows scripts the function `eval`, if `allowed`.
     #[must_use]
     pub fn with_eval(mut self, allowed: bool) -> Self {
         if allowed {
-            interpreter::allow_eval(&mut self.interpreter);
+            interpreter::check_tokens(&mut self.interpreter, None);
         }
         self
     }
 
-    /// Applies the configuration of the script type beside the limits.
     #[must_use]
     pub fn with_type(self, config: &TypeConfig) -> Self {
         self.with_modules(&config.modules).with_eval(config.eval)
@@ -145,16 +141,7 @@ impl RhaiEngine {
         &self.groups
     }
 
-    /// Returns every mistake that can be found without running the script, ordered by line.
-    /// `elsewhere` lists functions with the script type that has them, for a better hint.
-    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
-        check::check(&self.interpreter, &self.modules, source, elsewhere)
-    }
-
     /// Runs a script as [`Engine::run`] does, after those that ran in the session before.
-    ///
-    /// # Errors
-    /// An error of the run.
     pub fn run_in(
         &self,
         session: &mut Session,
@@ -163,11 +150,6 @@ impl RhaiEngine {
         log: &dyn Log,
     ) -> Result<Success, Failure> {
         self.run_with(script, cancel, log, |run| session.evaluate(&self.interpreter, run))
-    }
-
-    /// Returns whether a script ends inside a statement, so that more lines may follow.
-    pub fn is_incomplete(&self, source: &str) -> bool {
-        session::is_incomplete(&self.interpreter, source)
     }
 
     fn compiled(&self, source: &str) -> Result<Arc<AST>, Box<EvalAltResult>> {
@@ -193,7 +175,6 @@ impl RhaiEngine {
             .map_err(|error| failure::message(&error))
     }
 
-    /// Converts a script's value to its output.
     fn output(&self, run: &ScriptRun<'_>, value: &Dynamic) -> Result<JobOutput, String> {
         if sal::is_command(value) {
             let message = "the script ends in a command that was not run: call `.execute()` on it";
@@ -213,7 +194,6 @@ impl RhaiEngine {
         output::text(value, bytes_max, &names).map(JobOutput::from)
     }
 
-    /// Makes a script the run of this thread while `evaluate` runs.
     fn run_with(
         &self,
         script: &Script<'_>,
@@ -264,10 +244,6 @@ impl Engine for RhaiEngine {
         if self.sal.is_some() {
             remove_leftovers();
         }
-    }
-
-    fn unavailable(&self) -> Option<String> {
-        None
     }
 
     fn capabilities(&self) -> Vec<String> {

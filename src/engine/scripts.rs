@@ -9,7 +9,7 @@ use crate::config::{EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig, Ty
 use crate::engine::Backends;
 use crate::engine::heroscript::HeroScriptEngine;
 use crate::engine::process::CommandEngine;
-use crate::engine::rhai::{Finding, Function, Group, RhaiEngine};
+use crate::engine::rhai::{Finding, Group, RhaiEngine};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 
@@ -28,23 +28,8 @@ pub struct FunctionDocument {
     pub example: String,
 }
 
-impl FunctionDocument {
-    fn of(group: &str, function: &Function) -> Self {
-        Self {
-            name: function.full_name(),
-            group: group.to_owned(),
-            signatures: function.signatures.iter().map(ToString::to_string).collect(),
-            says: function.summary.to_string(),
-            example: function.example.trim().to_owned(),
-        }
-    }
-}
-
-/// Checks a script without running it. Returns its mistakes. Blocks; a script that runs as a process is checked by the `check`
-/// command of its type.
-///
-/// # Errors
-/// [`Exit::Data`] if the type is not configured, [`Exit::Usage`] if it has no check.
+/// Checks a script without running it, and returns its mistakes. Blocks: the `check` command of a type is a process.
+/// Fails with [`Exit::Data`] if the type is not configured, with [`Exit::Usage`] if it has no check.
 pub fn check_script(
     types: &BTreeMap<ScriptType, TypeConfig>,
     (job, osis): (&JobConfig, &OsisConfig),
@@ -62,28 +47,28 @@ pub fn check_script(
     let beside =
         |engine: RhaiEngine| HeroScriptEngine::beside(engine.with_type(of_type), &of_type.modules);
     match of_type.engine {
-        EngineKind::Sal => Ok(beside(sal_engine(limits)?).check(source)),
+        EngineKind::Sal => Ok(beside(sal_engine(limits)?).check(source, &[])),
         EngineKind::Osis => {
             let other = sal_engine(&RhaiLimits::default())?;
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
-            Ok(beside(osis_engine(limits, osis)?).check_beside(source, &elsewhere))
+            Ok(beside(osis_engine(limits, osis)?).check(source, &elsewhere))
         }
         EngineKind::HeroScript => {
             let backends = Backends { osis: osis.clone(), ..Backends::default() };
             let (script_type, modules) = (script_type.clone(), &of_type.modules);
             let engine = HeroScriptEngine::new(script_type, modules, limits, job, &backends);
-            Ok(engine.check(source))
+            Ok(engine.check(source, &[]))
         }
         EngineKind::Command => {
-            let engine = CommandEngine::new(script_type.clone(), of_type, job);
-            if !engine.has_check() {
+            if of_type.options.check.is_empty() {
                 let message = format!(
                     "cannot check a {script_type} script: type.{script_type}.check is not configured"
                 );
                 return Err(Error::new(Exit::Usage, message));
             }
+            let engine = CommandEngine::new(script_type.clone(), of_type, job);
             let found = engine.check(source, extension).map_err(|failure| {
                 let message = format!("cannot check the script: {failure}");
                 Error::new(Exit::Unavailable, message)
@@ -110,14 +95,12 @@ fn named_line(message: &str) -> usize {
     after("line ").and_then(number).or_else(|| of_file().and_then(number)).unwrap_or_default()
 }
 
-/// Creates the engine of osis scripts, without objects.
 pub fn osis_engine(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
     let backends = Backends { osis: osis.clone(), ..Backends::default() };
     let engine = RhaiEngine::osis(named("osis")?, limits, &JobConfig::default());
     Ok(engine.with_backends(&backends))
 }
 
-/// Creates the engine of sal scripts.
 pub fn sal_engine(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
     Ok(RhaiEngine::sal(named("sal")?, limits, &JobConfig::default(), &SalConfig::default()))
 }
@@ -126,26 +109,25 @@ fn named(name: &str) -> Result<ScriptType, Error> {
     name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
 }
 
-/// Returns the documentation of the functions of scripts, of `osis` or `sal` or both.
-///
-/// # Errors
-/// [`Exit::Usage`] for another script type.
+/// Returns the documentation of the functions of `osis`, `sal` or both. Fails with [`Exit::Usage`] for another type.
 pub fn script_functions(script_type: Option<&str>) -> Result<Vec<FunctionDocument>, Error> {
     Ok(function_documents(&script_groups(script_type)?))
 }
 
-/// Returns the documentation of functions.
 pub fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
     let documents = groups.iter().flat_map(|group| {
-        group.functions.iter().map(|function| FunctionDocument::of(group.name, function))
+        group.functions.iter().map(|function| FunctionDocument {
+            name: function.full_name(),
+            group: group.name.to_owned(),
+            signatures: function.signatures.clone(),
+            says: function.summary.to_owned(),
+            example: function.example.trim().to_owned(),
+        })
     });
     documents.collect()
 }
 
-/// Returns the functions of one engine, `osis` or `sal`, or of both without duplicates.
-///
-/// # Errors
-/// [`Exit::Usage`] for another script type.
+/// Returns the functions of `osis`, `sal` or both without duplicates. Fails with [`Exit::Usage`] for another type.
 pub fn script_groups(script_type: Option<&str>) -> Result<Vec<Group>, Error> {
     let limits = RhaiLimits::default();
     match script_type {

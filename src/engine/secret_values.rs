@@ -6,16 +6,13 @@ use std::fmt;
 /// The values of a job's secrets, by where its script finds them. They are printed nowhere.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretValues {
-    /// The environment variables.
     pub variables: BTreeMap<String, String>,
-    /// The files, by name.
     pub files: BTreeMap<String, Vec<u8>>,
     /// All that are text, by the names of the secrets.
     pub by_name: BTreeMap<String, String>,
 }
 
 impl SecretValues {
-    /// Returns true if the job asks for none.
     pub fn is_empty(&self) -> bool {
         self.variables.is_empty() && self.files.is_empty()
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::proto::word_table::words;
+
 /// The format of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -11,22 +13,12 @@ pub enum Format {
     OpenMetrics,
 }
 
-/// The kind of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Gauge,
-    Counter,
-    Histogram,
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Gauge => "gauge",
-            Self::Counter => "counter",
-            Self::Histogram => "histogram",
-        }
-    }
+words! {
+    /// The kind of a metric.
+    Kind;
+    Gauge = "gauge",
+    Counter = "counter",
+    Histogram = "histogram",
 }
 
 /// Labels of a sample: names and values.
@@ -52,13 +44,13 @@ impl Exposition {
         let total =
             if kind == Kind::Counter && self.format == Format::Classic { "_total" } else { "" };
         let _ = writeln!(self.text, "# HELP {name}{total} {help}");
-        let _ = writeln!(self.text, "# TYPE {name}{total} {}", kind.word());
+        let _ = writeln!(self.text, "# TYPE {name}{total} {kind}");
     }
 
     /// Adds a sample of the metric that was begun last.
     pub(super) fn sample(&mut self, labels: Labels<'_>, value: f64) {
         let suffix = if self.kind == Kind::Counter { "_total" } else { "" };
-        self.line(suffix, labels, value);
+        self.part(suffix, labels, value);
     }
 
     /// Adds a metric with a sample for each value of one label.
@@ -74,12 +66,8 @@ impl Exposition {
         }
     }
 
-    /// Adds a part of a histogram: `_bucket`, `_sum` or `_count`.
+    /// Adds a part of a metric, such as `_bucket`, `_sum` or `_count` of a histogram.
     pub(super) fn part(&mut self, suffix: &str, labels: Labels<'_>, value: f64) {
-        self.line(suffix, labels, value);
-    }
-
-    fn line(&mut self, suffix: &str, labels: Labels<'_>, value: f64) {
         let _ = write!(self.text, "{}{suffix}", self.name);
         for (place, (name, value)) in labels.iter().enumerate() {
             let before = if place == 0 { '{' } else { ',' };

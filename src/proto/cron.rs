@@ -50,17 +50,17 @@ const LINE_BYTES_MAX: usize = 256;
 const EVERY_MIN: Duration = Duration::from_secs(1);
 const EVERY_MAX: Duration = Duration::from_hours(366 * 24);
 
-/// The treatment of missed firings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CatchUp {
+words! {
+    /// The treatment of missed firings.
+    #[derive(Default, serde::Deserialize)]
+    CatchUp;
     /// Left out.
     #[default]
-    Skip,
+    Skip = "skip",
     /// The latest one is caught up.
-    Once,
+    Once = "once",
     /// Each is caught up, of the latest [`CAUGHT_UP_MAX`].
-    All,
+    All = "all",
 }
 
 impl CatchUp {

@@ -14,13 +14,13 @@ mod written;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use self::course::CallCourse;
 use super::caller::Caller;
 use super::method::CallContext;
-use super::rpc_error::{RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code, shown};
 use super::service::ApiService;
 use super::table::MethodTable;
 use crate::config::EngineKind;
@@ -44,15 +44,11 @@ const INSTRUCTIONS: &str = "Runs scripts as jobs, with limits of time and memory
 
 /// Codes of errors that the protocol adds to JSON-RPC.
 pub(super) mod agent_code {
-    /// There is no such resource.
     pub(in crate::rpc) const NO_RESOURCE: i32 = -32002;
-    /// The headers of a request and its body differ.
     pub(in crate::rpc) const HEADER_MISMATCH: i32 = -32020;
-    /// The server does not speak the version.
     pub(in crate::rpc) const UNSUPPORTED_VERSION: i32 = -32022;
 }
 
-/// The methods and the rights of an agent.
 pub struct AgentServer {
     table: Arc<MethodTable>,
     context: CallContext,
@@ -69,20 +65,17 @@ impl AgentServer {
     /// Creates the server of an agent that calls the API of a supervisor.
     pub(super) fn of(service: &ApiService, caller: Arc<Caller>) -> Self {
         let (table, context) =
-            (Arc::clone(service.table()), service.context_through(caller, "agent"));
+            (Arc::clone(&service.table), service.context_through(caller, "agent"));
         Self { table, context, service: Some(service.clone()) }
     }
 
     /// Answers a request as [`AgentServer::answer`] does, and tells its progress. `None` if it is cancelled.
-    ///
-    /// # Errors
-    /// As [`AgentServer::answer`].
     pub async fn answer_in(
         &self,
         course: CallCourse,
         method: &str,
         params: Value,
-    ) -> Option<Result<Value, RpcError>> {
+    ) -> Option<Result<Value>> {
         if method != "tools/call" {
             return Some(self.answer(method, params).await);
         }
@@ -100,7 +93,7 @@ impl AgentServer {
     /// # Errors
     /// [`RpcError`] if there is no such method or tool, or its parameters are wrong. A tool that fails has a
     /// result.
-    pub async fn answer(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+    pub async fn answer(&self, method: &str, params: Value) -> Result<Value> {
         let version = version_of(&params);
         if let Some(asked) = version.as_deref().filter(|asked| *asked != VERSION_PER_REQUEST) {
             return Err(unsupported(asked));
@@ -139,7 +132,6 @@ impl AgentServer {
         Ok(result)
     }
 
-    /// Tells an agent what the server is for, and which script types it may use.
     async fn instructions(&self) -> String {
         let types = types::AgentTypes::of(&self.context).await;
         let rhai = self.context.usable_types().filter(|name| {
@@ -171,8 +163,7 @@ impl AgentServer {
         }
     }
 
-    /// Calls a method of the API.
-    async fn call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+    async fn call(&self, method: &str, params: Value) -> Result<Value> {
         match &self.service {
             Some(service) => service.call_in(self.context.clone(), method, params).await,
             None => self.table.call(self.context.clone(), method, params).await,
@@ -180,12 +171,10 @@ impl AgentServer {
     }
 }
 
-/// Returns the version that a request says it has.
 pub(super) fn version_of(params: &Value) -> Option<String> {
     params["_meta"][VERSION_OF_REQUEST].as_str().map(str::to_owned)
 }
 
-/// Returns true if the server speaks a version.
 pub(super) fn is_supported(version: &str) -> bool {
     version == VERSION_PER_REQUEST || VERSIONS.contains(&version)
 }
@@ -195,7 +184,6 @@ pub(super) fn is_per_request(version: &str) -> bool {
     version == VERSION_PER_REQUEST
 }
 
-/// Returns the error for a version that the server does not speak.
 pub(super) fn unsupported(asked: &str) -> RpcError {
     let message = format!("the version {} of the protocol is not supported", shown(asked));
     RpcError::new(agent_code::UNSUPPORTED_VERSION, message)
@@ -217,26 +205,23 @@ fn initialized(params: &Value, instructions: &str) -> Value {
     let version =
         VERSIONS.into_iter().find(|version| asked == Some(version)).unwrap_or(VERSIONS[0]);
     let mut result = about(instructions);
-    result.insert("protocolVersion".to_owned(), json!(version));
-    result.insert("serverInfo".to_owned(), server_info());
-    Value::Object(result)
+    result["protocolVersion"] = json!(version);
+    result["serverInfo"] = server_info();
+    result
 }
 
 /// The answer to the question for the versions and capabilities.
 fn discovered(instructions: &str) -> Value {
     let mut result = about(instructions);
-    result.insert("supportedVersions".to_owned(), json!(supported()));
-    result.insert("ttlMs".to_owned(), json!(KEPT_MS));
-    result.insert("cacheScope".to_owned(), json!("private"));
-    Value::Object(result)
+    result["supportedVersions"] = json!(supported());
+    result["ttlMs"] = json!(KEPT_MS);
+    result["cacheScope"] = json!("private");
+    result
 }
 
-fn about(instructions: &str) -> Map<String, Value> {
+fn about(instructions: &str) -> Value {
     let capabilities = json!({ "tools": {}, "resources": {}, "prompts": {} });
-    [("capabilities", capabilities), ("instructions", json!(instructions))]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect()
+    json!({ "capabilities": capabilities, "instructions": instructions })
 }
 
 #[cfg(test)]

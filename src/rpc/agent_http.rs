@@ -22,7 +22,7 @@ use super::guard::{json_text, refusal};
 use super::http_body::read_json;
 use super::json::{self, Sender};
 use super::request_trace::TRACE;
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use crate::proto::job::{BootId, TraceParent};
 use crate::proto::json_text::{readable, refuse_wide_integers};
@@ -32,7 +32,6 @@ const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 const SESSION: &str = "mcp-session-id";
 
-/// Answers a message of an agent.
 pub(super) async fn call(
     State(service): State<ApiService>,
     Extension(sender): Extension<Sender>,
@@ -64,7 +63,7 @@ pub(super) async fn call(
     let Some(id) = id else {
         let cancelled = AgentCall::of(&caller.name, session, &params["requestId"]);
         if let Some(call) = cancelled.filter(|_| method == "notifications/cancelled") {
-            service.agent_calls().cancel(&call);
+            service.agent_calls.cancel(&call);
         }
         return StatusCode::ACCEPTED.into_response();
     };
@@ -72,8 +71,7 @@ pub(super) async fn call(
         return failed(id, &error, is_modern);
     }
     let begins = method == "initialize";
-    let (running, cancelled) =
-        service.agent_calls().begin(AgentCall::of(&caller.name, session, &id));
+    let (running, cancelled) = service.agent_calls.begin(AgentCall::of(&caller.name, session, &id));
     // In the versions with sessions a client that goes away may come back.
     let reader = is_modern.then(|| running.cancelled_by_drop());
     let server = AgentServer::of(&service, caller);
@@ -103,7 +101,6 @@ pub(super) async fn call(
     }
 }
 
-/// A call that is being answered.
 struct HttpCall {
     server: AgentServer,
     running: RunningCall,
@@ -119,7 +116,7 @@ impl HttpCall {
         notices: mpsc::Sender<Value>,
         method: String,
         params: Value,
-    ) -> Option<Result<Value, RpcError>> {
+    ) -> Option<Result<Value>> {
         let course = CallCourse { notices, cancelled: self.cancelled };
         let answer = self.server.answer_in(course, &method, params);
         // It runs in a task of its own.
@@ -170,7 +167,7 @@ struct AgentMessage {
 }
 
 /// Reads a message; `None` for one without a method.
-fn message(body: &[u8]) -> Result<Option<AgentMessage>, RpcError> {
+fn message(body: &[u8]) -> Result<Option<AgentMessage>> {
     refuse_wide_integers(body).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
     let mut message: Value = serde_json::from_str(&readable(body)).map_err(|error| {
         RpcError::new(code::PARSE, format!("cannot parse the message as JSON: {error}"))
@@ -190,7 +187,7 @@ fn message(body: &[u8]) -> Result<Option<AgentMessage>, RpcError> {
 }
 
 /// Refuses a request whose headers say something else than its body: a proxy may have looked only at them.
-fn checked(headers: &HeaderMap, method: &str, params: &Value) -> Result<(), RpcError> {
+fn checked(headers: &HeaderMap, method: &str, params: &Value) -> Result<()> {
     let version = text(headers, VERSION);
     let own = version_of(params);
     let differs = |name: &str| {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The values that are kept at most.
 const KEPT_MAX: usize = 1000;
 
 /// Values by name, each for the same lifetime.

@@ -13,7 +13,7 @@ use tracing::warn;
 use super::file_reads::PATIENCE;
 use super::method::CallContext;
 use super::methods::found_file;
-use super::rpc_error::RpcError;
+use super::rpc_error::Result;
 use super::table::MethodTable;
 use crate::artifacts::{ArtifactError, ContentReader};
 use crate::client::ClientError;
@@ -23,15 +23,12 @@ const BLOCK_BYTES: usize = 256 << 10;
 
 impl MethodTable {
     /// Answers with a file of a job as the method `job.file` finds it, or the range of it that the header `Range` names.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the caller may not read it, there is none, or it cannot be read.
     pub async fn file(
         &self,
         context: CallContext,
         (id, name): (&str, &str),
         headers: &HeaderMap,
-    ) -> Result<Response, RpcError> {
+    ) -> Result<Response> {
         self.permitted(&context, "job.file")?;
         let place = self.file_reads.begin(&context.caller.name, PATIENCE).await?;
         let client = context.client.clone();
@@ -41,7 +38,10 @@ impl MethodTable {
         let (status, range) = match asked.and_then(|asked| asked_range(asked, size)) {
             None => (StatusCode::OK, 0..size),
             Some(Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
-            Some(None) => return Ok(unsatisfiable(size)),
+            Some(None) => {
+                let headers = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
+                return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
+            }
         };
         let length = [(header::CONTENT_LENGTH, (range.end - range.start).to_string())];
         let part = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
@@ -64,7 +64,6 @@ impl MethodTable {
     }
 }
 
-/// A file that is being sent.
 type Sending = (ContentReader, OwnedSemaphorePermit);
 
 /// Reads a block on a thread for what may be slow.
@@ -94,11 +93,6 @@ fn blocks(
             }
         }
     })
-}
-
-fn unsatisfiable(size: u64) -> Response {
-    let headers = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
-    (StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response()
 }
 
 /// Reads the header `Range`: `None` if it names no single range of bytes and the whole is the answer, `Some(None)` if

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 
 /// The files that one caller may read at a time; further ones wait.
 const FILES_MAX: usize = 4;
 /// The longest wait for one of them to end.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The files that callers are reading.
 #[derive(Default)]
 pub(super) struct FileReads(parking_lot::Mutex<HashMap<String, Arc<Semaphore>>>);
 
@@ -23,7 +22,7 @@ impl FileReads {
         &self,
         caller: &str,
         patience: Duration,
-    ) -> Result<OwnedSemaphorePermit, RpcError> {
+    ) -> Result<OwnedSemaphorePermit> {
         let own = {
             let mut all = self.0.lock();
             all.retain(|_, one| Arc::strong_count(one) > 1);

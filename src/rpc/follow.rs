@@ -5,12 +5,10 @@ mod feed;
 mod follower;
 mod hub;
 mod notice;
-mod place;
 mod read;
 mod topic;
 
 pub(crate) use follower::{Follower, NextNotice};
 pub(crate) use hub::FollowHub;
 pub(crate) use notice::{EventsNotice, JobNotice, LoggedLine, StatsNotice};
-pub(crate) use place::StreamPlace;
-pub(crate) use topic::{FollowTopic, Following};
+pub(crate) use topic::{FollowTopic, Following, StreamPlace};

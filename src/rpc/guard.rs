@@ -28,15 +28,12 @@ pub(super) struct Connection {
     pub(super) peer: Arc<str>,
     /// The caller, if the kernel tells it.
     pub(super) caller: Option<Arc<Caller>>,
-    /// True with TLS.
     pub(super) is_secure: bool,
 }
 
-/// The means of the guard.
 #[derive(Clone)]
 pub(super) struct Guarded {
     pub(super) service: ApiService,
-    /// Returns the page about a refusal, for a browser.
     pub(super) refused: RefusedPage,
 }
 
@@ -50,7 +47,6 @@ pub struct Arrival {
     pub peer: Arc<str>,
     /// True if the client used TLS, here or at a trusted proxy.
     pub is_secure: bool,
-    /// The token in its head, if it has one.
     pub token: Option<Arc<str>>,
 }
 
@@ -84,7 +80,7 @@ pub(super) async fn guard(
     let token: Option<Arc<str>> = bearer(request.headers()).map(Into::into);
     let caller = match &token {
         None => connection.caller.clone(),
-        Some(secret) => match service.login().check_from(secret, &peer).await {
+        Some(secret) => match service.login.check_from(secret, &peer).await {
             Ok(None) => {
                 let message = "the token is not known, has expired or was revoked";
                 let error = RpcError::new(code::UNAUTHENTICATED, message);
@@ -240,7 +236,6 @@ fn name_of(authority: &str) -> Option<&str> {
         .then(|| &authority[..length])
 }
 
-/// Returns the token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?;
     // A header that cannot be read is a wrong token, not none.
@@ -275,7 +270,6 @@ pub(super) fn asking_for_token(mut response: Response) -> Response {
     response
 }
 
-/// Logs the disconnection of a client.
 pub(super) fn log_disconnected(peer: &str, reason: &str) {
     warn!(peer, "disconnected {peer}: {reason}");
 }

@@ -11,13 +11,12 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use super::agent_http;
-use super::answer_blocks::in_blocks;
 use super::caller::{Bounds, Scope};
 use super::guard::{self, Guarded, RefusedPage, json_text, refusal};
-use super::http_body::read_json;
+use super::http_body::{in_blocks, read_json};
 use super::json::{self, Sender};
 use super::rest;
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use super::socket;
 use crate::client::ClientError;
@@ -30,11 +29,9 @@ const READY_MAX: Duration = Duration::from_secs(2);
 pub struct Pages {
     /// Their routes, without a prefix.
     pub routes: Router,
-    /// Returns the page that says why a request was refused.
     pub refused: RefusedPage,
 }
 
-/// Returns all routes: the API's, and the page's for every other path.
 pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
     let guarded = Guarded { service: service.clone(), refused: pages.refused };
     Router::new()
@@ -52,7 +49,6 @@ pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
         .layer(CompressionLayer::new().compress_when(worth_compressing()))
 }
 
-/// Answers the requests in the body.
 async fn call(
     State(service): State<ApiService>,
     Extension(sender): Extension<Sender>,
@@ -79,7 +75,7 @@ fn worth_compressing() -> impl Predicate {
 
 /// Describes the paths that call methods. No token is needed.
 async fn paths(State(service): State<ApiService>) -> Response {
-    json_text(StatusCode::OK, service.table().paths_document().to_string())
+    json_text(StatusCode::OK, service.table.paths_document().to_string())
 }
 
 /// Says that the process serves. No token is needed.
@@ -89,7 +85,7 @@ async fn healthy() -> &'static str {
 
 /// Says whether Redis answers and accepts writes, so that calls can succeed. No token is needed.
 async fn ready(State(service): State<ApiService>) -> Response {
-    let client = service.client();
+    let client = &service.client;
     let asked = async {
         let accepts = client.accepts_writes().await?;
         if accepts {
@@ -109,7 +105,7 @@ async fn ready(State(service): State<ApiService>) -> Response {
 }
 
 /// Refuses the metrics to a caller that may not see all jobs.
-fn may_read_metrics(sender: &Sender) -> Result<(), RpcError> {
+fn may_read_metrics(sender: &Sender) -> Result<()> {
     let caller = sender.known()?;
     let why = if !caller.scopes.has(Scope::Read) {
         "it needs the scope read"
@@ -122,7 +118,6 @@ fn may_read_metrics(sender: &Sender) -> Result<(), RpcError> {
     Err(RpcError::new(code::NOT_PERMITTED, message))
 }
 
-/// Serves the metrics.
 async fn metrics(
     State(service): State<ApiService>,
     Extension(sender): Extension<Sender>,

@@ -10,7 +10,7 @@ use tracing::debug;
 use super::caller::Caller;
 use super::login::PEER;
 use super::request_trace::TRACE;
-use super::rpc_error::{RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code, shown};
 use super::service::ApiService;
 use super::subscriptions::SocketCall;
 use crate::proto::job::TraceParent;
@@ -21,7 +21,6 @@ const LARGE_BYTES: usize = 256 << 10;
 /// The answers to a batch; once they have more bytes, its further calls are not made.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
-/// The sender of a request.
 #[derive(Clone)]
 pub(super) struct Sender {
     /// The caller; `None` if it is not known.
@@ -38,12 +37,11 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Returns the caller, which must be known.
-    pub(super) fn known(&self) -> Result<&Arc<Caller>, RpcError> {
+    pub(super) fn known(&self) -> Result<&Arc<Caller>> {
         self.caller.as_ref().ok_or_else(|| RpcError::new(code::UNAUTHENTICATED, NOBODY))
     }
 }
 
-/// The responses to a text.
 pub(super) struct RpcAnswers {
     /// The text to send; `None` if it had only notifications.
     pub(super) text: Option<String>,
@@ -59,7 +57,6 @@ impl RpcAnswers {
     }
 }
 
-/// A legal request.
 pub(super) struct Request {
     /// `None` for a notification.
     pub(super) id: Option<Value>,
@@ -67,17 +64,13 @@ pub(super) struct Request {
     pub(super) params: Value,
 }
 
-/// The requests in a text.
 pub(super) enum Parsed {
     One(Result<Request, Value>),
     Batch(Vec<Result<Request, Value>>),
 }
 
-/// Parses a text. A wrong request of a batch becomes its response.
-///
-/// # Errors
-/// The text is no JSON, or an empty or too large batch.
-pub(super) fn parse(text: &[u8], batch_max: usize) -> Result<Parsed, RpcError> {
+/// Parses a text, which is no empty or too large batch. A wrong request of a batch becomes its response.
+pub(super) fn parse(text: &[u8], batch_max: usize) -> Result<Parsed> {
     refuse_wide_integers(text).map_err(|why| RpcError::new(code::INVALID_REQUEST, why))?;
     let value = serde_json::from_slice(text).map_err(|error| {
         RpcError::new(code::PARSE, format!("cannot parse the request as JSON: {error}"))
@@ -124,8 +117,7 @@ fn request(value: Value) -> Result<Request, Value> {
     Ok(Request { id, method, params })
 }
 
-/// The response to one request.
-pub(super) fn response(id: Value, result: Result<Value, RpcError>) -> Value {
+pub(super) fn response(id: Value, result: Result<Value>) -> Value {
     let mut members = Map::new();
     members.insert("jsonrpc".to_owned(), "2.0".into());
     match result {
@@ -136,7 +128,6 @@ pub(super) fn response(id: Value, result: Result<Value, RpcError>) -> Value {
     Value::Object(members)
 }
 
-/// Answers a text: calls its methods one after another.
 pub(super) async fn answer(service: &ApiService, sender: &Sender, text: Bytes) -> RpcAnswers {
     let batch_max = service.settings().batch_max;
     let is_large = text.len() > LARGE_BYTES;
@@ -188,7 +179,6 @@ async fn batch(
     RpcAnswers { text: (text.len() > 2).then_some(text), status: StatusCode::OK }
 }
 
-/// The error of a call that was not made.
 fn not_called() -> RpcError {
     let message = format!(
         "not called: the answers to the calls before it have more than {} MiB; send it again, in a smaller batch",
@@ -229,14 +219,13 @@ fn is_large(value: &Value, counted: &mut usize) -> bool {
     }
 }
 
-/// Calls a method for a sender.
 pub(super) async fn call(
     service: &ApiService,
     sender: &Sender,
     method: &str,
     params: Value,
-) -> Result<Value, RpcError> {
-    if let Some(result) = service.login().call(method, &params, &sender.peer).await {
+) -> Result<Value> {
+    if let Some(result) = service.login.call(method, &params, &sender.peer).await {
         return result;
     }
     let caller = sender.known().inspect_err(|_| {
@@ -254,7 +243,7 @@ pub(super) async fn call(
         return call.await;
     };
     // The calls of a batch before it may have waited for long.
-    if let Ok(None) = service.login().holder(token).await {
+    if let Ok(None) = service.login.holder(token).await {
         return Err(revoked());
     }
     tokio::select! {

@@ -38,7 +38,6 @@ use tls::Tls;
 const BIND_AGAIN: Duration = Duration::from_secs(5);
 /// The time for requests that run when the listener is shut down.
 const GRACE: Duration = Duration::from_secs(2);
-/// The maximum number of headers of a request.
 const HEADERS_MAX: usize = 100;
 /// The largest head of a request, in bytes.
 const HEAD_SIZE_MAX: usize = 64 << 10;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::caller::{Caller, Scope};
 use super::follow::Following;
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use crate::client::{Client, FilesByPlace};
 use crate::config::Config;
 use crate::proto::job::JobId;
@@ -36,27 +36,20 @@ pub struct CallContext {
     pub(super) is_of_command_line: bool,
 }
 
-pub(super) type Answer =
-    Pin<Box<dyn Future<Output = Result<Box<dyn MethodResult>, RpcError>> + Send>>;
+pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Box<dyn MethodResult>>> + Send>>;
 pub(super) type Call = Box<dyn Fn(CallContext, Value) -> Answer + Send + Sync>;
-type Opening = Pin<Box<dyn Future<Output = Result<Following, RpcError>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<Following>> + Send>>;
 type Open = Box<dyn Fn(CallContext, Value) -> Opening + Send + Sync>;
 
 /// The result of a method: of its own type for the page, JSON for everybody else.
 pub trait MethodResult: Any + Send {
     /// Returns it as JSON.
-    ///
-    /// # Errors
-    /// [`serde_json::Error`] if it is no JSON.
     fn json(&self) -> serde_json::Result<Value>;
 }
 
 impl dyn MethodResult {
     /// Returns it as a value of its own type.
-    ///
-    /// # Errors
-    /// [`RpcError`] if it is of another type.
-    pub fn typed<R: 'static>(self: Box<Self>) -> Result<R, RpcError> {
+    pub fn typed<R: 'static>(self: Box<Self>) -> Result<R> {
         let result: Box<dyn Any> = self;
         result.downcast().map(|result| *result).map_err(|_| {
             let message = format!("the result is no {}", std::any::type_name::<R>());
@@ -71,7 +64,6 @@ impl<R: Serialize + Send + 'static> MethodResult for R {
     }
 }
 
-/// A method of the API.
 pub struct Method {
     /// Its name, as `job.get`.
     pub name: &'static str,
@@ -107,7 +99,7 @@ impl Method {
         P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + JsonSchema + Send + 'static,
         F: Fn(CallContext, P) -> A + Send + Sync + Clone + 'static,
-        A: Future<Output = Result<R, RpcError>> + Send + 'static,
+        A: Future<Output = Result<R>> + Send + 'static,
     {
         let call = move |context: CallContext, params: Value| -> Answer {
             let function = function.clone();
@@ -140,7 +132,7 @@ impl Method {
         P: DeserializeOwned + JsonSchema + Send + 'static,
         N: JsonSchema,
         F: Fn(CallContext, P) -> A + Send + Sync + Clone + 'static,
-        A: Future<Output = Result<Following, RpcError>> + Send + 'static,
+        A: Future<Output = Result<Following>> + Send + 'static,
     {
         let open = move |context: CallContext, params: Value| -> Opening {
             let function = function.clone();
@@ -157,12 +149,10 @@ impl Method {
     }
 
     /// Returns the parameters by their names.
-    pub(super) fn named(&self, params: Value) -> Result<Value, RpcError> {
+    pub(super) fn named(&self, params: Value) -> Result<Value> {
         let wrong = |what: String| {
-            RpcError::new(
-                code::INVALID_PARAMS,
-                format!("the parameters of {} are {what}", self.name),
-            )
+            let message = format!("the parameters of {} are {what}", self.name);
+            RpcError::new(code::INVALID_PARAMS, message)
         };
         match params {
             Value::Null => Ok(Value::Object(Map::new())),
@@ -187,7 +177,7 @@ pub(super) struct OpenSubscription {
 }
 
 /// Reads the parameters of a method.
-pub(super) fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P, RpcError> {
+pub(super) fn read<P: DeserializeOwned>(name: &str, params: Value) -> Result<P> {
     serde_path_to_error::deserialize(params).map_err(|error| {
         let field = error.path().to_string();
         let reason = error.inner().to_string();
@@ -230,12 +220,11 @@ impl CallContext {
     }
 
     /// Refuses what needs a scope that the caller does not have.
-    pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<(), RpcError> {
+    pub(super) fn needs(&self, scope: Scope, doing: &str) -> Result<()> {
         if self.caller.scopes.has(scope) {
             return Ok(());
         }
-        let word = serde_json::to_value(scope).unwrap_or_default();
-        let word = word.as_str().unwrap_or_default();
+        let word = scope.as_str();
         let may_wait = scope == Scope::Read && self.caller.scopes.has(Scope::Submit);
         let hint = match doing {
             "job.get" | "job.output" if may_wait => {

@@ -16,7 +16,6 @@ mod access;
 mod actor;
 mod audit;
 mod batch;
-mod changed_job;
 mod correction_rights;
 mod cron;
 mod dead;
@@ -24,15 +23,10 @@ mod follow;
 mod graph;
 mod graph_window;
 mod job;
-mod job_dependents;
-mod job_edit;
+mod job_change;
 mod job_files;
 mod job_list;
-mod job_log;
 mod job_many;
-mod job_retry;
-mod job_stop;
-mod job_tell;
 mod job_types;
 mod limit;
 mod machine;
@@ -40,18 +34,16 @@ mod notify;
 mod object;
 mod older;
 mod params;
-mod published;
 mod queue;
-mod repeats;
 mod script;
 mod session;
+mod submitted;
 mod system;
-mod unique_keys;
-mod unserved;
 mod visible_reads;
 
-use super::method::Method;
-use super::rpc_error::{RpcError, code};
+use super::caller::Scope;
+use super::method::{CallContext, Method};
+use super::rpc_error::{Result, RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(crate) use graph::names_graph;
@@ -63,10 +55,10 @@ pub(crate) mod results {
     pub(crate) use super::actor::{LiveActors, NotifiedActors, Pong};
     pub(crate) use super::audit::AuditList;
     pub(crate) use super::batch::{FleetMemberDocument, Refused, SubmittedBatch};
-    pub(crate) use super::changed_job::JobChangeResult;
     pub(crate) use super::cron::{FiringList, PeriodicJobList, Switched};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph, SubmittedGraph};
     pub(crate) use super::job::{Deleted, Id};
+    pub(crate) use super::job_change::JobChangeResult;
     pub(crate) use super::job_files::ListedFiles;
     pub(crate) use super::job_many::ManyChangedDocument;
     pub(crate) use super::job_types::JobDocument;
@@ -74,18 +66,15 @@ pub(crate) mod results {
     pub(crate) use super::machine::{ForgottenMachine, MachineChange, MachineList};
     pub(crate) use super::notify::{ConfiguredNotification, DeliveryList};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
-    pub(crate) use super::published::{ScriptList, ScriptVersions};
     pub(crate) use super::queue::{Drained, Paused, Purged, QueueList, Resumed, UnservedList};
-    pub(crate) use super::repeats::SubmittedId;
-    pub(crate) use super::script::{Documented, Findings};
-    pub(crate) use super::unserved::UnservedJobs;
+    pub(crate) use super::script::{Documented, Findings, ScriptList, ScriptVersions};
+    pub(crate) use super::submitted::{SubmittedId, UnservedJobs};
 }
 
 pub(super) fn all() -> Vec<Method> {
     [
         job::methods(),
         job_many::methods(),
-        job_retry::methods(),
         audit::methods(),
         batch::methods(),
         graph::methods(),
@@ -99,7 +88,6 @@ pub(super) fn all() -> Vec<Method> {
         notify::methods(),
         object::methods(),
         script::methods(),
-        published::methods(),
         session::methods(),
         system::methods(),
         older::methods(),
@@ -112,8 +100,8 @@ pub(super) fn all() -> Vec<Method> {
 
 /// Runs what would block on a thread of its own.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
-) -> Result<T, RpcError> {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(RpcError::new(code::INTERNAL, "the call ended without a result")))
 }

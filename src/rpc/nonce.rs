@@ -17,7 +17,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::caller::Caller;
 use super::expiring_cache::ExpiringCache;
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use crate::proto::text::hexadecimal;
 
 /// The time to sign a nonce.
@@ -64,7 +64,7 @@ impl Logins {
     ///
     /// # Errors
     /// [`RpcError`] if the key is none.
-    pub fn nonce(&self, key: &str) -> Result<String, RpcError> {
+    pub fn nonce(&self, key: &str) -> Result<String> {
         let key = key_of(key).ok_or_else(|| {
             let message = "not a hexadecimal secp256k1 public key";
             RpcError::new(code::INVALID_PARAMS, message)
@@ -94,7 +94,7 @@ impl Logins {
     /// # Errors
     /// [`RpcError`] if the key did not make the signature, the nonce was not given to it or is old,
     /// or the key may not log in.
-    pub fn log_in(&self, key: &str, nonce: &str, signature: &str) -> Result<String, RpcError> {
+    pub fn log_in(&self, key: &str, nonce: &str, signature: &str) -> Result<String> {
         let refused = || {
             let message = "the login is refused: the key is not known, its signature is wrong, or the \
                            nonce is older than a minute; ask for another nonce";
@@ -125,7 +125,7 @@ impl Logins {
 }
 
 /// Refuses a login for which there is no room.
-fn refuse_unless(has_room: bool) -> Result<(), RpcError> {
+fn refuse_unless(has_room: bool) -> Result<()> {
     if has_room {
         return Ok(());
     }
@@ -138,7 +138,7 @@ fn of_key(nonce: &[u8], key: &VerifyingKey) -> Vec<u8> {
     [nonce, name_of(key).as_bytes()].concat()
 }
 
-fn random() -> Result<[u8; RANDOM_BYTES], RpcError> {
+fn random() -> Result<[u8; RANDOM_BYTES]> {
     let mut bytes = [0; RANDOM_BYTES];
     SystemRandom::new()
         .fill(&mut bytes)

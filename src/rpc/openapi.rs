@@ -2,16 +2,74 @@
 
 use serde_json::{Value, json};
 
-use super::rest_paths::{RestPath, RestResult};
 use super::rpc_error::{RpcError, code};
 
-/// The version of `OpenAPI` that the document follows.
 const OPENAPI: &str = "3.1.0";
 
-/// Returns the document of these paths; `openrpc` is the document of all methods.
-pub(super) fn document(paths: &[RestPath], openrpc: &Value) -> Value {
+struct RestPath {
+    /// The verb of HTTP in lower case.
+    verb: &'static str,
+    path: &'static str,
+    operation: &'static str,
+    method: &'static str,
+    /// True if it may wait for the end of the job.
+    waits: bool,
+    result: RestResult,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RestResult {
+    /// The result of the method.
+    Document,
+    /// The same, of a job that was submitted.
+    Created,
+    Text,
+    Bytes,
+    /// The same, or a range of it.
+    File,
+}
+
+impl RestPath {
+    const fn new(
+        verb: &'static str,
+        path: &'static str,
+        operation: &'static str,
+        method: &'static str,
+        waits: bool,
+        result: RestResult,
+    ) -> Self {
+        Self { verb, path, operation, method, waits, result }
+    }
+}
+
+/// The paths. The pages serve the log and the files.
+const PATHS: [RestPath; 6] = [
+    RestPath::new("post", "/jobs", "submitJob", "job.submit", true, RestResult::Created),
+    RestPath::new("post", "/jobs/{id}/tell", "tellJob", "job.tell", false, RestResult::Document),
+    RestPath::new("get", "/jobs/{id}", "getJob", "job.get", true, RestResult::Document),
+    RestPath::new(
+        "get",
+        "/jobs/{id}/output",
+        "getJobOutput",
+        "job.output",
+        false,
+        RestResult::Bytes,
+    ),
+    RestPath::new("get", "/jobs/{id}/log", "getJobLog", "job.log", false, RestResult::Text),
+    RestPath::new(
+        "get",
+        "/jobs/{id}/files/{name}",
+        "getJobFile",
+        "job.file",
+        false,
+        RestResult::File,
+    ),
+];
+
+/// Returns the document of the paths; `openrpc` is the document of all methods.
+pub(super) fn document(openrpc: &Value) -> Value {
     let mut described = json!({});
-    for path in paths {
+    for path in &PATHS {
         let place = path.path.trim_end_matches('/');
         described[place][path.verb] = operation(path, openrpc);
     }
@@ -49,7 +107,10 @@ pub(super) fn document(paths: &[RestPath], openrpc: &Value) -> Value {
 
 fn operation(path: &RestPath, openrpc: &Value) -> Value {
     let method = method_of(openrpc, path.method);
-    let summary = path.summary.map_or(method["summary"].clone(), |summary| json!(summary));
+    let summary = match path.result {
+        RestResult::Text => json!("Returns the log of a job as text."),
+        _ => method["summary"].clone(),
+    };
     let mut parameters = Vec::new();
     for name in path.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
         parameters.push(json!({

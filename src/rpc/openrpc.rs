@@ -3,15 +3,12 @@
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::examples;
 use super::method::Method;
 use super::rpc_error::code;
 use super::schema_names::name_schemas;
 use crate::proto::access::Scope;
 
-/// The version of `OpenRPC` that the document follows.
 const OPENRPC: &str = "1.3.2";
-/// The place of shared schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
 
 pub(super) fn document<'m>(methods: impl Iterator<Item = &'m Method>) -> Value {
@@ -60,6 +57,7 @@ fn described(
         })
         .collect();
     let result = schema(returned, method.result);
+    let reference = |name: &&str| json!({ "$ref": format!("#/components/errors/{name}") });
     let tag = match method.name.split_once('.') {
         Some((noun, _)) => noun,
         None if method.name == "whoami" => "system",
@@ -73,7 +71,7 @@ fn described(
         "paramStructure": "either",
         "params": params,
         "result": descriptor("result", true, result),
-        "errors": errors_of(method).iter().map(|name| reference(name)).collect::<Vec<_>>(),
+        "errors": errors_of(method).iter().map(reference).collect::<Vec<_>>(),
         "examples": [example(method)],
     });
     if let Some(scope) = method.scope {
@@ -117,13 +115,9 @@ fn errors_of(method: &Method) -> Vec<&'static str> {
     all
 }
 
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/errors/{name}") })
-}
-
 /// The example of a method, its parameters by position.
 fn example(method: &Method) -> Value {
-    let given = examples::params(method.name);
+    let given = example_params(method.name);
     let named = |name: &String| Some(json!({ "name": name, "value": given.get(name)? }));
     let params: Vec<Value> = (method.names)().iter().filter_map(named).collect();
     json!({ "name": method.name, "params": params })
@@ -175,4 +169,117 @@ fn errors() -> Value {
         .map(|(name, code, message)| (name.to_owned(), json!({ "code": code, "message": message })))
         .collect::<Map<String, Value>>()
         .into()
+}
+
+const JOB: &str = "6a9d2c1e-0f53-4b7c-9a1e-0d6f3b1c2a44";
+
+/// Returns the parameters of an example, by their names; those that have a default may be left out.
+fn example_params(method: &str) -> Map<String, Value> {
+    let example = match method.split_once('.') {
+        Some(("actor", "list")) => json!({ "script_type": "python" }),
+        Some(("machine", "list")) => json!({ "where": "release >= 12" }),
+        Some(("machine", _)) => json!({ "machine": "web1" }),
+        Some(("actor", _)) => json!({ "actor": "python-default-1" }),
+        Some(("cron", name)) => cron(name),
+        Some(("graph", name)) => graph(name),
+        Some(("job", name)) => job(name),
+        Some(("object", name)) => object(name),
+        Some(("queue", name)) if name != "list" => json!({ "queue": "type:python:group:io" }),
+        Some(("batch", _)) => {
+            json!({ "jobs": [settings("40 + 2"), settings("6 * 7")], "name": "sums" })
+        }
+        Some(("dead", "list")) => json!({ "script_type": "python", "limit": 20 }),
+        Some(("dead", _)) => json!({ "ids": [JOB] }),
+        Some(("notify", "test")) => json!({ "name": "ops" }),
+        Some(("session", "start")) => json!({ "script_type": "python", "idle": 120 }),
+        Some(("session", "run")) => json!({ "id": JOB, "script": "rows = 7; rows * 6" }),
+        Some(("session", "end")) => json!({ "id": JOB }),
+        Some(("script", "check")) => json!({ "script": "let a = ;", "script_type": "osis" }),
+        Some(("script", "publish")) => json!({
+            "name": "greet", "script": "\"hello, \" + params.name", "settings": { "script_type": "osis" },
+        }),
+        Some(("script", "rollback")) => json!({ "name": "greet", "version": 1 }),
+        Some(("script", "get" | "history" | "delete")) => json!({ "name": "greet" }),
+        Some(("script", _)) => json!({ "name": "osis_" }),
+        Some(_) => json!({}),
+        None => older(method),
+    };
+    example.as_object().cloned().unwrap_or_default()
+}
+
+fn settings(script: &str) -> Value {
+    json!({ "script": script, "script_type": "osis" })
+}
+
+fn cron(name: &str) -> Value {
+    match name {
+        "list" => json!({}),
+        "add" => {
+            json!({ "name": "report", "schedule": "30 3 * * *", "time_zone": "Europe/Brussels", "job": settings("40 + 2") })
+        }
+        "edit" => json!({ "name": "report", "overlap": "replace" }),
+        "history" => json!({ "name": "report", "limit": 20 }),
+        "backfill" => json!({ "name": "report", "since": "7d", "only_missing": true }),
+        _ => json!({ "name": "report" }),
+    }
+}
+
+fn graph(name: &str) -> Value {
+    let jobs = json!([
+        { "name": "one", "job": settings("41") },
+        { "name": "sum", "job": settings("parse_int(INPUTS.one) + 1"), "after": ["one"] },
+    ]);
+    match name {
+        "submit" => json!({ "jobs": jobs, "name": "sums" }),
+        "list" => json!({ "limit": 20 }),
+        "get" => json!({ "id": JOB, "outcome": "failed" }),
+        "edit" => json!({ "id": JOB, "at_a_time": 8, "stop_after": "5%" }),
+        "tell" => json!({ "id": JOB, "order": "go" }),
+        "wait" => json!({ "id": JOB, "wait": 10 }),
+        _ => json!({ "id": JOB }),
+    }
+}
+
+fn job(name: &str) -> Value {
+    match name {
+        "submit" | "create" => json!({ "job": settings("40 + 2") }),
+        "run" => json!({ "job": settings("40 + 2"), "wait": 10 }),
+        "wait" => json!({ "id": JOB, "wait": 10 }),
+        "list" => json!({ "status": "error", "script_type": "python", "limit": 20 }),
+        "errors" => json!({ "script_type": "python", "ended_since": "24h" }),
+        "log" => json!({ "id": JOB, "limit": 100 }),
+        "file" => json!({ "id": JOB, "name": "report.txt" }),
+        "clone" => json!({ "id": JOB, "changes": { "timeout": 60 } }),
+        "edit" => json!({ "id": JOB, "priority": 0 }),
+        "change_many" => {
+            json!({ "change": "retry", "filter": { "error": "timeout" }, "dry_run": true })
+        }
+        "clear" => json!({ "yes": true }),
+        "tell" => json!({ "id": JOB, "event": "approved", "data": { "by": "18:00" } }),
+        _ => json!({ "id": JOB }),
+    }
+}
+
+fn object(name: &str) -> Value {
+    match name {
+        "types" => json!({ "context": "work" }),
+        "list" => json!({ "type": "person", "context": "work", "limit": 20 }),
+        "find" => json!({ "type": "person", "query": "age > 30 order by name", "context": "work" }),
+        "get" => json!({ "type": "person", "id": "ann", "context": "work" }),
+        _ => json!({ "type": "person", "ids": ["ann"], "context": "work" }),
+    }
+}
+
+fn older(method: &str) -> Value {
+    match method {
+        "create_job" | "run_job" | "run_job_and_await_result" => {
+            json!({ "job": settings("40 + 2") })
+        }
+        "play" => json!({ "script": "40 + 2", "script_type": "osis", "wait": 10 }),
+        "list_jobs" => json!({ "status": "started" }),
+        "clear_all_jobs" => json!({ "yes": true }),
+        "unsubscribe" => json!({ "subscription": "1" }),
+        "whoami" => json!({}),
+        _ => json!({ "id": JOB }),
+    }
 }

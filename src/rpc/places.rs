@@ -13,7 +13,6 @@ const UNKNOWN_PART: usize = 4;
 /// The part of the places of known callers that one of them may have.
 const CALLER_PART: usize = 2;
 
-/// The places of all connections.
 pub(super) struct Places {
     known: Arc<Semaphore>,
     /// A half of them for each caller, by its name.

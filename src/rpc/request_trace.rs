@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use serde_json::Value;
 
 use super::method::MethodResult;
-use super::rpc_error::RpcError;
+use super::rpc_error::Result;
 use crate::proto::job::TraceParent;
 use crate::trace::{OpenSpan, SpanKind, Tracer};
 
@@ -48,8 +48,8 @@ pub(super) fn trace_of_request() -> Option<TraceParent> {
 pub(super) async fn traced(
     tracer: &Tracer,
     method: &'static str,
-    call: impl Future<Output = Result<Box<dyn MethodResult>, RpcError>>,
-) -> Result<Box<dyn MethodResult>, RpcError> {
+    call: impl Future<Output = Result<Box<dyn MethodResult>>>,
+) -> Result<Box<dyn MethodResult>> {
     let above = TRACE.try_with(|trace| trace.place).ok().flatten();
     let open = OpenSpan::begin(tracer, above);
     let own = open.as_ref().map(|open| open.own);

@@ -13,11 +13,10 @@ use serde_json::{Map, Value, json};
 use super::guard::{asking_for_token, wants_page};
 use super::http_body::{is_json, read_json};
 use super::json::{self, Sender};
-use super::rpc_error::{RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code, shown};
 use super::service::ApiService;
 use crate::proto::json_text::refuse_wide_integers;
 
-/// A call by a path.
 #[derive(Debug, PartialEq, Eq)]
 enum RestCall {
     /// `GET /jobs/ID`, with the maximum wait for the end, in seconds.
@@ -50,7 +49,7 @@ pub(super) async fn serve(
     };
     let unknown = unknown_parameter(&call, request.uri());
     let answered = match (unknown, call) {
-        (Some(error), _) => Err((error.status(), error)),
+        (Some(error), _) => Err(refused(error)),
         (None, RestCall::OfPage) => return next.run(request).await,
         (None, call) => answer(&service, call, request).await,
     };
@@ -137,14 +136,17 @@ fn unknown_parameter(call: &RestCall, uri: &Uri) -> Option<RpcError> {
     Some(RpcError::wrong(&unknown, message))
 }
 
-/// Returns the seconds that a program waits.
-fn seconds(wait: &str) -> Result<f64, RpcError> {
+fn seconds(wait: &str) -> Result<f64> {
     // No JSON has an infinite number.
     let seconds: Option<f64> = wait.parse().ok().filter(|seconds: &f64| seconds.is_finite());
     seconds.ok_or_else(|| RpcError::wrong("wait", "wait must be a number of seconds"))
 }
 
 type Refused = (StatusCode, RpcError);
+
+fn refused(error: RpcError) -> Refused {
+    (error.status(), error)
+}
 
 async fn answer(
     service: &ApiService,
@@ -156,40 +158,36 @@ async fn answer(
         return Err((StatusCode::INTERNAL_SERVER_ERROR, error));
     };
     let ask = async |method: &str, params: Value| {
-        let result = json::call(service, &sender, method, params).await;
-        result.map_err(|error| (error.status(), error))
+        json::call(service, &sender, method, params).await.map_err(refused)
     };
-    Ok(match call {
-        RestCall::Get(id, None) => json_response(
-            StatusCode::OK,
-            json::text_of(ask("job.get", json!({ "id": id })).await?).await,
-        ),
+    let document = async |method: &str, params: Value| -> Result<Response, Refused> {
+        Ok(json_response(StatusCode::OK, json::text_of(ask(method, params).await?).await))
+    };
+    match call {
+        RestCall::Get(id, None) => document("job.get", json!({ "id": id })).await,
         RestCall::Get(id, Some(wait)) => {
-            let wait = seconds(&wait).map_err(|error| (error.status(), error))?;
-            let params = json!({ "id": id, "wait": wait });
-            json_response(StatusCode::OK, json::text_of(ask("job.wait", params).await?).await)
+            let wait = seconds(&wait).map_err(refused)?;
+            document("job.wait", json!({ "id": id, "wait": wait })).await
         }
         RestCall::Output(id) => match ask("job.output", json!({ "id": id })).await {
-            Ok(found) => output(&found)?,
+            Ok(found) => output(&found).map_err(refused),
             Err((status, error)) if status == StatusCode::CONFLICT => {
                 let message = format!(
                     "job {} has no output yet; wait for its end with GET /jobs/ID?wait=SECONDS",
                     shown(&id)
                 );
-                return Err((status, RpcError { message, ..error }));
+                Err((status, RpcError { message, ..error }))
             }
-            Err(refused) => return Err(refused),
+            Err(refused) => Err(refused),
         },
-        RestCall::OfPage => StatusCode::NOT_FOUND.into_response(),
+        RestCall::OfPage => Ok(StatusCode::NOT_FOUND.into_response()),
         RestCall::Tell(id) => {
             let body = read_json(service, request).await?;
-            let params = event_for(id, &body).map_err(|error| (error.status(), error))?;
-            json_response(StatusCode::OK, json::text_of(ask("job.tell", params).await?).await)
+            document("job.tell", event_for(id, &body).map_err(refused)?).await
         }
         RestCall::Submit(wait) => {
             let body = read_json(service, request).await?;
-            let params =
-                submission(&body, wait.as_deref()).map_err(|error| (error.status(), error))?;
+            let params = submission(&body, wait.as_deref()).map_err(refused)?;
             let method = if wait.is_some() { "job.run" } else { "job.submit" };
             let job = ask(method, params).await?;
             let id = job["id"].as_str().unwrap_or_default();
@@ -199,13 +197,13 @@ async fn answer(
             if let Ok(place) = place {
                 response.headers_mut().insert(header::LOCATION, place);
             }
-            response
+            Ok(response)
         }
-    })
+    }
 }
 
 /// Returns the parameters of a submission: the body is the job, with `inputs` and `stdin` beside its settings.
-fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
+fn submission(body: &[u8], wait: Option<&str>) -> Result<Value> {
     let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
     refuse_wide_integers(body).map_err(wrong)?;
     let mut job: Map<String, Value> = serde_json::from_slice(body)
@@ -222,7 +220,7 @@ fn submission(body: &[u8], wait: Option<&str>) -> Result<Value, RpcError> {
 }
 
 /// Returns the parameters of an event: the body is the event, with its data.
-fn event_for(id: String, body: &[u8]) -> Result<Value, RpcError> {
+fn event_for(id: String, body: &[u8]) -> Result<Value> {
     let wrong = |message: String| RpcError::new(code::INVALID_PARAMS, message);
     refuse_wide_integers(body).map_err(wrong)?;
     let mut params: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
@@ -235,12 +233,11 @@ fn event_for(id: String, body: &[u8]) -> Result<Value, RpcError> {
 }
 
 /// Returns an output as it is: text, or bytes.
-fn output(found: &Value) -> Result<Response, Refused> {
+fn output(found: &Value) -> Result<Response> {
     let text = found["output"].as_str().unwrap_or_default();
     let (kind, bytes) = if found["output_encoding"] == "base64" {
         let bytes = STANDARD.decode(text).map_err(|error| {
-            let error = RpcError::new(code::INTERNAL, format!("cannot decode the output: {error}"));
-            (error.status(), error)
+            RpcError::new(code::INTERNAL, format!("cannot decode the output: {error}"))
         })?;
         ("application/octet-stream", bytes)
     } else {

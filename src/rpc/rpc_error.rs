@@ -12,15 +12,15 @@ use crate::proto::object::ObjectError;
 use crate::proto::target::{ActorId, IllegalName};
 use crate::store::StoreError;
 
+pub(super) type Result<T, E = RpcError> = std::result::Result<T, E>;
+
 /// The codes of errors: JSON-RPC 2.0's, then Hero's own.
 pub mod code {
     /// The text is no JSON.
     pub const PARSE: i32 = -32700;
     /// The JSON is no request.
     pub const INVALID_REQUEST: i32 = -32600;
-    /// No such method.
     pub const METHOD_NOT_FOUND: i32 = -32601;
-    /// The parameters are wrong.
     pub const INVALID_PARAMS: i32 = -32602;
     /// The call failed, for example because Redis cannot be reached.
     pub const INTERNAL: i32 = -32603;
@@ -79,13 +79,11 @@ impl RpcError {
             code::CONFLICT => StatusCode::CONFLICT,
             code::JOB_FAILED => StatusCode::UNPROCESSABLE_ENTITY,
             code::GAVE_UP => StatusCode::GATEWAY_TIMEOUT,
-            _ if self.is_retryable() => StatusCode::SERVICE_UNAVAILABLE,
+            _ if self.data.as_ref().is_some_and(|data| data["retryable"] == true) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }
-    }
-
-    fn is_retryable(&self) -> bool {
-        self.data.as_ref().is_some_and(|data| data["retryable"] == true)
     }
 
     /// Adds a member to its data.
@@ -236,12 +234,7 @@ fn of_exit(error: Error) -> RpcError {
         Exit::NotPermitted => code::NOT_PERMITTED,
         Exit::JobError => code::JOB_FAILED,
         Exit::GaveUp => code::GAVE_UP,
-        Exit::Ok
-        | Exit::Unavailable
-        | Exit::Machine
-        | Exit::Taken
-        | Exit::Output
-        | Exit::Config => {
+        _ => {
             let retryable = error.exit == Exit::Unavailable;
             return RpcError::new(code::INTERNAL, error.message).with("retryable", retryable);
         }

@@ -45,7 +45,6 @@ pub(super) struct UpgradedConnection {
     pub(super) shutdown: watch::Receiver<Shutdown>,
 }
 
-/// Opens a WebSocket.
 pub(super) async fn open(
     State(service): State<ApiService>,
     Extension(sender): Extension<Sender>,
@@ -74,12 +73,17 @@ pub(super) async fn open(
         .on_upgrade(move |socket| serve(service, sender, kept, socket))
 }
 
-/// The reason why a connection ends.
 enum SocketEnd {
     /// The client has left.
     Left,
     /// The client is told.
     Told(u16, String),
+}
+
+impl SocketEnd {
+    fn told(code: u16, reason: impl Into<String>) -> Self {
+        Self::Told(code, reason.into())
+    }
 }
 
 /// Bytes that count until they are dropped.
@@ -112,7 +116,6 @@ struct SocketAnswer {
     _unread: CountedBytes,
 }
 
-/// One connection.
 struct SocketServer {
     service: ApiService,
     sender: Sender,
@@ -155,7 +158,6 @@ async fn serve(service: ApiService, sender: Sender, kept: UpgradedConnection, so
 }
 
 impl SocketServer {
-    /// Serves the connection until it ends.
     async fn run(&mut self, mut shutdown: watch::Receiver<Shutdown>) -> SocketEnd {
         let within = self.service.settings().client_timeout;
         let mut ticks = tokio::time::interval(within / 2);
@@ -178,12 +180,10 @@ impl SocketServer {
                 Some(notice) = self.notices.recv() => self.notify(notice).await,
                 _ = ticks.tick() => self.tick(within, is_busy).await,
                 () = &mut refused => {
-                    let reason = "the token has expired or was revoked";
-                    Err(SocketEnd::Told(close_code::POLICY, reason.to_owned()))
+                    Err(SocketEnd::told(close_code::POLICY, "the token has expired or was revoked"))
                 }
                 () = requested(&mut shutdown) => {
-                    let reason = "the supervisor shuts down; connect again";
-                    Err(SocketEnd::Told(close_code::AWAY, reason.to_owned()))
+                    Err(SocketEnd::told(close_code::AWAY, "the supervisor shuts down; connect again"))
                 }
             };
             if let Err(end) = next {
@@ -192,14 +192,13 @@ impl SocketServer {
         }
     }
 
-    /// Takes a message of the client.
     fn take(&mut self, message: Message) -> Result<(), SocketEnd> {
         self.heard = Instant::now();
         match message {
             Message::Text(text) => self.begin(text),
             Message::Binary(_) => {
                 let reason = "a request is a text, not a binary message";
-                return Err(SocketEnd::Told(close_code::UNSUPPORTED, reason.to_owned()));
+                return Err(SocketEnd::told(close_code::UNSUPPORTED, reason));
             }
             Message::Ping(_) | Message::Pong(_) => {}
             Message::Close(_) => return Err(SocketEnd::Left),
@@ -207,7 +206,6 @@ impl SocketServer {
         Ok(())
     }
 
-    /// Begins to answer a text.
     fn begin(&mut self, text: Utf8Bytes) {
         let (asked, _) = CountedBytes::new(&self.asked, text.len());
         let call = self.subscriptions.call();
@@ -227,7 +225,7 @@ impl SocketServer {
         if answer.is_too_much {
             let reason = "too many answers wait: read them while you send requests";
             log_disconnected(&self.sender.peer, reason);
-            return Err(SocketEnd::Told(close_code::POLICY, reason.to_owned()));
+            return Err(SocketEnd::told(close_code::POLICY, reason));
         }
         if let Some(text) = answer.text {
             self.send(Message::text(text)).await?;
@@ -252,7 +250,7 @@ impl SocketServer {
         if unanswered.is_some_and(|asked_at| asked_at.elapsed() >= within) {
             let reason = "it answers no ping (api.client_timeout)";
             log_disconnected(&self.sender.peer, reason);
-            return Err(SocketEnd::Told(close_code::POLICY, reason.to_owned()));
+            return Err(SocketEnd::told(close_code::POLICY, reason));
         }
         if unanswered.is_some() || self.heard.elapsed() < within / 3 {
             return Ok(());
@@ -263,7 +261,7 @@ impl SocketServer {
 
     async fn send(&mut self, message: Message) -> Result<(), SocketEnd> {
         self.socket.send(message).await.map_err(|error| {
-            if is_stalled(&error) {
+            if io_error_of(&error).is_some_and(|of| of.kind() == std::io::ErrorKind::TimedOut) {
                 let reason = "it does not read its messages (api.client_timeout)";
                 log_disconnected(&self.sender.peer, reason);
             }
@@ -293,15 +291,9 @@ fn unreadable(error: &axum::Error) -> SocketEnd {
         return SocketEnd::Left;
     }
     if text.starts_with("Space limit exceeded") {
-        let reason = "the message is larger than api.body_size_max";
-        return SocketEnd::Told(close_code::SIZE, reason.to_owned());
+        return SocketEnd::told(close_code::SIZE, "the message is larger than api.body_size_max");
     }
-    let reason = format!("the message cannot be read: {text}");
-    SocketEnd::Told(close_code::PROTOCOL, reason)
-}
-
-fn is_stalled(error: &axum::Error) -> bool {
-    io_error_of(error).is_some_and(|error| error.kind() == std::io::ErrorKind::TimedOut)
+    SocketEnd::told(close_code::PROTOCOL, format!("the message cannot be read: {text}"))
 }
 
 fn io_error_of(error: &axum::Error) -> Option<&std::io::Error> {

@@ -13,10 +13,9 @@ use super::caller::Caller;
 use super::follow::{Follower, NextNotice};
 use super::method::{OpenSubscription, read};
 use super::methods::{EndSubscription, UNSUBSCRIBE};
-use super::rpc_error::{RpcError, code};
+use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 
-/// The maximum number of subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 100;
 
 /// The open subscriptions, by their ids. Each has a task, which waits while the client does not read.
@@ -26,9 +25,7 @@ pub(super) struct SocketSubscriptions {
     notices: mpsc::Sender<SocketNotice>,
 }
 
-/// The parameters of a notification.
 pub(super) struct SocketNotice {
-    /// The method of the subscription.
     pub(super) method: &'static str,
     pub(super) params: Value,
 }
@@ -56,7 +53,7 @@ impl SocketSubscriptions {
     }
 
     /// Returns an id, which counts as open from now on.
-    fn reserve(&self) -> Result<String, RpcError> {
+    fn reserve(&self) -> Result<String> {
         let mut open = self.open.lock();
         if open.len() >= SUBSCRIPTIONS_MAX {
             let message = format!(
@@ -119,8 +116,8 @@ impl SocketCall {
         caller: &Arc<Caller>,
         name: &str,
         params: &Value,
-    ) -> Option<Result<Value, RpcError>> {
-        let method = service.table().method(name)?;
+    ) -> Option<Result<Value>> {
+        let method = service.table.method(name)?;
         if name == UNSUBSCRIBE {
             let given = method.named(params.clone()).and_then(|params| read(name, params));
             let ended = |EndSubscription { subscription }| self.subscriptions.end(&subscription);
@@ -136,10 +133,10 @@ impl SocketCall {
         caller: &Arc<Caller>,
         method: &'static str,
         params: Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value> {
         let following = service.open(Arc::clone(caller), method, params).await?;
         let subscription = self.subscriptions.reserve()?;
-        let follower = Follower::new(service.follows(), subscription.clone(), following).await;
+        let follower = Follower::new(&service.follows, subscription.clone(), following).await;
         let follower = follower.inspect_err(|_| {
             self.subscriptions.end(&subscription);
         })?;

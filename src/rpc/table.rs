@@ -10,12 +10,10 @@ use super::caller::Scope;
 use super::file_reads::FileReads;
 use super::follow::Following;
 use super::method::{CallContext, Method, MethodResult};
-use super::rest_paths::PATHS;
-use super::rpc_error::{RpcError, code, shown};
+use super::rpc_error::{Result, RpcError, code, shown};
 use super::{methods, openapi, openrpc, request_trace};
 use crate::trace::Tracer;
 
-/// All methods, by their names.
 pub struct MethodTable {
     methods: BTreeMap<&'static str, Method>,
     /// The names of the methods by the same with an underscore for the dot.
@@ -34,7 +32,6 @@ impl MethodTable {
     /// The method that describes all others.
     pub const DISCOVER: &'static str = "rpc.discover";
 
-    /// Creates the table of all methods.
     pub fn new() -> Self {
         let methods: BTreeMap<_, _> =
             methods::all().into_iter().map(|method| (method.name, method)).collect();
@@ -69,7 +66,7 @@ impl MethodTable {
 
     /// The `OpenAPI` document of the paths that call methods.
     pub fn paths_document(&self) -> Value {
-        openapi::document(&PATHS, self.document())
+        openapi::document(self.document())
     }
 
     /// Calls a method. `params` is an object, an array of the parameters in their order, or null for
@@ -77,12 +74,7 @@ impl MethodTable {
     ///
     /// # Errors
     /// [`RpcError`] if there is no such method, its caller may not call it, or it fails.
-    pub async fn call(
-        &self,
-        context: CallContext,
-        name: &str,
-        params: Value,
-    ) -> Result<Value, RpcError> {
+    pub async fn call(&self, context: CallContext, name: &str, params: Value) -> Result<Value> {
         if name == Self::DISCOVER {
             return Ok(self.document().clone());
         }
@@ -94,15 +86,12 @@ impl MethodTable {
     }
 
     /// Calls a method as [`MethodTable::call`] does, for a result of its own type.
-    ///
-    /// # Errors
-    /// As [`MethodTable::call`].
     pub async fn answer(
         &self,
         context: CallContext,
         name: &str,
         params: Value,
-    ) -> Result<Box<dyn MethodResult>, RpcError> {
+    ) -> Result<Box<dyn MethodResult>> {
         let method = self.permitted(&context, name)?;
         let (client, params) = (context.client.clone(), method.named(params)?);
         let changes = method.scope.is_some_and(|scope| scope != Scope::Read);
@@ -137,13 +126,13 @@ impl MethodTable {
         context: CallContext,
         name: &str,
         params: Value,
-    ) -> Result<Following, RpcError> {
+    ) -> Result<Following> {
         let method = self.permitted(&context, name)?;
         let subscription = method.subscription.as_ref().ok_or_else(|| unknown(name))?;
         (subscription.open)(context, method.named(params)?).await
     }
 
-    pub(super) fn permitted(&self, context: &CallContext, name: &str) -> Result<&Method, RpcError> {
+    pub(super) fn permitted(&self, context: &CallContext, name: &str) -> Result<&Method> {
         let method = self.method(name).ok_or_else(|| unknown(name))?;
         if let Some(scope) = method.scope {
             context.needs(scope, method.name)?;

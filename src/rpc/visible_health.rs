@@ -1,7 +1,6 @@
 //! The part of a snapshot that a caller with bounds may see.
 
 use super::caller::{Bounds, Caller};
-use crate::proto::queue::Queue;
 use crate::proto::target::Group;
 use crate::view::{Snapshot, counted};
 
@@ -9,11 +8,12 @@ use crate::view::{Snapshot, counted};
 /// out.
 pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot {
     let mut seen = snapshot.clone();
-    seen.queues.retain(|(state, _)| admits_queue(caller, &state.queue));
-    seen.actors
-        .retain(|of| caller.admits(of.actor.script_type.as_str(), Some(of.actor.group.as_str())));
-    seen.silent_actors
-        .retain(|(actor, _)| caller.admits(actor.script_type.as_str(), Some(actor.group.as_str())));
+    seen.queues.retain(|(state, _)| {
+        let target = &state.queue.target;
+        caller.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
+    });
+    seen.actors.retain(|of| caller.admits_actor(&of.actor));
+    seen.silent_actors.retain(|(actor, _)| caller.admits_actor(actor));
     seen.actor_counts = counted(&seen.actors);
     let sees_types = sees_whole_types(caller);
     if !sees_types {
@@ -56,11 +56,6 @@ pub(super) fn hide_key(held_by: &mut Option<String>) {
         let name = limit.split('=').next().unwrap_or_default().len();
         limit.truncate(name);
     }
-}
-
-fn admits_queue(caller: &Caller, queue: &Queue) -> bool {
-    let target = &queue.target;
-    caller.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
 }
 
 #[cfg(test)]

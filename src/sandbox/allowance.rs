@@ -31,7 +31,6 @@ pub struct Allowance {
     pub has_ports: bool,
     /// True if sockets of other programs on this machine may be used.
     pub unix_sockets: bool,
-    /// True if modes may be changed.
     pub chmod: bool,
     /// True if signals reach only processes of the job.
     pub own_signals: bool,
@@ -39,27 +38,21 @@ pub struct Allowance {
     denied_calls: Vec<&'static str>,
 }
 
-/// A use of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
-    /// Reads a file, or lists a folder.
     Read,
-    /// Writes an existing file.
     Write,
-    /// Starts a program.
     Execute,
     /// Creates, removes or renames the entry itself.
     Change,
 }
 
-/// The uses of a path that the sandbox refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The path, with its links resolved.
     pub path: PathBuf,
     /// The refused uses, of those that were asked about; never empty.
     pub uses: Vec<FileUse>,
-    /// True if there is a file of that name.
     pub exists: bool,
     pub is_folder: bool,
     /// False if a use that was asked about is refused by the mode of the file.
@@ -93,7 +86,6 @@ impl Allowance {
         }
     }
 
-    /// Returns the names of the system calls that are denied with any arguments.
     pub fn denied_calls(&self) -> &[&'static str] {
         &self.denied_calls
     }

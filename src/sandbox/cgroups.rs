@@ -22,11 +22,8 @@ use super::limits::Limit;
 use super::usage::Usage;
 use crate::config::SandboxConfig;
 
-/// The group of the daemon.
 const DAEMON: &str = "daemon";
-/// The prefix of the groups of jobs.
 const JOB: &str = "job-";
-/// The controllers that jobs need.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The time that killed processes get to disappear. Only a process that hangs in the kernel takes longer.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
@@ -35,10 +32,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(2);
 static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
 
 /// Moves this process into a group of its own, so that each job can have one. To be called before
-/// anything is started. If it fails, nothing has changed.
-///
-/// # Errors
-/// The reason why jobs have no groups here.
+/// anything is started. If it fails, nothing has changed. The error is why jobs have no groups here.
 pub fn divide_cgroup() -> Result<(), String> {
     let folder = FOLDER.get_or_init(|| {
         let own = own_folder()?;
@@ -48,10 +42,7 @@ pub fn divide_cgroup() -> Result<(), String> {
     folder.as_ref().map(|_| ()).map_err(Clone::clone)
 }
 
-/// Checks that jobs of this process have groups, or would have them if it divided its own.
-///
-/// # Errors
-/// The reason why they would not.
+/// Checks that jobs of this process have groups, or would have them if it divided its own; returns why not.
 pub(super) fn outlook() -> Result<(), String> {
     match FOLDER.get() {
         Some(folder) => folder.as_ref().map(|_| ()).map_err(Clone::clone),
@@ -67,7 +58,6 @@ pub fn lacks_groups() -> Option<&'static str> {
     }
 }
 
-/// Returns the folder of this process's group.
 fn own_folder() -> Result<PathBuf, String> {
     let read = |file| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
     let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
@@ -155,9 +145,6 @@ impl CgroupBounds {
     }
 
     /// Creates an empty group with these bounds; `None` where jobs have no groups.
-    ///
-    /// # Errors
-    /// The errors of creating it, with its name.
     pub(super) fn group(self) -> io::Result<Option<JobGroup>> {
         let Some(Ok(folder)) = FOLDER.get() else { return Ok(None) };
         JobGroup::create(folder, self).map(Some)
@@ -168,8 +155,7 @@ impl CgroupBounds {
 #[derive(Debug)]
 pub struct JobGroup {
     path: PathBuf,
-    /// The number of times that the limit of each group above was reached before this one was created: of the unit,
-    /// then of its slices.
+    /// How often the limit of each group above was reached before its creation: of the unit, then of its slices.
     ooms_above: Vec<u64>,
 }
 
@@ -206,22 +192,14 @@ impl JobGroup {
     }
 
     /// Opens the file that a process writes `0` to in order to join.
-    ///
-    /// # Errors
-    /// The errors of opening it.
     pub fn members(&self) -> io::Result<fs::File> {
         fs::File::options().write(true).open(self.path.join("cgroup.procs"))
     }
 
-    /// Moves another process into the group.
-    ///
-    /// # Errors
-    /// The errors of writing: the process is gone, or may not be moved.
     pub fn add(&self, pid: i32) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }
 
-    /// Kills all processes in the group at once; waits for nothing.
     pub fn kill(&self) {
         // A kernel before 5.14 has no such file; the job is killed in other ways there.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
@@ -300,7 +278,6 @@ fn out_of_memory(events: &str, before: &[u64], now: impl FnOnce() -> Vec<u64>) -
     })
 }
 
-/// Returns a counter of a file with one counter per line.
 fn counted(text: &str, name: &str) -> u64 {
     let of_name = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
     text.lines().find_map(of_name).unwrap_or_default()

@@ -39,21 +39,15 @@ use super::usage::{Usage, used};
 const STACK_BYTES: usize = 64 * 1024;
 /// Runs a file that is not a program, as with `execvp(3)`.
 const SHELL: &CStr = c"/bin/sh";
-/// The number of signals.
 const SIGNALS: c_int = 64;
 /// All numbers of a child's own descriptors are below this.
 const FIRST_FREE: RawFd = 10;
 
-/// A program to start, with its surroundings.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// The program.
     pub file: &'a Path,
-    /// The arguments without the program's own name.
     pub args: &'a [OsString],
-    /// The complete environment.
     pub env: BTreeMap<&'a OsStr, &'a OsStr>,
-    /// The folder in which it starts.
     pub cwd: &'a Path,
     /// The number of its run, which all that it starts inherits.
     pub run_number: u64,
@@ -61,15 +55,12 @@ pub struct Launch<'a> {
     pub descriptors: &'a [BorrowedFd<'a>],
 }
 
-/// The restrictions of one child.
 #[derive(Debug)]
 pub struct Restrictions {
-    /// True if the child gives up its privileges.
     pub(super) confined: bool,
     /// True if it has any.
     pub(super) privileged: bool,
     pub(super) limits: Limits,
-    /// The Landlock rules.
     pub(super) rules: Option<OwnedFd>,
     pub(super) filter: Option<Arc<BpfProgram>>,
 }
@@ -83,9 +74,7 @@ impl Restrictions {
 
 /// Starts a child in a session of its own and returns its process id. The child joins the control
 /// group whose file `cgroup.procs` is `group`, and enters the sandbox before its program begins.
-///
-/// # Errors
-/// The errors of its start and of the sandbox; the program has not run then.
+/// After an error of its start or of the sandbox the program has not run.
 pub fn spawn(
     launch: &Launch<'_>,
     restrictions: &Restrictions,
@@ -118,7 +107,6 @@ pub fn spawn(
     }
 }
 
-/// All that a child needs until its program begins.
 struct Child<'a> {
     file: CString,
     /// The shell, the program's own name and its arguments.
@@ -240,9 +228,7 @@ extern "C" fn run_child(child: *mut c_void) -> c_int {
     1
 }
 
-/// Strings in the form that `execve` takes.
 struct Strings {
-    /// The address of each, and null.
     pointers: Vec<*const c_char>,
     _strings: Vec<CString>,
 }
@@ -286,7 +272,6 @@ fn reset_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up all capabilities.
 fn drop_capabilities() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3`, and this process.
     const HEADER: [u32; 2] = [0x2008_0522, 0];
@@ -304,8 +289,7 @@ fn restrict_files(rules: BorrowedFd<'_>) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns the Landlock version of this kernel, zero if it has none, and whether seccomp filters may
-/// answer with an error here.
+/// Returns the Landlock version of this kernel, zero for none, and whether seccomp may answer with an error here.
 pub(super) fn kernel_support() -> (u32, bool) {
     const VERSION: u32 = 1;
     let action = libc::SECCOMP_RET_ERRNO;
@@ -322,9 +306,6 @@ pub(super) fn kernel_support() -> (u32, bool) {
 }
 
 /// Opens a descriptor that is readable once the child `pid` has exited.
-///
-/// # Errors
-/// The errors of `pidfd_open(2)`.
 pub fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
     // SAFETY: both arguments are numbers; a descriptor that the call returns has no other owner.
     unsafe {
@@ -336,10 +317,7 @@ pub fn pidfd(pid: Pid) -> io::Result<OwnedFd> {
     }
 }
 
-/// Makes a child that runs already, and all that it will start, part of a run.
-///
-/// # Errors
-/// The errors of `prlimit(2)`: the child has ended.
+/// Makes a child that runs already, and all that it will start, part of a run. Fails if the child has ended.
 pub fn set_run_number(child: Pid, number: u64) -> io::Result<()> {
     if !has_run_numbers() {
         return Ok(());
@@ -358,9 +336,7 @@ pub fn set_run_number(child: Pid, number: u64) -> io::Result<()> {
 }
 
 /// Waits for a child and returns how it ended and what it used, with all that it has waited for.
-///
-/// # Errors
-/// The errors of `wait4(2)`: it is not a child of this process, or was reaped before.
+/// Fails if it is not a child of this process, or was reaped before.
 pub fn reap(child: Pid) -> io::Result<(ExitStatus, Usage)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
     loop {

@@ -6,8 +6,7 @@ use super::syscalls::denied;
 use super::{Sandbox, files};
 
 impl Sandbox {
-    /// Describes what children may do, as subjects with their texts. What this kernel cannot restrict is in
-    /// the first of them.
+    /// Describes what children may do, as subjects with texts. The first has what this kernel cannot restrict.
     pub fn description(&self) -> Vec<(&'static str, String)> {
         let mut rows = vec![("sandbox", self.summary())];
         let Some(policy) = &self.policy else { return rows };

@@ -1,6 +1,5 @@
 //! Landlock rules: files, TCP ports, and signals and sockets of other processes.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,10 +14,8 @@ use super::policy::{Network, Policy};
 /// The newest Landlock version whose rights are all handled. An older kernel applies what it can.
 pub(super) const NEWEST: ABI = ABI::V8;
 
-/// The folders of the system's programs and their libraries.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/// Files that programs read to start, to resolve names and to learn about the machine; none is secret
-/// on a Debian machine.
+/// Files that programs read to start, to resolve names and to learn about the machine; on Debian none is secret.
 const SYSTEM: [&str; 47] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -76,29 +73,13 @@ pub(super) fn of_every_child() -> [&'static [&'static str]; 3] {
     [&PROGRAMS, &SYSTEM, &DEVICES]
 }
 
-/// Returns the rules for one child; `None` if the kernel has no Landlock.
-///
-/// # Errors
-/// The kernel cannot create them.
-pub(super) fn rules(
-    policy: &Policy,
-    program: &Path,
-    home: &Path,
-    more: &[PathBuf],
-) -> io::Result<Option<OwnedFd>> {
-    create(policy, program, home, more).map_err(io::Error::other)
-}
-
 /// The access that a rule grants to a file, or to all that is below a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grant {
-    /// Reading and listing.
     Read,
     /// And starting programs.
     Execute,
-    /// Reading and writing a file.
     Device,
-    /// Everything but new devices.
     All,
 }
 
@@ -137,7 +118,8 @@ pub(super) fn grants<'a>(
     ]
 }
 
-fn create(
+/// Returns the rules for one child; `None` if the kernel has no Landlock.
+pub(super) fn rules(
     policy: &Policy,
     program: &Path,
     home: &Path,

@@ -9,7 +9,6 @@ use nix::sys::signal::Signal;
 
 use crate::config::SandboxConfig;
 
-/// The number of limits.
 pub(super) const LIMITS_MAX: usize = 7;
 
 /// The limits of one process. Zero sets none.
@@ -23,27 +22,21 @@ pub struct Limits {
     file_bytes: u64,
 }
 
-/// A limit that a script hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The processor time of a process.
     Cpu,
     /// The memory, or the address space, of a process.
     Memory,
     /// The processes of the user.
     Processes,
-    /// The open files of a process.
     OpenFiles,
     FileSize,
     /// The size of the job's own folder.
     Disk,
-    /// The size of standard output.
     Output,
-    /// The memory of the job as a whole.
     JobMemory,
     /// The processes and threads of the job as a whole.
     JobProcesses,
-    /// The memory of the actor's unit.
     UnitMemory,
     /// The memory of a slice that the unit is in.
     SliceMemory,
@@ -90,8 +83,7 @@ impl Limits {
             Some((Resource::RLIMIT_CORE, 0, 0)),
             // The soft limit sends a signal that reports why; the hard one kills a second later.
             (self.cpu_s > 0).then_some((Resource::RLIMIT_CPU, self.cpu_s, self.cpu_s + 1)),
-            // Memory that is private and writable. Address space alone does not count: some runtimes
-            // reserve many times what they use.
+            // Memory that is private and writable: some runtimes reserve much more address space than they use.
             set(self.memory_bytes, Resource::RLIMIT_DATA),
             set(self.address_space_bytes, Resource::RLIMIT_AS),
             set(self.processes, Resource::RLIMIT_NPROC),

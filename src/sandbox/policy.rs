@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{SalConfig, SandboxConfig};
 
-/// The access rights of children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy {
     /// Folders and files that may be read and executed, in addition to the system's.
@@ -12,22 +11,17 @@ pub(super) struct Policy {
     /// Folders and files that may be written too, in addition to the child's own folder.
     pub(super) write: Vec<PathBuf>,
     pub(super) network: Network,
-    /// True if named Unix sockets may be used.
     pub(super) unix_sockets: bool,
     /// True if modes may be changed, which Landlock does not control.
     pub(super) chmod: bool,
-    /// True if signals to other processes are forbidden.
     pub(super) own_signals: bool,
 }
 
-/// The network that children may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// Any connection.
     Open,
     /// These TCP ports; with port 53, UDP for name resolution too.
     Ports(Vec<u16>),
-    /// No connection.
     Closed,
 }
 
@@ -48,7 +42,6 @@ impl Policy {
         }
     }
 
-    /// True if other programs may connect to children.
     pub(super) fn may_listen(&self) -> bool {
         self.unix_sockets || self.network == Network::Open
     }

@@ -26,9 +26,7 @@ pub struct Rights {
 
 impl Rights {
     /// Restricts this thread, and those that it starts later, to these rights for ever.
-    ///
-    /// # Errors
-    /// The kernel has no Landlock, or the process has other threads, which would not be restricted.
+    /// Fails if the kernel has no Landlock, or the process has other threads, which would not be restricted.
     pub fn restrict_process(&self) -> io::Result<()> {
         let threads = std::fs::read_dir("/proc/self/task")?.count();
         if threads > 1 {

@@ -25,13 +25,11 @@ mod syscalls;
 mod usage;
 
 pub use allowance::{Allowance, FileUse, Refusal};
-pub use cgroups::JobGroup;
-pub use cgroups::{divide_cgroup, lacks_groups};
+pub use cgroups::{JobGroup, divide_cgroup, lacks_groups};
 pub use confine::{
     Launch, Restrictions, give_back_freed_memory, pidfd, reap, set_run_number, spawn,
 };
-pub use limits::Limit;
-pub use limits::{Limits, limit_hit};
+pub use limits::{Limit, Limits, limit_hit};
 pub use policy::Network;
 pub use rights::Rights;
 pub use support::Support;
@@ -49,7 +47,6 @@ use self::cgroups::CgroupBounds;
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
 
-/// The sandbox of the children of one engine.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     policy: Option<Policy>,
@@ -64,13 +61,13 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// The sandbox of a script type.
     pub fn of_type(config: &SandboxConfig) -> Self {
-        let policy = config.enabled.then(|| Policy::of_type(config));
-        let limits = if config.enabled { Limits::of(config) } else { Limits::default() };
-        let disk_bytes_max = if config.enabled { config.disk } else { 0 };
-        let job_bounds = CgroupBounds::of(config).filter(|_| config.enabled);
-        Self { job_bounds, ..Self::new(policy, limits, config.require, disk_bytes_max) }
+        if !config.enabled {
+            return Self::new(None, Limits::default(), config.require, 0);
+        }
+        let policy = Some(Policy::of_type(config));
+        let sandbox = Self::new(policy, Limits::of(config), config.require, config.disk);
+        Self { job_bounds: CgroupBounds::of(config), ..sandbox }
     }
 
     /// The sandbox of commands of SAL: these may access what its functions may.
@@ -91,7 +88,6 @@ impl Sandbox {
         self.support.refusal(self.require)
     }
 
-    /// Describes in one line what is enforced here.
     pub fn summary(&self) -> String {
         let Some(policy) = &self.policy else { return "no sandbox".to_owned() };
         let groups = self.job_bounds.map(|_| match cgroups::outlook() {
@@ -116,15 +112,12 @@ impl Sandbox {
         Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// The limits of each process.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// Creates the restrictions of one child: it may run `program`, write in `home` and read `more`.
-    ///
-    /// # Errors
-    /// The kernel cannot create the rules, or enforces less than is required.
+    /// Fails if the kernel cannot create the rules, or enforces less than is required.
     pub fn restrictions(
         &self,
         program: &Path,
@@ -135,7 +128,7 @@ impl Sandbox {
             return Err(io::Error::other(refusal));
         }
         let rules = match &self.policy {
-            Some(policy) => files::rules(policy, program, home, more)?,
+            Some(policy) => files::rules(policy, program, home, more).map_err(io::Error::other)?,
             None => None,
         };
         Ok(Restrictions {
@@ -147,17 +140,13 @@ impl Sandbox {
         })
     }
 
-    /// Records what one child may do, to explain its errors; `None` if it has no sandbox. The arguments are
-    /// the same as of [`Sandbox::restrictions`].
+    /// Records what a child with such [`Sandbox::restrictions`] may do, to explain its errors; `None` without a sandbox.
     pub fn allowance(&self, program: &Path, home: &Path, more: &[PathBuf]) -> Option<Allowance> {
         let policy = self.policy.as_ref()?;
         Some(Allowance::new(policy, self.support, files::grants(policy, program, home, more)))
     }
 
     /// Creates the control group of one child and of all that it starts, if they have one.
-    ///
-    /// # Errors
-    /// The errors of creating it, with its name.
     pub fn job_group(&self) -> io::Result<Option<JobGroup>> {
         self.job_bounds.map_or(Ok(None), CgroupBounds::group)
     }
@@ -165,7 +154,6 @@ impl Sandbox {
 
 /// For children that are forked without `exec` and sandbox themselves.
 impl Sandbox {
-    /// True if they give up their privileges.
     pub fn is_confined(&self) -> bool {
         self.policy.is_some()
     }

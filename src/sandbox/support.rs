@@ -15,15 +15,13 @@ const ABI_SCOPES: u32 = 6;
 /// The first Landlock version with `truncate(2)`: Linux 6.2.
 const ABI_TRUNCATE: u32 = 3;
 
-/// The parts of the sandbox that a kernel can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Support {
     /// The Landlock version; zero if there is none.
     pub landlock: u32,
     /// True if system calls can be filtered, on a processor whose call numbers are known.
     pub seccomp: bool,
-    /// True if this process has capabilities to give up. A systemd unit may have none, and may not
-    /// even be allowed the call.
+    /// True if this process has capabilities to drop. A systemd unit without any may not be allowed the call.
     pub(super) privileged: bool,
 }
 
@@ -40,7 +38,6 @@ pub(super) fn target() -> Option<TargetArch> {
 }
 
 impl Support {
-    /// Returns what the running kernel can enforce.
     pub fn of_this_kernel() -> Self {
         static SUPPORT: OnceLock<Support> = OnceLock::new();
         *SUPPORT.get_or_init(|| {
@@ -53,7 +50,6 @@ impl Support {
         })
     }
 
-    /// Returns how much of the sandbox it enforces.
     pub fn level(self) -> Require {
         match self {
             Self { landlock: 0, .. } | Self { seccomp: false, .. } => Require::None,
@@ -62,7 +58,6 @@ impl Support {
         }
     }
 
-    /// Returns true if the kernel can open single ports.
     pub fn has_ports(self) -> bool {
         self.landlock >= ABI_PORTS
     }
@@ -104,7 +99,6 @@ impl Support {
         ))
     }
 
-    /// Describes in one line how much of a policy is enforced.
     pub(super) fn summary(self, policy: &Policy) -> String {
         let mut gaps = Vec::new();
         if self.landlock == 0 {

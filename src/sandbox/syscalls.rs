@@ -344,8 +344,7 @@ fn sockets(rules: &mut Rules, policy: &Policy, support: Support) -> Result<(), B
         rules.insert(libc::SYS_socket, all(denied)?);
     }
     if !policy.may_listen() {
-        // Landlock controls neither a port that the kernel chooses, nor an abstract name for one of a
-        // pair.
+        // Landlock controls neither a port that the kernel chooses, nor an abstract name for one of a pair.
         rules.insert(libc::SYS_bind, Vec::new());
         rules.insert(libc::SYS_listen, Vec::new());
     }

@@ -11,14 +11,10 @@ use super::limits::Limit;
 /// The resource usage of the process of a job, with all children that it has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// The processor time.
     pub cpu: Duration,
-    /// The peak memory in bytes: of the whole job where it has a control group of its own, else of
-    /// one process; 0 if it is not known.
+    /// The peak memory in bytes: of the job if it has a control group, else of one process; 0 if it is not known.
     pub memory_bytes: u64,
-    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The limit that it hit.
     pub limit: Option<Limit>,
 }
 
@@ -43,7 +39,6 @@ fn kibibytes(number: libc::c_long) -> u64 {
     u64::try_from(number).unwrap_or_default().saturating_mul(1024)
 }
 
-/// Converts the kernel's account of a process.
 pub(super) fn used(usage: &libc::rusage, status: ExitStatus) -> Usage {
     let time = |time: libc::timeval| {
         let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());

@@ -24,7 +24,6 @@ use crate::proto::job::{Job, JobId};
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
 /// The jobs of one call of a script.
 const JOBS_PER_CALL: usize = 500;
-/// The operation of these calls.
 const CONFIRMING: &str = "confirming jobs";
 /// The command that lets an older Redis confirm by its answers.
 const SYNC_ALWAYS: &str = "redis-cli CONFIG SET appendfsync always, redis-cli CONFIG REWRITE";
@@ -134,9 +133,7 @@ impl Store {
         let mut gone = Vec::new();
         for ids in ids.chunks(JOBS_PER_CALL) {
             let mut script = self.scripts.confirm.prepare_invoke();
-            for id in ids {
-                script.arg(id.as_str());
-            }
+            script.arg(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>());
             let missing: Vec<String> = asking.link.invoke(CONFIRMING, &script).await?;
             gone.extend(missing.iter().filter_map(|id| id.parse().ok()));
         }

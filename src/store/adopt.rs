@@ -5,6 +5,7 @@ use std::time::Duration;
 use tracing::{debug, info};
 
 use super::attempts::{kept, millis};
+use super::text::{BytePair, lossy_pairs};
 use super::{Store, StoreError};
 use crate::config::JobConfig;
 use crate::proto::job::Retention;
@@ -18,7 +19,6 @@ const PER_LOOK: usize = 200;
 /// to push a copy of one: a little longer than `adopt.lua` waits for that.
 pub const START_PATIENCE: Duration = Duration::from_millis(60);
 
-/// The settings of an adoption.
 #[derive(Debug, Clone, Copy)]
 pub struct AdoptionRules {
     /// The retention of jobs that end because they can never start.
@@ -42,7 +42,6 @@ impl From<&JobConfig> for AdoptionRules {
 /// The step that follows an adoption.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AfterAdoption {
-    /// None.
     #[default]
     Nothing,
     /// There is more to adopt in the list.
@@ -51,14 +50,12 @@ pub enum AfterAdoption {
     Later,
 }
 
-/// The result of one step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Entries that are jobs now.
     pub jobs: u64,
     /// Entries that left the list.
     pub removed: u64,
-    /// The step that follows.
     pub next: AfterAdoption,
     /// Some of the entries that are no jobs, each with the reason.
     pub skipped: Vec<(String, String)>,
@@ -72,16 +69,14 @@ impl Store {
         let mut script = self.scripts.adopt.prepare_invoke();
         script.key(list).arg(WINDOW).arg(kept(rules.retention));
         script.arg(u8::from(rules.requeue_by_push)).arg(millis(rules.requeue_after));
-        let (jobs, removed, next, skipped, again): (u64, u64, u8, Vec<Vec<u8>>, Vec<String>) =
+        let (jobs, removed, next, skipped, again): (u64, u64, u8, Vec<BytePair>, Vec<String>) =
             self.invoke("adopting jobs that programs pushed", &script).await?;
         let next = match next {
             0 => AfterAdoption::Nothing,
             1 => AfterAdoption::More,
             _ => AfterAdoption::Later,
         };
-        let mut skipped = skipped.iter().map(|text| String::from_utf8_lossy(text).into_owned());
-        let skipped = std::iter::from_fn(|| Some((skipped.next()?, skipped.next()?))).collect();
-        let adopted = Adopted { jobs, removed, next, skipped, again };
+        let adopted = Adopted { jobs, removed, next, skipped: lossy_pairs(skipped), again };
         for id in &adopted.again {
             info!(job_id = %id, key = %list, "job {id} had ended and runs again: a program has pushed its id");
         }

@@ -1,12 +1,16 @@
-//! Jobs that were messages of RabbitMQ: those that ended and are to be answered, orders to brokers, and
-//! the reasons of dead letters.
+//! RabbitMQ: the ends of jobs that were messages and are to be answered, orders to brokers, and their presence. Each broker
+//! notes its state with its heartbeat.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use super::backoff::micros;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
+use crate::proto::word_table::words;
 
 /// The maximum number of repeats of one message that wait for its answer, and the time that they are kept.
 const REPEATS_MAX: usize = 100;
@@ -21,15 +25,15 @@ pub struct MessageJob {
     pub message: String,
 }
 
-/// The result of [`Store::attach_repeat`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attached {
+words! {
+    /// The result of [`Store::attach_repeat`].
+    Attached, "answer", "a word of amqp_attach.lua";
     /// It is answered with the job.
-    Yes,
+    Yes = "ok",
     /// The state of the job has changed; nothing was written.
-    Changed,
+    Changed = "changed",
     /// Too many wait already; nothing was written.
-    Full,
+    Full = "full",
 }
 
 /// Ended jobs that this process is to answer.
@@ -49,8 +53,67 @@ pub struct MessageEnd {
     pub is_finished: bool,
     /// Its output, or the error.
     pub text: String,
-    /// The exit code of its process.
     pub exit_code: Option<i32>,
+}
+
+/// A broker of this age is gone.
+const GONE_AFTER: Duration = Duration::from_secs(15);
+/// The time that the state of a broker that is gone is kept.
+const KEPT: Duration = Duration::from_hours(24);
+
+/// The state of one process with the role `broker`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BrokerPresence {
+    pub unit: String,
+    pub host: String,
+    pub pid: u32,
+    /// The node of the matrix whose brokers it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The dispatchers that it should have, and those that consume.
+    pub dispatchers: u64,
+    /// See `dispatchers`.
+    pub consuming: u64,
+    /// The messages that are being served.
+    pub in_work: u64,
+    /// The messages since its start, by routing key and end: `job`, `done`, `retried`, `dead`.
+    pub messages: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Answers that were published, and those that were dropped.
+    pub answers: u64,
+    /// See `answers`.
+    pub answers_dropped: u64,
+    /// Log events that wait in its spool.
+    pub spooled: u64,
+    /// Log events that are neither published nor kept.
+    pub log_events_lost: u64,
+    /// The seconds since the last of these was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_ago_s: Option<u64>,
+    /// The dead letters in RabbitMQ, by the queue that has them, of the queues that it consumes.
+    pub dead_letters: BTreeMap<String, u64>,
+    /// The seconds since RabbitMQ, Redis or MariaDB went away, by name.
+    pub outages: BTreeMap<String, u64>,
+    /// When this was noted, in microseconds of Redis's clock.
+    pub at_us: i64,
+    /// The seconds since then.
+    #[serde(skip_deserializing)]
+    pub seen_ago_s: u64,
+    /// False if its heartbeat is late.
+    #[serde(skip_deserializing)]
+    pub is_alive: bool,
+}
+
+impl BrokerPresence {
+    /// Returns its name: `{unit}@{host}`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.unit, self.host)
+    }
+
+    /// Returns the number of messages with this end.
+    pub fn ended(&self, end: &str) -> u64 {
+        self.messages.values().filter_map(|ends| ends.get(end)).sum()
+    }
 }
 
 impl Store {
@@ -61,11 +124,9 @@ impl Store {
         limit: usize,
         lease: Duration,
     ) -> Result<TakenEnds, StoreError> {
-        const DOING: &str = "taking ended jobs of messages";
-        let mut script = self.scripts.amqp_take.prepare_invoke();
-        let lease_us = u64::try_from(lease.as_micros()).unwrap_or(u64::MAX);
-        script.arg(scope).arg(limit).arg(lease_us);
-        let (till, ids): (String, Vec<String>) = self.invoke(DOING, &script).await?;
+        let (doing, arguments) = ("taking ended jobs of messages", (scope, limit, micros(lease)));
+        let (till, ids): (String, Vec<String>) =
+            self.run_script(doing, &self.scripts.amqp_take, arguments).await?;
         let ids = ids.iter().filter_map(|id| id.parse().ok()).collect();
         Ok(TakenEnds { till, ids })
     }
@@ -85,14 +146,10 @@ impl Store {
         if ids.is_empty() {
             return Ok(());
         }
-        let mut script = self.scripts.amqp_answered.prepare_invoke();
         let again = again.map_or("done".to_owned(), |wait| wait.as_micros().to_string());
-        script.arg(scope).arg(&taken.till).arg(again);
-        for id in ids {
-            script.arg(id.as_str());
-        }
-        self.invoke::<u64>("noting answered messages", &script).await?;
-        Ok(())
+        let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
+        let (doing, arguments) = ("noting answered messages", (scope, &taken.till, again, ids));
+        self.run_script::<u64>(doing, &self.scripts.amqp_answered, arguments).await.map(drop)
     }
 
     /// Reads the end of a job that was a message; `None` if the job is gone, was no message, or has not
@@ -122,10 +179,8 @@ impl Store {
 
     /// Tells the brokers of a node, or of all nodes, to end.
     pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<(), StoreError> {
-        let mut script = self.scripts.amqp_shutdown.prepare_invoke();
-        script.arg(scope).arg(node.unwrap_or("*"));
-        self.invoke::<String>("telling brokers to end", &script).await?;
-        Ok(())
+        let (doing, arguments) = ("telling brokers to end", (scope, node.unwrap_or("*")));
+        self.run_script::<String>(doing, &self.scripts.amqp_shutdown, arguments).await.map(drop)
     }
 
     /// Returns when the brokers of a node, or of all, were last asked to end, in microseconds of Redis's
@@ -135,10 +190,8 @@ impl Store {
         scope: &str,
         node: Option<&str>,
     ) -> Result<i64, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.amqp_shutdown(scope));
-        let orders: BTreeMap<String, i64> =
-            self.link.query("reading orders to brokers", &command).await?;
+        let (doing, key) = ("reading orders to brokers", self.keys.amqp_shutdown(scope));
+        let orders: BTreeMap<String, i64> = self.link.command(doing, "HGETALL", key).await?;
         let own = orders.iter().filter(|(of, _)| *of == "*" || Some(of.as_str()) == node);
         Ok(own.map(|(_, at)| *at).max().unwrap_or(0))
     }
@@ -153,17 +206,16 @@ impl Store {
         const DOING: &str = "noting the log events of a spool";
         let key = self.keys.amqp_spool(scope);
         if number == 0 {
-            return self.link.query(DOING, redis::cmd("HDEL").arg(&key).arg(place)).await;
+            return self.link.command(DOING, "HDEL", (&key, place)).await;
         }
-        self.link.query::<()>(DOING, redis::cmd("HSET").arg(&key).arg(place).arg(number)).await?;
-        self.link.query(DOING, redis::cmd("EXPIRE").arg(&key).arg(SPOOL_TTL.as_secs())).await
+        self.link.command::<()>(DOING, "HSET", (&key, place, number)).await?;
+        self.link.command(DOING, "EXPIRE", (&key, SPOOL_TTL.as_secs())).await
     }
 
     /// Returns how many log events wait in the spool of each unit, by `{unit}@{machine}`.
     pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.amqp_spool(scope));
-        self.link.query("reading the numbers of log events in spools", &command).await
+        let doing = "reading the numbers of log events in spools";
+        self.link.command(doing, "HGETALL", self.keys.amqp_spool(scope)).await
     }
 
     /// Reads the job of a message; `None` if it does not exist.
@@ -185,28 +237,58 @@ impl Store {
         next: &JobId,
         asked: &str,
     ) -> Result<Attached, StoreError> {
-        let mut script = self.scripts.amqp_attach.prepare_invoke();
-        script.arg(scope).arg(chain).arg(job.as_str()).arg(status).arg(next.as_str()).arg(asked);
-        script.arg(REPEATS_MAX).arg(REPEATS_TTL.as_secs());
-        let answer: String = self.invoke("noting a repeat of a message", &script).await?;
-        Ok(match answer.as_str() {
-            "ok" => Attached::Yes,
-            "full" => Attached::Full,
-            _ => Attached::Changed,
-        })
+        const DOING: &str = "noting a repeat of a message";
+        let ids = (job.as_str(), status, next.as_str());
+        let arguments = (scope, chain, ids, asked, REPEATS_MAX, REPEATS_TTL.as_secs());
+        let word: String = self.run_script(DOING, &self.scripts.amqp_attach, arguments).await?;
+        StoreError::or_parsed(DOING, &word)
     }
 
     /// Returns the repeats of a message that wait for its answer.
     pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>, StoreError> {
-        let mut command = redis::cmd("LRANGE");
-        command.arg(self.keys.amqp_repeats(scope, chain)).arg(0).arg(-1);
-        self.link.query("reading the repeats of a message", &command).await
+        let arguments = (self.keys.amqp_repeats(scope, chain), 0, -1);
+        self.link.command("reading the repeats of a message", "LRANGE", arguments).await
     }
 
     /// Forgets the repeats of a message, which were answered.
     pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<(), StoreError> {
-        let mut command = redis::cmd("DEL");
-        command.arg(self.keys.amqp_repeats(scope, chain));
-        self.link.query("forgetting the repeats of a message", &command).await
+        let key = self.keys.amqp_repeats(scope, chain);
+        self.link.command("forgetting the repeats of a message", "DEL", key).await
+    }
+
+    /// Notes the state of a broker, at the time of Redis.
+    pub async fn note_broker(
+        &self,
+        scope: &str,
+        presence: &BrokerPresence,
+    ) -> Result<(), StoreError> {
+        const DOING: &str = "noting the state of a broker";
+        let document = serde_json::to_string(presence).unwrap_or_default();
+        let arguments = (scope, presence.name(), document, KEPT.as_secs());
+        self.run_script::<u64>(DOING, &self.scripts.amqp_appear, arguments).await.map(drop)
+    }
+
+    /// Forgets the state of a broker that ends in order.
+    pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
+        let arguments = (self.keys.amqp_brokers(scope), name);
+        self.link.command("forgetting the state of a broker", "HDEL", arguments).await
+    }
+
+    /// Returns the state of each broker of a scope, by name.
+    pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>, StoreError> {
+        let (doing, key) = ("reading the state of brokers", self.keys.amqp_brokers(scope));
+        let found: BTreeMap<String, String> = self.link.command(doing, "HGETALL", key).await?;
+        let now_us = self.now().await?.as_microsecond();
+        let gone_us = i64::try_from(GONE_AFTER.as_micros()).unwrap_or(i64::MAX);
+        let parsed = found.values().filter_map(|document| {
+            let (at_us, document) = document.split_once(' ')?;
+            let mut presence: BrokerPresence = serde_json::from_str(document).ok()?;
+            presence.at_us = at_us.parse().ok()?;
+            let age_us = now_us.saturating_sub(presence.at_us).max(0);
+            presence.seen_ago_s = u64::try_from(age_us / 1_000_000).unwrap_or_default();
+            presence.is_alive = age_us < gone_us;
+            Some(presence)
+        });
+        Ok(parsed.collect())
     }
 }

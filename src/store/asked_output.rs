@@ -1,7 +1,5 @@
 //! The outputs that a running script asks for.
 
-use redis::Value;
-
 use super::{Store, StoreError};
 use crate::proto::job::{
     ASKED_OUTPUT_BYTES_MAX, AskedOutput, BootId, ChildName, FoundOutput, Job, JobId, JobOutput,
@@ -29,29 +27,22 @@ impl Store {
             let is_awaited = job.spec.waits_for().any(|of| *of == id);
             script.arg(id.as_str()).arg(if is_awaited { "1" } else { "" });
         }
-        let answer: Vec<Value> = self.invoke(DOING, &script).await?;
+        let mut answer: Vec<Vec<u8>> = self.invoke(DOING, &script).await?;
+        let detail = answer.drain(2.min(answer.len())..).next().unwrap_or_default();
         let unexpected = || StoreError::unexpected(DOING);
-        let text = |place: usize| -> Result<String, StoreError> {
-            let value = answer.get(place).ok_or_else(unexpected)?;
-            redis::from_redis_value(value.clone()).map_err(|_| unexpected())
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| unexpected());
+        let (word, id) = match answer.as_slice() {
+            [word] if word == b"lost" => return Ok(FoundOutput::Lost),
+            [word] if word == b"stranger" => return Ok(FoundOutput::Stranger),
+            [word, id] => (text(word)?, StoreError::or_parsed(DOING, &text(id)?)?),
+            _ => return Err(unexpected()),
         };
-        let word = text(0)?;
-        match word.as_str() {
-            "lost" => return Ok(FoundOutput::Lost),
-            "stranger" => return Ok(FoundOutput::Stranger),
-            _ => {}
-        }
-        let id: JobId = text(1)?.parse().map_err(|_| unexpected())?;
         Ok(match word.as_str() {
             "gone" => FoundOutput::Gone(id),
-            "error" => FoundOutput::Failed(id, text(2)?),
-            "large" => FoundOutput::TooLarge(id, text(2)?.parse().map_err(|_| unexpected())?),
-            "unended" => FoundOutput::Unended(id, text(2)?.parse().map_err(|_| unexpected())?),
-            "finished" => {
-                let output = answer.get(2).ok_or_else(unexpected)?.clone();
-                let bytes: Vec<u8> = redis::from_redis_value(output).map_err(|_| unexpected())?;
-                FoundOutput::Finished(id, JobOutput::from(bytes))
-            }
+            "error" => FoundOutput::Failed(id, text(&detail)?),
+            "large" => FoundOutput::TooLarge(id, StoreError::or_parsed(DOING, &text(&detail)?)?),
+            "unended" => FoundOutput::Unended(id, StoreError::or_parsed(DOING, &text(&detail)?)?),
+            "finished" => FoundOutput::Finished(id, JobOutput::from(detail)),
             _ => match self.outcome(&id).await? {
                 Some((JobStatus::Finished, output)) => bounded(id, output.unwrap_or_default()),
                 Some((status, _)) => FoundOutput::Unended(id, status),

@@ -12,18 +12,14 @@ use super::attempts::kept;
 use super::batch_order::{links_of, order_of, ranks_of};
 use super::graphs::NewGraph;
 use super::portions::{LINK_WORK, portions};
-use super::submission::{
-    ANY, Submitted, WithFields, graph_of, refused, standing, unawaited, with_fields, work,
-};
+use super::submission::{ANY, Submitted, WithFields, graph_of, refused, standing, work};
 use super::{Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 /// The answer to the submission of an atomic batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchOutcome {
-    /// All jobs were accepted.
     Accepted,
-    /// One job was refused, so none was accepted.
     Refused {
         /// Its place among them, from 0.
         place: usize,
@@ -53,30 +49,17 @@ const ENTRY_WORK: usize = 128;
 const DEPENDENTS_FIELD_BYTES: usize = 32_768;
 
 impl Store {
-    /// The largest atomic batch.
     pub const WHOLE_MAX: usize = 20_000;
     /// The limit on prerequisites outside of the batch, for all its jobs together.
     pub const WHOLE_OTHERS_MAX: usize = 20_000;
 
-    /// Submits jobs, all or none. They may wait for each other, in any order, but not in a circle.
-    /// The caller checks this, their bounds and script types, and that ids and unique keys differ.
+    /// Submits jobs, all or none, and makes them a graph if there is one. They may wait for each other, in any order, but
+    /// not in a circle. The caller checks this, their bounds and script types, and that ids and unique keys differ.
     ///
     /// # Errors
     /// [`StoreError`], and then none was submitted. Only if the connection was lost they may have been: submitting them
     /// again returns [`Submitted::Exists`] for one of them.
     pub async fn submit_atomic_batch(
-        &self,
-        jobs: &[Job],
-        retention: impl Into<Retention>,
-    ) -> Result<BatchOutcome, StoreError> {
-        self.submit_atomic_graph(jobs, None, retention).await
-    }
-
-    /// Submits jobs as an atomic batch that becomes a graph with all of them.
-    ///
-    /// # Errors
-    /// As [`Store::submit_atomic_batch`].
-    pub async fn submit_atomic_graph(
         &self,
         jobs: &[Job],
         graph: Option<&NewGraph>,
@@ -112,11 +95,7 @@ impl Store {
         let staged = order_of(&links).into_iter().map(|place| StagedJob {
             place,
             rank: ranks.as_ref().map(|ranks| ranks[place]),
-            job: if self.is_unawaited {
-                unawaited(&jobs[place])
-            } else {
-                with_fields(&jobs[place])
-            },
+            job: self.fields_of(&jobs[place]),
             part: &parts[place],
         });
         self.stage(batch, &staged.collect::<Vec<_>>()).await
@@ -299,7 +278,6 @@ impl Part {
     }
 }
 
-/// A job on its way to Redis.
 struct StagedJob<'a> {
     /// Its place in the batch.
     place: usize,

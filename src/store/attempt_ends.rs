@@ -25,34 +25,18 @@ pub enum Verdict {
     /// The job ends in `error`.
     Error {
         error: String,
-        /// The exit code, where a process ran.
         exit_code: Option<i32>,
         /// True if it used up its attempts, and so becomes a dead letter.
         dead: bool,
     },
     /// The job is tried again.
-    Retry {
-        /// The error of this attempt.
-        error: String,
-        /// The exit code, where a process ran.
-        exit_code: Option<i32>,
-        /// The wait before the next attempt.
-        delay: Duration,
-    },
+    Retry { error: String, exit_code: Option<i32>, delay: Duration },
     /// The job runs again later, as its script asked; no attempt is charged.
-    Postpone {
-        /// The reason.
-        error: String,
-        /// The exit code, where a process ran.
-        exit_code: Option<i32>,
-        /// The wait before it runs again.
-        delay: Duration,
-    },
+    Postpone { error: String, exit_code: Option<i32>, delay: Duration },
     /// The job runs again once what its script waits for has come; no attempt is charged.
     Wait {
         /// The wait, as the field `wait` has it.
         wait: String,
-        /// The exit code, where a process ran.
         exit_code: Option<i32>,
         /// The time after which it runs again anyway.
         delay: Duration,
@@ -67,7 +51,6 @@ pub struct AttemptEnd {
     pub claimed_at: u64,
     /// The script type of the actor, for a job that names none.
     pub script_type: ScriptType,
-    /// The outcome.
     pub verdict: Verdict,
     /// Fields of the hash: the resource usage of a process, the missing lines of the log.
     pub used: Vec<(&'static str, String)>,
@@ -81,7 +64,6 @@ pub type Counts = Vec<(String, u64)>;
 /// The answer to the recording of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// It was recorded.
     Recorded,
     /// It was recorded, and its reply waits for [`Store::push_replies`].
     Held,

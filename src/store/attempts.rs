@@ -1,21 +1,19 @@
-//! The actor's side of a job until its attempt ends: claim it, or give it back.
+//! The actor's side of a job until its attempt ends: claim it, keep the state of its script, or give it back.
 
 use jiff::Timestamp;
 use redis::Value;
 
 pub(super) use super::backoff::millis;
+use super::text::{BytePair, lossy_pairs, read};
 use super::{ClaimLimits, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
 use crate::proto::units::readable_size;
 
-/// A request for jobs.
 #[derive(Debug)]
 pub struct Claim<'a> {
-    /// The boot that will own the jobs.
     pub boot: &'a BootId,
-    /// The actor that will run them.
     pub actor: &'a ActorId,
     /// Work lists to take from, in order.
     pub lists: &'a [String],
@@ -26,11 +24,9 @@ pub struct Claim<'a> {
     pub ahead: usize,
     /// The largest hash that is returned, in bytes.
     pub size_max_bytes: u64,
-    /// The limits of the configuration.
     pub limits: &'a ClaimLimits,
 }
 
-/// The answer to a claim.
 #[derive(Debug, Default)]
 pub struct Claimed {
     /// The jobs, owned by the boot from now on.
@@ -54,7 +50,6 @@ pub struct Claimed {
 /// A claimed job: one attempt to run it.
 #[derive(Debug)]
 pub struct Attempt {
-    /// The job's id.
     pub id: JobId,
     /// The time of its claim, as in the boot's running set, in microseconds since 1970.
     pub claimed_at: u64,
@@ -79,6 +74,11 @@ pub struct ReturnedAttempt {
     pub has_crashed: bool,
 }
 
+/// A job in the answer of `claim.lua`: its id, its work list, its attempt, the time of its claim, and its fields.
+type ClaimedJob = (String, String, i64, u64, Vec<BytePair>);
+/// The values that `claim.lua` returns.
+type ClaimAnswer = (Vec<ClaimedJob>, Vec<Value>, Vec<BytePair>, u8, u8, i64, Vec<String>);
+
 impl Store {
     /// Claims jobs for an actor in one round trip.
     ///
@@ -98,7 +98,7 @@ impl Store {
             .arg(claim.wanted.saturating_sub(claim.ahead))
             .arg(claim.size_max_bytes)
             .arg(&*claim.limits.of_actor(claim.actor));
-        let answer: Value = self.invoke("claiming jobs", &script).await?;
+        let answer: ClaimAnswer = self.invoke("claiming jobs", &script).await?;
         let claimed = self.read_claim(answer, claim.size_max_bytes);
         let claimed = claimed.ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
         self.skips.note(claimed.skipped, &claimed.skipped_some);
@@ -108,37 +108,31 @@ impl Store {
         claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
     }
 
-    fn read_claim(&self, answer: Value, size_max_bytes: u64) -> Option<Claimed> {
-        let [jobs, skipped, broken, more, fenced, at, unadopted]: [Value; 7] =
-            array(answer)?.try_into().ok()?;
-        let at = Timestamp::from_microsecond(number(&at)?).ok();
-        let mut skipped = array(skipped)?.into_iter();
-        let skipped_number = number(&skipped.next()?)?;
+    fn read_claim(&self, answer: ClaimAnswer, size_max_bytes: u64) -> Option<Claimed> {
+        let (jobs, skipped, broken, more, fenced, at, unadopted) = answer;
+        let at = Timestamp::from_microsecond(at).ok();
+        let read_job = |job| self.read_attempt(job, at, size_max_bytes);
+        let mut skipped = skipped.into_iter();
         Some(Claimed {
-            attempts: array(jobs)?
-                .into_iter()
-                .map(|job| self.read_attempt(job, at, size_max_bytes))
-                .collect::<Option<_>>()?,
-            skipped: skipped_number.try_into().ok()?,
-            skipped_some: pairs(skipped),
-            broken: pairs(array(broken)?.into_iter()),
-            more: number(&more)? > 0,
-            none_ahead: number(&more)? == 2,
-            fenced: number(&fenced)? == 1,
-            unadopted: array(unadopted)?.iter().map(text).collect::<Option<_>>()?,
+            attempts: jobs.into_iter().map(read_job).collect::<Option<_>>()?,
+            skipped: read(skipped.next()?)?,
+            skipped_some: lossy_pairs(read(Value::Array(skipped.collect()))?),
+            broken: lossy_pairs(broken),
+            more: more > 0,
+            none_ahead: more == 2,
+            fenced: fenced == 1,
+            unadopted,
         })
     }
 
     fn read_attempt(
         &self,
-        job: Value,
+        (id, list, attempt, claimed_at, fields): ClaimedJob,
         at: Option<Timestamp>,
         size_max_bytes: u64,
     ) -> Option<Attempt> {
-        let [id, list, attempt, claimed_at, fields]: [Value; 5] = array(job)?.try_into().ok()?;
-        let id: JobId = text(&id)?.parse().ok()?;
-        let queue = self.keys.queue_of_work(&text(&list)?)?;
-        let fields = array(fields)?;
+        let id: JobId = id.parse().ok()?;
+        let queue = self.keys.queue_of_work(&list)?;
         let job = if fields.is_empty() {
             let why = format!(
                 "is larger than {}, which job.script_size_max of this actor allows with all fields",
@@ -146,21 +140,17 @@ impl Store {
             );
             Err(InvalidJob::new("its hash", why))
         } else {
-            let pairs = fields.chunks_exact(2).map(|pair| (bytes(&pair[0]), bytes(&pair[1])));
+            let pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
             Job::from_hash(id.clone(), pairs)
         };
-        let attempt = number(&attempt)?.try_into().unwrap_or(u32::MAX);
+        let attempt = attempt.try_into().unwrap_or(u32::MAX);
         let status = JobStatus::Started;
         let job = job.map(|job| Job { attempt, status, started_at: at, ..job });
-        let claimed_at = number(&claimed_at)?.try_into().ok()?;
         Some(Attempt { id, claimed_at, queue, job })
     }
 
     /// Requeues jobs of a boot at the front of their queues, in order. Charges no attempt and no crash.
-    /// Returns how many the boot still owned.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Returns how many the boot still owned. Calling again is safe.
     pub async fn requeue(
         &self,
         boot: &BootId,
@@ -192,42 +182,22 @@ impl Store {
             self.link.command("reading the jobs of a boot", "ZRANGE", arguments).await?;
         Ok(jobs.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, at))).collect())
     }
+
+    /// Keeps a state, as JSON, for the next attempt of a job; an empty one keeps none. Returns `false` if the boot
+    /// does not own the job any more, or has claimed it again after `claimed_at`: nothing was written.
+    pub async fn keep_state(
+        &self,
+        boot: &BootId,
+        (id, claimed_at): (&JobId, u64),
+        state: &str,
+    ) -> Result<bool, StoreError> {
+        let arguments = (boot.as_str(), id.as_str(), claimed_at, state);
+        self.run_script("keeping the state of a job", &self.scripts.keep_state, arguments).await
+    }
 }
 
 /// The retention of jobs in the form of the scripts.
 pub(super) fn kept(retention: impl Into<Retention>) -> String {
     let Retention { default, failed, max } = retention.into();
     format!("{} {} {}", millis(default), millis(max), millis(failed))
-}
-
-fn array(value: Value) -> Option<Vec<Value>> {
-    match value {
-        Value::Array(values) => Some(values),
-        _ => None,
-    }
-}
-
-fn bytes(value: &Value) -> &[u8] {
-    match value {
-        Value::BulkString(bytes) => bytes,
-        Value::SimpleString(text) => text.as_bytes(),
-        _ => &[],
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    std::str::from_utf8(bytes(value)).ok().map(str::to_owned)
-}
-
-fn number(value: &Value) -> Option<i64> {
-    match value {
-        Value::Int(number) => Some(*number),
-        other => std::str::from_utf8(bytes(other)).ok()?.parse().ok(),
-    }
-}
-
-/// Pairs of strings; invalid UTF-8 is replaced.
-fn pairs(mut values: impl Iterator<Item = Value>) -> Vec<(String, String)> {
-    let shown = |value: &Value| String::from_utf8_lossy(bytes(value)).into_owned();
-    std::iter::from_fn(|| Some((shown(&values.next()?), shown(&values.next()?)))).collect()
 }

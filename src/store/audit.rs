@@ -13,14 +13,11 @@ type Entry = (String, Vec<Vec<u8>>);
 const RECORDS_PER_READ: usize = 1000;
 
 impl Store {
-    /// Adds a record of a change.
     pub async fn add_audit(&self, by: &Author, what: &str, to: &str) -> Result<(), StoreError> {
-        let mut script = self.scripts.audit.prepare_invoke();
-        let kept = Duration::from_secs(AUDIT_DAYS * 24 * 3600);
-        script.arg(AUDIT_LEN_MAX).arg(millis(kept));
-        script.arg(bounded(&by.who)).arg(what).arg(bounded(to)).arg(bounded(&by.from));
-        script.arg(by.through);
-        self.invoke::<u8>("recording a change", &script).await.map(drop)
+        let kept = millis(Duration::from_secs(AUDIT_DAYS * 24 * 3600));
+        let record = (bounded(&by.who), what, bounded(to), bounded(&by.from), by.through);
+        let (doing, arguments) = ("recording a change", (AUDIT_LEN_MAX, kept, record));
+        self.run_script::<u8>(doing, &self.scripts.audit, arguments).await.map(drop)
     }
 
     /// Reads the wanted ones of the latest records, the newest first. It is one call of a bounded length.
@@ -28,10 +25,13 @@ impl Store {
         &self,
         wanted: impl Fn(&AuditRecord) -> bool,
     ) -> Result<Vec<AuditRecord>, StoreError> {
-        let arguments = (self.keys.audit(), "+", "-", "COUNT", RECORDS_PER_READ);
-        let page: Vec<Entry> =
-            self.link.command("reading the audit", "XREVRANGE", arguments).await?;
+        let page = self.audit_page("+", 0).await?;
         Ok(page.iter().map(record).filter(wanted).collect())
+    }
+
+    async fn audit_page(&self, until: &str, since_ms: u64) -> Result<Vec<Entry>, StoreError> {
+        let arguments = (self.keys.audit(), until, since_ms, "COUNT", RECORDS_PER_READ);
+        self.link.command("reading the audit", "XREVRANGE", arguments).await
     }
 
     /// Reads records, the newest first, of those after a time and until another in milliseconds since 1970, until
@@ -46,9 +46,7 @@ impl Store {
         let mut until = until_ms.map_or_else(|| "+".to_owned(), |ms| ms.to_string());
         let mut records = Vec::new();
         loop {
-            let arguments = (self.keys.audit(), &until, since_ms, "COUNT", RECORDS_PER_READ);
-            let page: Vec<Entry> =
-                self.link.command("reading the audit", "XREVRANGE", arguments).await?;
+            let page = self.audit_page(&until, since_ms).await?;
             let Some(last) = page.last().map(|(id, _)| id.clone()) else { break };
             let is_last = page.len() < RECORDS_PER_READ;
             records.extend(page.iter().map(record).filter(&wanted));

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// The first wait.
 const FIRST: Duration = Duration::from_millis(50);
 /// The longest wait: short enough for everything to work again soon after Redis does.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -31,6 +30,15 @@ impl Backoff {
 /// Whole milliseconds, at least one: zero would mean "never" or "at once" to Redis.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX >> 12)
+}
+
+pub(super) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Reads a time from now in microseconds, -1 for none.
+pub(super) fn from_now(us: i64) -> Option<Duration> {
+    u64::try_from(us).ok().map(Duration::from_micros)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use redis::Value;
 
 use super::cron_marks::CronEnds;
-use super::listing::read;
+use super::newest::whole;
+use super::text::read;
 use super::{Store, StoreError};
 use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
 use crate::proto::cron::CronName;
@@ -28,7 +29,6 @@ const DOING: &str = "backing up jobs";
 #[derive(Debug, Clone)]
 pub struct BackupIndex {
     key: String,
-    /// The queue whose jobs it names.
     queue: Option<Queue>,
     /// True for a work list: it names also the jobs that a foreign program pushed.
     is_list: bool,
@@ -48,7 +48,6 @@ impl BackupIndex {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CopiedJob {
     pub job: JobCopy,
-    /// The first entries of its log.
     pub log: LogCopy,
     /// The last entry that the log had, if the first part is not all.
     pub log_until: Option<String>,
@@ -97,12 +96,9 @@ impl Store {
         if index.is_list {
             command.arg(index.skip).arg(index.skip + limit - 1);
         } else {
-            let from = if index.from.is_finite() {
-                format!("{:.0}", index.from)
-            } else {
-                "-inf".to_owned()
-            };
-            command.arg(from).arg("+inf").arg("WITHSCORES").arg("LIMIT").arg(index.skip).arg(limit);
+            // Redis reads `-inf` as Rust writes it.
+            command.arg(format!("{:.0}", index.from)).arg("+inf").arg("WITHSCORES");
+            command.arg("LIMIT").arg(index.skip).arg(limit);
         }
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().add_command(command);
@@ -176,11 +172,6 @@ impl Store {
         Ok(LogCopy { id: id.clone(), entries })
     }
 
-    /// Returns the names of the paused queues, and the rules that pause queues.
-    pub async fn backup_paused(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.pauses().await?.names())
-    }
-
     /// Copies the state of a periodic job; `None` if it has none.
     pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>, StoreError> {
         type Hash = Vec<(String, Vec<u8>)>;
@@ -236,10 +227,9 @@ impl Store {
         context: &Context,
         object_type: &ObjectType,
     ) -> Result<IndexesCopy, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.object_indexes(context, object_type));
-        let states: Vec<(String, String)> =
-            self.link.query("backing up indexes of objects", &command).await?;
+        let (doing, key) =
+            ("backing up indexes of objects", self.keys.object_indexes(context, object_type));
+        let states: Vec<(String, String)> = self.link.command(doing, "HGETALL", key).await?;
         let ready = states.into_iter().filter(|(_, state)| state == "ready");
         let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
         Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })
@@ -275,9 +265,4 @@ pub(super) fn log_entries(entries: Value) -> Option<Vec<(String, Vec<Bytes>)>> {
     let entries: Vec<(String, Vec<Vec<u8>>)> = read(entries)?;
     let bytes = |fields: Vec<Vec<u8>>| fields.into_iter().map(Bytes::from).collect();
     Some(entries.into_iter().map(|(id, fields)| (id, bytes(fields))).collect())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-fn whole(score: f64) -> i64 {
-    score as i64
 }

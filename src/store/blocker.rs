@@ -1,9 +1,8 @@
 //! The reason why a job does not start.
 
-use std::str::FromStr;
-
 use jiff::Timestamp;
 
+use super::listed_state::queue_of_fields;
 use super::{PresenceOf, Store, StoreError};
 use crate::proto::job::{AskedWait, JobId, JobStatus};
 use crate::proto::labels::Labels;
@@ -11,7 +10,7 @@ use crate::proto::message::ActorState;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
-use crate::proto::target::{ActorId, SelectorDigest, Target};
+use crate::proto::target::ActorId;
 
 /// The reason why a dispatched job does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +23,6 @@ pub enum Blocker {
     NoActor(Queue),
     /// No live actor of its type matches its expression.
     NoMatch {
-        /// The expression.
         selector: Selector,
         /// The number of actors that fail each part of it.
         mismatch: String,
@@ -32,19 +30,11 @@ pub enum Blocker {
     /// The actors that claim jobs of its queue drain; the first of them.
     Drained(ActorId),
     /// The actors that claim jobs of its queue run as many jobs as they have tasks.
-    Busy {
-        queue: Queue,
-        /// The number of their tasks.
-        tasks: usize,
-    },
+    Busy { queue: Queue, tasks: usize },
     /// It is due, and no supervisor is live that dispatches it.
     NoSupervisor,
     /// Its script waits for this.
     Wait(AskedWait),
-}
-
-fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
-    text.and_then(|text| text.parse().ok())
 }
 
 /// Returns how many of these actors fail each part of an expression.
@@ -57,50 +47,44 @@ impl Store {
     /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if an actor will claim
     /// it, or it is in another state.
     pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(id)).arg("status").arg("held_by");
-        command
-            .arg("script_type")
-            .arg("group")
-            .arg("instance")
-            .arg("priority")
-            .arg("wait")
-            .arg("run_at")
-            .arg("where");
-        let fields: [Option<String>; 9] =
-            self.link.query("reading the prerequisites of a job", &command).await?;
-        let [status, held_by, script_type, group, instance, priority, wait, run_at, selector] =
-            fields;
-        match status.and_then(|status| status.parse().ok()) {
+        const FIELDS: [&str; 9] = [
+            "status",
+            "held_by",
+            "script_type",
+            "group",
+            "instance",
+            "priority",
+            "wait",
+            "run_at",
+            "where",
+        ];
+        let (doing, arguments) =
+            ("reading the prerequisites of a job", (self.keys.job(id), &FIELDS));
+        let values: [Option<String>; 9] = self.link.command(doing, "HMGET", arguments).await?;
+        let field =
+            |name: &str| FIELDS.iter().zip(&values).find(|(of, _)| **of == name)?.1.as_deref();
+        match field("status").and_then(|status| status.parse().ok()) {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
-                if let Some(wait) = wait.as_deref().and_then(AskedWait::of_field) {
+                if let Some(wait) = field("wait").and_then(AskedWait::of_field) {
                     return Ok(Some(Blocker::Wait(wait)));
                 }
-                return self.overdue_blocker(parsed(run_at)).await;
+                let run_at = field("run_at").and_then(|time| time.parse().ok());
+                return self.overdue_blocker(run_at).await;
             }
             _ => return Ok(None),
         }
-        if let Some(limit) = held_by {
-            return Ok(Some(Blocker::Limit(limit)));
+        if let Some(limit) = field("held_by") {
+            return Ok(Some(Blocker::Limit(limit.to_owned())));
         }
-        let Some(script_type) = parsed(script_type) else { return Ok(None) };
-        let queue = Queue {
-            target: Target::of(
-                script_type,
-                parsed(group),
-                parsed(instance),
-                selector.as_deref().map(SelectorDigest::of_text),
-            ),
-            priority: parsed(priority).unwrap_or_default(),
-        };
+        let Some(queue) = queue_of_fields(field) else { return Ok(None) };
         let pauses = self.pauses().await?;
         if pauses.covers(&queue) {
             let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
         let mut actors = self.actors(Some(queue.target.script_type())).await?;
-        let selector = selector.as_deref().and_then(|text| text.parse::<Selector>().ok());
+        let selector = field("where").and_then(|text| text.parse::<Selector>().ok());
         let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
         actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
         let drained = actors.first().map(|of| of.actor.clone());

@@ -7,7 +7,6 @@ use crate::proto::job::{BootId, GENERATIONS_MAX, Job, JobId, Retention};
 /// The answer to the submission of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildSubmitted {
-    /// It is stored.
     Accepted,
     /// The job has submitted it before; nothing was written.
     Known,
@@ -54,9 +53,7 @@ impl Store {
         let mut script = self.scripts.submit_child.prepare_invoke();
         script.arg(boot.as_str()).arg(parent.as_str()).arg(claimed_at);
         script.arg(children_max).arg(GENERATIONS_MAX).arg(child.spec.waits_for().count());
-        for id in child.spec.waits_for() {
-            script.arg(id.as_str());
-        }
+        script.arg(child.spec.waits_for().map(JobId::as_str).collect::<Vec<_>>());
         submission(&mut script, &[unawaited(child)], true, retention);
         let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
         Ok(match code.as_str() {

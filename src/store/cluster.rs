@@ -26,8 +26,6 @@ const NODES_MAX: usize = 32;
 /// The cluster that has the keys of one namespace.
 pub(super) struct Cluster {
     url: ClusterUrl,
-    /// The login, which all nodes share.
-    login: ConnectionInfo,
     /// A key of the namespace that never exists.
     pub(super) probe: String,
     known: Mutex<Known>,
@@ -36,7 +34,6 @@ pub(super) struct Cluster {
 /// The nodes beside the URL's.
 #[derive(Default)]
 struct Known {
-    /// The latest owner of the slot.
     owner: Option<Place>,
     /// Nodes that it named.
     others: Vec<Place>,
@@ -50,25 +47,12 @@ enum NodeAnswer {
 }
 
 impl Cluster {
-    /// The cluster of a URL. `login` has user, password and TLS; `probe` is a key that never exists.
-    pub(super) fn new(url: ClusterUrl, login: ConnectionInfo, probe: String) -> Self {
-        Self { url, login, probe, known: Mutex::default() }
+    pub(super) fn new(url: ClusterUrl, probe: String) -> Self {
+        Self { url, probe, known: Mutex::default() }
     }
 
-    pub(super) fn login(&self) -> &ConnectionInfo {
-        &self.login
-    }
-
-    /// The same cluster, with another login.
-    pub(super) fn with_login(&self, login: ConnectionInfo) -> Self {
-        let known = {
-            let known = self.known();
-            Known { owner: known.owner.clone(), others: known.others.clone() }
-        };
-        Self { known: Mutex::new(known), ..Self::new(self.url.clone(), login, self.probe.clone()) }
-    }
-
-    /// Connects to the owner of the slot. `address` is the address of the cluster, for messages.
+    /// Connects to the owner of the slot with a login, which all nodes share. `address` is the address of the cluster, for
+    /// messages.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] with the error of each node; [`StoreError::NotPermitted`] if one
@@ -76,6 +60,7 @@ impl Cluster {
     pub(super) async fn connect(
         &self,
         address: &str,
+        login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
     ) -> Result<MultiplexedConnection, StoreError> {
         let config = config.clone().set_connection_timeout(Some(NODE_TIMEOUT));
@@ -85,7 +70,7 @@ impl Cluster {
             if asked.contains(&place) || asked.len() >= NODES_MAX {
                 continue;
             }
-            let problem = match self.ask(&place, &config).await {
+            let problem = match self.ask(&place, login, &config).await {
                 Ok(NodeAnswer::Owner(connection)) => {
                     self.learn(place, &mut connection.clone()).await;
                     return Ok(connection);
@@ -103,23 +88,21 @@ impl Cluster {
             problems.push(format!("node {}:{}: {problem}", place.0, place.1));
             asked.push(place);
         }
-        let (address, reason) = (address.to_owned(), problems.join("; "));
-        Err(StoreError::Unreachable { address, reason, sent: false })
+        Err(StoreError::unreachable(address, problems.join("; "), false))
     }
 
-    /// The nodes in the order of asking.
     fn places(&self) -> VecDeque<Place> {
         let known = self.known();
         known.owner.iter().chain(&self.url.nodes).chain(&known.others).cloned().collect()
     }
 
-    /// Asks one node for the owner.
     async fn ask(
         &self,
         place: &Place,
+        login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
     ) -> Result<NodeAnswer, RedisError> {
-        let mut connection = node::connect(&self.login, (&place.0, place.1), config).await?;
+        let mut connection = node::connect(login, (&place.0, place.1), config).await?;
         let mut command = redis::cmd("EXISTS");
         command.arg(&self.probe);
         let answer = command.query_async::<Value>(&mut connection);

@@ -28,7 +28,6 @@ pub(super) struct Confirmations {
     pub(super) is_able: Arc<AtomicBool>,
 }
 
-/// A connection that asks, and how.
 pub(super) struct Asking {
     pub(super) link: Blocking,
     pub(super) how: How,
@@ -37,7 +36,6 @@ pub(super) struct Asking {
 /// Redis's way to confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// By `WAITAOF`.
     WaitAof,
     /// By the answer to any write: it synchronises each with the disk first.
     Answer,
@@ -45,7 +43,6 @@ pub(super) enum How {
 }
 
 impl Confirmations {
-    /// Adds a question to the next round.
     pub(super) fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
         self.next().push(Question { ids: ids.to_vec(), answer });

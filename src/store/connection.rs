@@ -57,7 +57,6 @@ impl SharedConnection {
         Ok((connection, current.generation))
     }
 
-    /// Runs one command.
     pub(super) async fn query<T: FromRedisValue>(
         &self,
         doing: &'static str,

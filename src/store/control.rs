@@ -12,11 +12,11 @@ use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
+use crate::proto::word_table::words;
 
 /// An entry from a blocking pop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Woken {
-    /// The list it came from.
     pub list: String,
     /// The unchecked entry.
     pub entry: Vec<u8>,
@@ -25,27 +25,24 @@ pub struct Woken {
 /// Control messages for types and groups that were handed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandedOn {
-    /// Their number.
     pub messages: u64,
     /// Messages stay in their lists for foreign actors.
     pub are_left: bool,
 }
 
-/// The answer to a stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopOutcome {
+words! {
+    /// The answer to a stop.
+    StopOutcome, "answer", "a word of stop.lua";
     /// It had not started, and is `error` now.
-    Stopped,
+    Stopped = "stopped",
     /// It runs; its actor has been notified.
-    Requested,
+    Requested = "requested",
     /// The boot that asked runs it itself.
-    Own,
+    Own = "yours",
     /// It runs, but its hash names no actor that could be notified.
-    Unowned,
-    /// It had ended before.
-    Ended,
-    /// There is no such job.
-    Missing,
+    Unowned = "unowned",
+    Ended = "ended",
+    Missing = "missing",
 }
 
 impl Store {
@@ -77,29 +74,19 @@ impl Store {
         asking: Option<&BootId>,
         by: &str,
     ) -> Result<StopOutcome, StoreError> {
-        let mut script = self.scripts.stop.prepare_invoke();
-        script
-            .arg(id.as_str())
-            .arg(kept(retention))
-            .arg(Control::Stop(id.clone()).to_json())
-            .arg(asking.map_or("", BootId::as_str))
-            .arg("stopped")
-            .arg(by);
-        let code: String = self.invoke_for_caller("stopping a job", Some(id), script).await?;
-        match code.as_str() {
-            "stopped" => Ok(StopOutcome::Stopped),
-            "requested" => Ok(StopOutcome::Requested),
-            "yours" => Ok(StopOutcome::Own),
-            "unowned" => Ok(StopOutcome::Unowned),
-            "ended" => Ok(StopOutcome::Ended),
-            "missing" => Ok(StopOutcome::Missing),
-            _ => Err(StoreError::unexpected("stopping a job")),
-        }
+        const DOING: &str = "stopping a job";
+        let message = Control::Stop(id.clone()).to_json();
+        let asking = asking.map_or("", BootId::as_str);
+        let arguments = (id.as_str(), kept(retention), message, asking, "stopped", by);
+        let word: String =
+            self.run_for_caller(DOING, Some(id), &self.scripts.stop, arguments).await?;
+        StoreError::or_parsed(DOING, &word)
     }
 
-    /// Sends a control message to one actor.
     pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), StoreError> {
-        self.push_control(self.keys.control(actor), message).await
+        let list = self.keys.control(actor);
+        let doing = "sending a control message";
+        self.push_for(doing, &list, &message.to_json(), CONTROL_TTL_SECS).await
     }
 
     /// Returns whether a live process takes the control messages of an actor.
@@ -118,17 +105,29 @@ impl Store {
 
     /// Sends a message without an effect, and takes it back if nobody took it.
     async fn takes_message(&self, actor: &ActorId) -> Result<bool, StoreError> {
+        const DOING: &str = "looking for a live actor";
         let list = self.keys.control(actor);
         let message = json!({ "cmd": "wake", "from": JobId::random() }).to_string();
+        self.push_for(DOING, &list, &message, CONTROL_TTL_SECS).await?;
+        tokio::time::sleep(LISTENS_WITHIN).await;
+        let left: u64 = self.link.command(DOING, "LREM", (&list, 0, &message)).await?;
+        Ok(left == 0)
+    }
+
+    /// Appends an entry to a list, which then expires after this time.
+    async fn push_for(
+        &self,
+        doing: &'static str,
+        list: &str,
+        entry: &str,
+        ttl_s: u64,
+    ) -> Result<(), StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.atomic();
-        pipeline.cmd("RPUSH").arg(&list).arg(&message).ignore();
-        pipeline.cmd("EXPIRE").arg(&list).arg(CONTROL_TTL_SECS).ignore();
-        self.link.pipeline::<()>("looking for a live actor", &pipeline).await?;
-        tokio::time::sleep(LISTENS_WITHIN).await;
-        let left: u64 =
-            self.link.command("looking for a live actor", "LREM", (&list, 0, &message)).await?;
-        Ok(left == 0)
+        pipeline.cmd("RPUSH").arg(list).arg(entry).ignore();
+        pipeline.cmd("LTRIM").arg(list).arg(-CONTROL_LEN_MAX).arg(-1).ignore();
+        pipeline.cmd("EXPIRE").arg(list).arg(ttl_s).ignore();
+        self.link.pipeline(doing, &pipeline).await
     }
 
     /// Takes the messages that wait for an actor, the oldest first.
@@ -139,42 +138,20 @@ impl Store {
         Ok(taken.unwrap_or_default())
     }
 
-    async fn push_control(&self, list: String, message: &Control) -> Result<(), StoreError> {
-        // A list without a reader must expire and not grow.
-        let mut pipeline = redis::pipe();
-        pipeline.atomic();
-        pipeline.cmd("RPUSH").arg(&list).arg(message.to_json()).ignore();
-        pipeline.cmd("LTRIM").arg(&list).arg(-CONTROL_LEN_MAX).arg(-1).ignore();
-        pipeline.cmd("EXPIRE").arg(&list).arg(CONTROL_TTL_SECS).ignore();
-        self.link.pipeline::<()>("sending a control message", &pipeline).await
-    }
-
     /// Hands control messages for types and groups to each of their live actors. Stops that no actor
-    /// hears of are done at once.
+    /// hears of are done at once. With `types`, it does so for these alone, and unless a supervisor is live.
     pub async fn fan_out(
         &self,
         lease: Duration,
         retention: impl Into<Retention>,
+        types: Option<&BTreeSet<&ScriptType>>,
     ) -> Result<HandedOn, StoreError> {
-        let mut script = self.scripts.fan_out.prepare_invoke();
-        script.arg(millis(lease)).arg(MESSAGES_PER_STEP).arg("").arg(kept(retention));
-        let (messages, left): (u64, u64) =
-            self.invoke("handing on control messages", &script).await?;
-        Ok(HandedOn { messages, are_left: left > 0 })
-    }
-
-    /// Does the same for these types, unless a supervisor is live.
-    pub async fn fan_out_unsupervised(
-        &self,
-        lease: Duration,
-        retention: impl Into<Retention>,
-        types: &BTreeSet<&ScriptType>,
-    ) -> Result<u64, StoreError> {
-        let types: Vec<&str> = types.iter().map(|of| of.as_str()).collect();
-        let step = (millis(lease), MESSAGES_PER_STEP, "unsupervised", kept(retention), types);
+        let condition = if types.is_some() { "unsupervised" } else { "" };
+        let types: Vec<&str> = types.into_iter().flatten().map(|of| of.as_str()).collect();
+        let arguments = (millis(lease), MESSAGES_PER_STEP, condition, kept(retention), types);
         let (doing, script) = ("handing on control messages", &self.scripts.fan_out);
-        let (messages, _): (u64, u64) = self.run_script(doing, script, step).await?;
-        Ok(messages)
+        let (messages, left): (u64, u64) = self.run_script(doing, script, arguments).await?;
+        Ok(HandedOn { messages, are_left: left > 0 })
     }
 
     /// Answers a ping into the list it names, which must be a reply list of this namespace.
@@ -183,11 +160,7 @@ impl Store {
         if !self.keys.is_reply(reply_to) {
             return Ok(false);
         }
-        let mut pipeline = redis::pipe();
-        pipeline.atomic();
-        pipeline.cmd("RPUSH").arg(reply_to).arg(text).ignore();
-        pipeline.cmd("EXPIRE").arg(reply_to).arg(REPLY_TTL_SECS).ignore();
-        self.link.pipeline::<()>("answering a ping", &pipeline).await?;
+        self.push_for("answering a ping", reply_to, text, REPLY_TTL_SECS).await?;
         Ok(true)
     }
 
@@ -209,17 +182,14 @@ impl Store {
     }
 
     /// Passes on an entry that a blocking pop took and this process does not need: the token of a wake list goes to
-    /// another actor, a control message back to its list.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// another actor, a control message back to its list. Calling again is safe.
     pub async fn pass_on(&self, woken: &Woken) -> Result<(), StoreError> {
         let doing = "passing on a wake-up";
         if let Some(target) = self.keys.target_of_wake(&woken.list) {
             return self.run_script(doing, &self.scripts.wake, target.to_string()).await;
         }
-        self.link.command::<Value>(doing, "LPUSH", (&woken.list, woken.entry.as_slice())).await?;
-        Ok(())
+        let arguments = (&woken.list, woken.entry.as_slice());
+        self.link.command::<Value>(doing, "LPUSH", arguments).await.map(drop)
     }
 
     /// Wakes a command that blocks on another connection. What it popped in the same instant
@@ -228,9 +198,8 @@ impl Store {
         let Some(client_id) = waker.client_id() else {
             return Ok(());
         };
-        let arguments = ("UNBLOCK", client_id);
-        self.link.command::<Value>("waking a waiting connection", "CLIENT", arguments).await?;
-        Ok(())
+        let (doing, arguments) = ("waking a waiting connection", ("UNBLOCK", client_id));
+        self.link.command::<Value>(doing, "CLIENT", arguments).await.map(drop)
     }
 }
 

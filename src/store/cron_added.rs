@@ -2,6 +2,7 @@
 
 use super::{Store, StoreError};
 use crate::proto::cron::{ADDED_MAX, CronName};
+use crate::proto::word_table::words;
 
 /// The field of the revision; no periodic job has such a name.
 const REVISION: &str = "#";
@@ -9,13 +10,10 @@ const REVISION: &str = "#";
 /// A change of the periodic jobs in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CronEdit<'a> {
-    /// Adds one with this definition.
     Add(&'a str),
     /// Replaces a definition by another.
     Edit {
-        /// The definition that was read.
         before: &'a str,
-        /// The new one.
         after: &'a str,
     },
     /// Restores one, and leaves an existing one and its state as they are.
@@ -24,19 +22,17 @@ pub enum CronEdit<'a> {
     Delete,
 }
 
-/// The answer to a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CronEdited {
-    /// The change was made.
-    Done,
-    /// The name is taken.
-    Exists,
+words! {
+    /// The answer to a change.
+    CronEdited, "answer", "a word of define_cron.lua";
+    Done = "ok",
+    Exists = "exists",
     /// No periodic job in Redis has this name.
-    Missing,
+    Missing = "missing",
     /// Another caller changed it meanwhile.
-    Changed,
+    Changed = "changed",
     /// The limit of periodic jobs in Redis is reached.
-    Full,
+    Full = "full",
 }
 
 impl Store {
@@ -48,10 +44,8 @@ impl Store {
 
     /// The definitions of the periodic jobs in Redis, by name.
     pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.cron_added());
-        let all: Vec<(String, Vec<u8>)> =
-            self.link.query("reading the periodic jobs in redis", &command).await?;
+        let (doing, key) = ("reading the periodic jobs in redis", self.keys.cron_added());
+        let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
         let mut added: Vec<(CronName, String)> = all
             .into_iter()
             .filter_map(|(name, text)| Some((name.parse().ok()?, String::from_utf8(text).ok()?)))
@@ -61,7 +55,6 @@ impl Store {
         Ok(added)
     }
 
-    /// Changes the periodic jobs in Redis.
     pub async fn edit_cron(
         &self,
         name: &CronName,
@@ -75,14 +68,7 @@ impl Store {
             CronEdit::Delete => ("delete", "", ""),
         };
         let arguments = (action, name.as_str(), after, before, ADDED_MAX);
-        let answer: String = self.run_script(DOING, &self.scripts.define_cron, arguments).await?;
-        match answer.as_str() {
-            "ok" => Ok(CronEdited::Done),
-            "exists" => Ok(CronEdited::Exists),
-            "missing" => Ok(CronEdited::Missing),
-            "changed" => Ok(CronEdited::Changed),
-            "full" => Ok(CronEdited::Full),
-            _ => Err(StoreError::unexpected(DOING)),
-        }
+        let word: String = self.run_script(DOING, &self.scripts.define_cron, arguments).await?;
+        StoreError::or_parsed(DOING, &word)
     }
 }

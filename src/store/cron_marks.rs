@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use redis::ScriptInvocation;
 
+use super::backoff::micros;
 use super::submission::{submission, with_fields};
 use super::{Store, StoreError};
 use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
@@ -13,7 +14,6 @@ use crate::proto::graph::GraphState;
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 const FILLING: &str = "backfilling a periodic job";
-/// The most names that are read.
 const NAMES_MAX: isize = 2000;
 
 /// The state of a periodic job by which a supervisor fires it.
@@ -33,7 +33,6 @@ pub struct CronMark {
 /// The answer to a backfill of one firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackfilledJob {
-    /// Its job was submitted.
     Submitted,
     /// It fired for this time, as this job.
     Fired(String),
@@ -54,7 +53,6 @@ pub struct CronEnds {
     pub failed: Option<(Timestamp, String, String)>,
     /// The duration of the last job that ended.
     pub took: Option<Duration>,
-    /// The time from which it is overdue.
     pub overdue: Option<Timestamp>,
     /// The number of firings that were missed, as no supervisor ran, and are not made up for.
     pub missed: u64,
@@ -78,7 +76,6 @@ impl CronEnds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FiredCron {
     pub name: CronName,
-    /// The ends of its jobs.
     pub ends: CronEnds,
     /// True if the job of its last firing runs.
     pub is_running: bool,
@@ -104,12 +101,9 @@ impl Store {
         names: impl IntoIterator<Item = &'a CronName>,
     ) -> Result<(Timestamp, Vec<CronMark>), StoreError> {
         const DOING: &str = "looking at periodic jobs";
-        let mut script = self.scripts.cron_state.prepare_invoke();
-        for name in names {
-            script.arg(name.as_str());
-        }
-        let state: Vec<String> = self.invoke(DOING, &script).await?;
-        let time = |text: &String| moment(text.as_bytes());
+        let names: Vec<&str> = names.into_iter().map(CronName::as_str).collect();
+        let state: Vec<String> = self.run_script(DOING, &self.scripts.cron_state, names).await?;
+        let time = |text: &String| moment(text);
         let now = state.first().and_then(time).ok_or_else(|| StoreError::unexpected(DOING))?;
         let mark = |of: &[String]| {
             let [due, disabled, since, succeeded, took, overdue] = of else { return None };
@@ -134,11 +128,10 @@ impl Store {
         from: Timestamp,
         overdue: OverdueTime,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.cron_overdue.prepare_invoke();
-        script.arg(name.as_str()).arg(from.as_microsecond());
-        script.arg(overdue.twice.as_micros().to_string()).arg(overdue.at.as_microsecond());
-        let noted: u8 = self.invoke("noting when a periodic job is overdue", &script).await?;
-        Ok(noted == 1)
+        let overdue = (micros(overdue.twice), overdue.at.as_microsecond());
+        let arguments = (name.as_str(), from.as_microsecond(), overdue);
+        let doing = "noting when a periodic job is overdue";
+        self.run_script(doing, &self.scripts.cron_overdue, arguments).await
     }
 
     /// Notes firings that were missed and are left out. Returns false if another supervisor has noted them.
@@ -148,12 +141,11 @@ impl Store {
         last: Timestamp,
         missed: MissedFirings,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.cron_missed.prepare_invoke();
-        script.arg(name.as_str()).arg(last.as_microsecond());
-        script.arg(missed.latest.as_microsecond()).arg(missed.number);
-        script.arg(if missed.is_exact { "" } else { " or more" });
-        let noted: u8 = self.invoke("noting missed firings of a periodic job", &script).await?;
-        Ok(noted == 1)
+        let more = if missed.is_exact { "" } else { " or more" };
+        let missed = (missed.latest.as_microsecond(), missed.number, more);
+        let arguments = (name.as_str(), last.as_microsecond(), missed);
+        let doing = "noting missed firings of a periodic job";
+        self.run_script(doing, &self.scripts.cron_missed, arguments).await
     }
 
     /// Submits the job of a periodic job for a time of the past, beside its schedule. `fired` is the id of the job
@@ -212,31 +204,23 @@ impl Store {
             pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&of_cron);
         }
         let fields: Vec<FieldTexts> = self.link.pipeline(DOING, &pipeline).await?;
-        let of_names: Vec<&[FieldTexts]> = fields.chunks(2).collect();
-        let mut pipeline = redis::pipe();
-        for (name, of) in names.iter().zip(&of_names) {
-            for number in [1, 2] {
-                let id = text(of[1].get(number)).and_then(|id| id.parse::<JobId>().ok());
-                let key = id.map_or_else(|| self.keys.cron(name), |id| self.keys.job(&id));
-                pipeline.cmd("HGET").arg(key).arg("status");
-            }
-        }
-        let states: FieldTexts = self.link.pipeline(DOING, &pipeline).await?;
-        let is_started = |state: &Option<Vec<u8>>| {
-            let state = text(Some(state)).and_then(|state| state.parse::<JobStatus>().ok());
-            state == Some(JobStatus::Started)
+        let id = |of: &[FieldTexts], place| text(of[1].get(place))?.parse::<JobId>().ok();
+        let jobs: Vec<JobId> =
+            fields.chunks(2).flat_map(|of| [id(of, 1), id(of, 2)]).flatten().collect();
+        let status = |id| ("HGET", (self.keys.job(id), "status"));
+        let states: Vec<Option<String>> = self.link.each(DOING, &jobs, status).await?;
+        let is_started = |(_, state): &(JobId, Option<String>)| {
+            state.as_ref().and_then(|state| state.parse().ok()) == Some(JobStatus::Started)
         };
-        let batch = |of: &[FieldTexts]| text(of[1].get(3))?.parse::<JobId>().ok();
-        let batches: Vec<JobId> = of_names.iter().filter_map(|of| batch(of)).collect();
+        let started = jobs.into_iter().zip(states).filter(is_started).map(|(id, _)| id);
+        let batches: Vec<JobId> = fields.chunks(2).filter_map(|of| id(of, 3)).collect();
         let batches = self.read_graphs(&batches).await?.into_iter().flatten();
         let runs = batches.filter(|batch| batch.counts.state() == GraphState::Running);
-        let running: HashSet<JobId> = runs.map(|batch| batch.id).collect();
-        let crons = names.into_iter().zip(of_names).zip(states.chunks(2));
-        let crons = crons.map(|((name, of), states)| FiredCron {
+        let running: HashSet<JobId> = started.chain(runs.map(|batch| batch.id)).collect();
+        let crons = names.into_iter().zip(fields.chunks(2)).map(|(name, of)| FiredCron {
             name,
             ends: ends(&of[0], of[1].first()),
-            is_running: states.iter().any(is_started)
-                || batch(of).is_some_and(|id| running.contains(&id)),
+            is_running: (1..=3).any(|place| id(of, place).is_some_and(|id| running.contains(&id))),
         });
         Ok(crons.collect())
     }
@@ -257,7 +241,7 @@ pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob, St
 /// Reads the ends of a periodic job from its fields.
 fn ends(ended: &[Option<Vec<u8>>], missed: Option<&Option<Vec<u8>>>) -> CronEnds {
     let of = |number: usize| text(ended.get(number));
-    let time = |number: usize| of(number).and_then(|text| moment(text.as_bytes()));
+    let time = |number: usize| of(number).and_then(|text| moment(&text));
     let id = |number: usize| of(number).unwrap_or_default();
     CronEnds {
         succeeded: time(0).map(|at| (at, id(1))),
@@ -273,6 +257,6 @@ fn text(field: Option<&Option<Vec<u8>>>) -> Option<String> {
 }
 
 /// Reads a time in microseconds.
-fn moment(us: &[u8]) -> Option<Timestamp> {
-    Timestamp::from_microsecond(std::str::from_utf8(us).ok()?.parse().ok()?).ok()
+pub(super) fn moment(us: &str) -> Option<Timestamp> {
+    Timestamp::from_microsecond(us.parse().ok()?).ok()
 }

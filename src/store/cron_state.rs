@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use redis::ScriptInvocation;
 
 use super::attempts::kept;
-use super::cron_marks::CronEnds;
+use super::cron_marks::{CronEnds, backfilled, moment};
 use super::submission::{submission, with_fields};
-use super::{Store, StoreError};
+use super::{BackfilledJob, BatchOutcome, NewGraph, Store, StoreError};
 use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 use crate::proto::word_table::words;
 
+const FIRING_BATCH: &str = "firing a periodic job as a batch";
 /// The longest name of a person or program that is kept.
 const BY_CHARS_MAX: usize = 200;
 
@@ -20,11 +21,8 @@ pub const FIRINGS_MAX: usize = 100;
 /// The answer to one firing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
-    /// This job was submitted.
     Job(JobId),
-    /// This batch was submitted.
     Batch(JobId),
-    /// It was fired before.
     Past,
     /// The job of the last firing has not ended, or holds the unique key; nothing was submitted.
     LeftOut(JobId),
@@ -34,17 +32,14 @@ pub enum Fired {
     Failed(String),
 }
 
-/// The last firing of a periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastFiring {
-    /// The due time.
     pub due: Timestamp,
     /// Its job, or its batch.
     pub id: JobId,
     pub is_batch: bool,
     /// The state of the job or batch, if it is still kept.
     pub status: Option<&'static str>,
-    /// The number of firings.
     pub fired: u64,
     /// The number of firings left out because the last job had not ended.
     pub left_out: u64,
@@ -67,14 +62,10 @@ pub struct Firing {
 }
 
 words! {
-    /// The outcome of a firing.
     #[derive(serde::Deserialize)]
     FiringOutcome;
-    /// Its job was submitted.
     Fired = "fired",
-    /// It was left out.
     LeftOut = "left_out",
-    /// Its job was refused.
     Failed = "failed",
     /// It was missed, as were those before it that the reason counts: no supervisor ran.
     Missed = "missed",
@@ -89,7 +80,6 @@ pub struct PeriodicJobState {
     pub ends: CronEnds,
 }
 
-/// The disabling of a periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disabled {
     /// Its time, in RFC 3339.
@@ -98,27 +88,25 @@ pub struct Disabled {
     pub by: String,
 }
 
+/// The batch or graph of a firing.
+#[derive(Debug)]
+pub struct FiredBatch {
+    pub graph: NewGraph,
+    /// Its jobs, which name it.
+    pub jobs: Vec<Job>,
+    /// A remark for the history.
+    pub note: String,
+}
+
 impl Store {
     /// Fires a periodic job for the time it is due, unless that has been done. With [`CatchUp::All`], and
-    /// unless [`Overlap::Allow`], a firing that was missed waits for the job of the last one.
+    /// unless [`Overlap::Allow`], a firing that was missed waits for the job of the last one. Or notes the reason why it has
+    /// no job: it does not fire for this time again.
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection it may have fired all the same; firing it again
     /// says [`Fired::Past`].
     pub async fn fire(
-        &self,
-        name: &CronName,
-        due: Timestamp,
-        (overlap, catch_up): (Overlap, CatchUp),
-        job: &Job,
-        retention: Retention,
-    ) -> Result<Fired, StoreError> {
-        self.fire_or_fail(name, due, (overlap, catch_up), Ok(job), retention).await
-    }
-
-    /// Fires a periodic job as [`Store::fire`] does, or notes the reason why it has no job: it does not fire for this
-    /// time again.
-    pub async fn fire_or_fail(
         &self,
         name: &CronName,
         due: Timestamp,
@@ -138,7 +126,7 @@ impl Store {
     }
 
     /// Returns the call of a firing without what it submits: with the id of that, or the reason why there is none.
-    pub(super) fn firing(
+    fn firing(
         &self,
         (name, due): (&CronName, Timestamp),
         (overlap, catch_up): (Overlap, CatchUp),
@@ -160,11 +148,10 @@ impl Store {
         enabled: bool,
         by: &str,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.enable_cron.prepare_invoke();
         let by: String = by.chars().take(BY_CHARS_MAX).collect();
-        script.arg(name.as_str()).arg(if enabled { "enable" } else { "disable" }).arg(by);
-        let changed: u8 = self.invoke("enabling or disabling a periodic job", &script).await?;
-        Ok(changed == 1)
+        let arguments = (name.as_str(), if enabled { "enable" } else { "disable" }, by);
+        let doing = "enabling or disabling a periodic job";
+        self.run_script(doing, &self.scripts.enable_cron, arguments).await
     }
 
     pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
@@ -200,9 +187,9 @@ impl Store {
         id: &JobId,
         is_batch: bool,
     ) -> Result<(), StoreError> {
-        let mut script = self.scripts.cron_ran.prepare_invoke();
-        script.arg(name.as_str()).arg(id.as_str()).arg(if is_batch { "batch" } else { "" });
-        self.invoke::<u8>("noting a run of a periodic job", &script).await.map(drop)
+        let arguments = (name.as_str(), id.as_str(), if is_batch { "batch" } else { "" });
+        let doing = "noting a run of a periodic job";
+        self.run_script::<u8>(doing, &self.scripts.cron_ran, arguments).await.map(drop)
     }
 
     /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job or batch, if
@@ -215,21 +202,17 @@ impl Store {
         const DOING: &str = "reading the history of a periodic job";
         let history: Option<String> =
             self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
-        let history: Vec<Firing> =
+        let mut history: Vec<Firing> =
             history.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let history: Vec<Firing> = history.into_iter().take(most).collect();
+        history.truncate(most);
         let ids = |is_batch| {
             let of_kind = history.iter().filter(move |firing| firing.batch == is_batch);
             of_kind.filter_map(|firing| firing.id.clone()).collect::<Vec<JobId>>()
         };
         let batches = self.read_graphs(&ids(true)).await?.into_iter();
         let mut batches = batches.map(|batch| batch.map(|batch| batch.counts.state().as_str()));
-        let (ids, mut pipeline) = (ids(false), redis::pipe());
-        for id in &ids {
-            pipeline.cmd("HGET").arg(self.keys.job(id)).arg("status");
-        }
-        let states: Vec<Option<String>> =
-            if ids.is_empty() { Vec::new() } else { self.link.pipeline(DOING, &pipeline).await? };
+        let status = |id| ("HGET", (self.keys.job(id), "status"));
+        let states: Vec<Option<String>> = self.link.each(DOING, &ids(false), status).await?;
         let word = |text: Option<String>| text?.parse().ok().map(JobStatus::as_str);
         let mut states = states.into_iter().map(word);
         let firings = history.into_iter().map(|firing| {
@@ -249,7 +232,7 @@ impl Store {
         is_batch: bool,
     ) -> Result<Option<LastFiring>, StoreError> {
         let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
-        let due = fields[0].as_deref().and_then(time);
+        let due = fields[0].as_deref().and_then(moment);
         let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
         let (Some(due), Some(id)) = (due, id) else { return Ok(None) };
         let status = if is_batch {
@@ -261,11 +244,80 @@ impl Store {
         let (fired, left_out) = (fired.unwrap_or_default(), left_out.unwrap_or_default());
         Ok(Some(LastFiring { due, id, is_batch, status, fired, left_out }))
     }
+
+    /// Fires a periodic job as [`Store::fire`] does, as a batch or graph: all of its jobs are submitted, or none. The error is
+    /// the reason why it could not be staged, or its id is taken: nothing has happened.
+    pub async fn fire_batch(
+        &self,
+        name: &CronName,
+        due: Timestamp,
+        rules: (Overlap, CatchUp),
+        batch: &FiredBatch,
+        retention: Retention,
+    ) -> Result<Result<Fired, BatchOutcome>, StoreError> {
+        let call = || self.firing((name, due), rules, (&batch.graph.id, ""), retention);
+        Ok(match self.decide(call, batch, retention).await? {
+            Ok((code, _)) if code == "fired" => Ok(Fired::Batch(batch.graph.id.clone())),
+            Ok((code, detail)) => Ok(fired(&code, &detail, FIRING_BATCH)?),
+            Err(outcome) => Err(outcome),
+        })
+    }
+
+    /// Submits the graph of a periodic job for a time of the past, as [`Store::backfill`] does. The error is as of
+    /// [`Store::fire_batch`].
+    pub async fn backfill_graph(
+        &self,
+        name: &CronName,
+        due: Timestamp,
+        fired: (&JobId, bool),
+        graph: &FiredBatch,
+        retention: Retention,
+    ) -> Result<Result<BackfilledJob, BatchOutcome>, StoreError> {
+        let call = || self.filling(name, due, fired);
+        Ok(match self.decide(call, graph, retention).await? {
+            Ok((code, detail)) => Ok(backfilled(&code, detail)?),
+            Err(outcome) => Err(outcome),
+        })
+    }
+
+    /// Stages the jobs of a batch, unless the call that would decide it says that it is not needed, and makes that call.
+    async fn decide<'s>(
+        &'s self,
+        call: impl Fn() -> ScriptInvocation<'s>,
+        FiredBatch { graph, jobs, note }: &FiredBatch,
+        retention: Retention,
+    ) -> Result<Result<(String, String), BatchOutcome>, StoreError> {
+        let mut ask = call();
+        ask.arg("ask").arg(graph.id.as_str());
+        let (code, detail): (String, String) = self.invoke(FIRING_BATCH, &ask).await?;
+        if code != "stage" {
+            return Ok(Ok((code, detail)));
+        }
+        let staged = JobId::random();
+        if let Some(refused) = self.stage_all(&staged, jobs, true).await? {
+            return Ok(Err(refused));
+        }
+        let mut script = call();
+        script.arg("batch").arg(staged.as_str()).arg(jobs.len()).arg(note);
+        graph.write(&mut script, jobs.len());
+        let (code, detail): (String, String) = self.invoke(FIRING_BATCH, &script).await?;
+        if ["fired", "submitted"].contains(&code.as_str()) {
+            self.commit_all(&staged, &kept(retention)).await;
+            return Ok(Ok((code, detail)));
+        }
+        // Another supervisor has fired it meanwhile.
+        self.drop_staged(&staged, jobs.iter().map(|job| &job.id)).await?;
+        Ok(match code.as_str() {
+            "expired" => Err(BatchOutcome::TooSlow),
+            "taken" => Err(BatchOutcome::GraphExists),
+            _ => Ok((code, detail)),
+        })
+    }
 }
 
 /// Reads the answer to a firing.
-pub(super) fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired, StoreError> {
-    let id = || detail.parse().map_err(|_| StoreError::unexpected(doing));
+fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired, StoreError> {
+    let id = || StoreError::or_parsed(doing, detail);
     match code {
         "fired" => Ok(Fired::Job(id()?)),
         "past" => Ok(Fired::Past),
@@ -274,8 +326,4 @@ pub(super) fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fir
         "failed" => Ok(Fired::Failed(detail.to_owned())),
         _ => Err(StoreError::unexpected(doing)),
     }
-}
-
-fn time(us: &str) -> Option<Timestamp> {
-    Timestamp::from_microsecond(us.parse().ok()?).ok()
 }

@@ -20,10 +20,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
         const DOING: &str = "listing dead letters";
-        let types = match script_type {
-            Some(only) => vec![only.clone()],
-            None => self.types().await?,
-        };
+        let types = self.types_or_only(script_type).await?;
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
         let lists: Vec<Option<Vec<Vec<u8>>>> = self.link.each(DOING, &types, list).await?;
         let mut entries: Vec<Entry> = Vec::new();
@@ -52,11 +49,10 @@ impl Store {
         Ok(entries)
     }
 
-    /// Returns true if a job is a dead letter of a type.
     pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool, StoreError> {
-        let mut command = redis::cmd("LPOS");
-        command.arg(self.keys.dead(script_type)).arg(id.as_str());
-        let place: Option<u64> = self.link.query("looking for a dead letter", &command).await?;
+        let arguments = (self.keys.dead(script_type), id.as_str());
+        let place: Option<u64> =
+            self.link.command("looking for a dead letter", "LPOS", arguments).await?;
         Ok(place.is_some())
     }
 }

@@ -1,12 +1,9 @@
 //! Prerequisites and dependents of jobs, for display.
 
-use redis::Value;
-
 use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
-/// The prerequisites and dependents of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobDependents {
     /// Its state; none if the job does not exist.
@@ -18,7 +15,6 @@ pub struct JobDependents {
     pub after_any: usize,
     /// The first jobs that wait or waited for it.
     pub dependents: Vec<JobId>,
-    /// The number of further dependents.
     pub dependents_more: u64,
     /// The graph or batch that its hash names.
     pub graph: Option<String>,
@@ -32,18 +28,11 @@ const FIELDS: [&str; 7] =
 impl Store {
     /// Reads the prerequisites and dependents of jobs, in one round trip.
     pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut pipeline = redis::pipe();
-        for id in ids {
-            pipeline.cmd("HMGET").arg(self.keys.job(id)).arg(&FIELDS);
-        }
+        let fields = |id| ("HMGET", (self.keys.job(id), &FIELDS));
         // A key of another type is no job.
-        let pipeline = pipeline.ignore_errors();
-        let answers: Vec<Value> =
-            self.link.pipeline("reading the dependents of jobs", pipeline).await?;
-        Ok(answers.into_iter().map(read).collect())
+        let answers: Vec<Option<Vec<Option<Vec<u8>>>>> =
+            self.link.each("reading the dependents of jobs", ids, fields).await?;
+        Ok(answers.into_iter().map(|values| read(values.unwrap_or_default())).collect())
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip.
@@ -61,10 +50,9 @@ impl Store {
         skip: usize,
         most: usize,
     ) -> Result<Vec<JobId>, StoreError> {
-        let mut command = redis::cmd("LRANGE");
-        command.arg(self.keys.dependents(id)).arg(skip).arg(skip + most - 1);
+        let arguments = (self.keys.dependents(id), skip, skip + most - 1);
         let ids: Vec<StoredText> =
-            self.link.query("reading the dependents of a job", &command).await?;
+            self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 }
@@ -77,13 +65,11 @@ fn pending_of(entries: &[String]) -> Vec<JobId> {
     ids
 }
 
-fn read(answer: Value) -> JobDependents {
-    let Value::Array(values) = answer else { return JobDependents::default() };
-    let mut texts = values.into_iter().map(|value| match value {
-        Value::BulkString(bytes) => String::from_utf8(bytes).unwrap_or_default(),
-        _ => String::new(),
-    });
-    let mut next = || texts.next().unwrap_or_default();
+fn read(values: Vec<Option<Vec<u8>>>) -> JobDependents {
+    let mut values = values.into_iter();
+    let mut next = || {
+        values.next().flatten().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
+    };
     let ids = |text: String| serde_json::from_str::<Vec<JobId>>(&text).unwrap_or_default();
     let (status, name) = (next(), next());
     let mut prerequisites = ids(next());

@@ -19,12 +19,10 @@ pub struct JobEdit {
     pub corrections: Corrections,
 }
 
-/// The answer to a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditOutcome {
     /// It is changed, and in this state.
     Edited(JobStatus),
-    /// Its state forbids it.
     Refused(JobStatus),
     /// An actor is about to start it.
     Taken,
@@ -32,7 +30,6 @@ pub enum EditOutcome {
     LongQueue(String),
     /// Its fields name no queue.
     Illegal,
-    /// It does not exist.
     Missing,
 }
 
@@ -46,16 +43,12 @@ impl Store {
         });
         // Times before the epoch have no text in the script.
         let due = edit.run_at.map(|time| time.as_microsecond().max(0).to_string());
-        let mut script = self.scripts.edit.prepare_invoke();
-        script
-            .arg(id.as_str())
-            .arg(edit.priority.map_or("", |priority| priority.as_str()))
-            .arg(group)
-            .arg(due.unwrap_or_default())
-            .arg(correction_words(&edit.corrections));
+        let priority = edit.priority.map_or("", Priority::as_str);
+        let corrections = correction_words(&edit.corrections);
+        let arguments = (id.as_str(), priority, group, due.unwrap_or_default(), corrections);
         let (code, detail): (String, String) =
-            self.invoke_for_caller(DOING, Some(id), script).await?;
-        let state = || detail.parse().map_err(|_| StoreError::unexpected(DOING));
+            self.run_for_caller(DOING, Some(id), &self.scripts.edit, arguments).await?;
+        let state = || StoreError::or_parsed(DOING, &detail);
         Ok(match code.as_str() {
             "edited" => EditOutcome::Edited(state()?),
             "refused" => EditOutcome::Refused(state()?),

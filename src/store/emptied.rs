@@ -9,15 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Store, StoreError};
 
-/// The field of the marks.
 const FIELD: &str = "emptied";
 /// It is a problem for so long.
 const TOLD: Duration = Duration::from_hours(24);
 
-/// The loss of all keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmptiedRedis {
-    /// The time when it was noticed.
     #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
     pub at: Timestamp,
     /// The number of jobs when they were last counted before.
@@ -35,7 +32,6 @@ fn of_text<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
 }
 
 impl Store {
-    /// Notes that Redis lost all keys.
     pub async fn note_emptied(&self, emptied: &EmptiedRedis) -> Result<(), StoreError> {
         let text = serde_json::to_string(emptied).unwrap_or_default();
         let arguments = (self.keys.marks(), FIELD, text);

@@ -41,7 +41,6 @@ impl JobEvent {
 struct MergedPlace(u64, u64);
 
 impl MergedPlace {
-    /// The numbers of the shards.
     const SHARDS: u64 = ShardCount::MAX as u64;
 
     /// Reads a place; the start if it cannot be read.
@@ -127,9 +126,9 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<JobEvent>, StoreError> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.events()).arg(from).arg("+").arg("COUNT").arg(limit);
-        let reply: StreamRangeReply = self.link.query("reading events", &command).await?;
+        let arguments = (self.keys.events(), from, "+", "COUNT", limit);
+        let reply: StreamRangeReply =
+            self.link.command("reading events", "XRANGE", arguments).await?;
         Ok(reply.ids.into_iter().map(event).collect())
     }
 

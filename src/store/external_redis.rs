@@ -17,15 +17,11 @@ pub struct ExternalRedis {
 
 impl ExternalRedis {
     /// Reads the url, which may hold a login.
-    ///
-    /// # Errors
-    /// [`StoreError::Settings`] if it cannot be used.
     pub fn open(url: &RedisUrl) -> Result<Self, StoreError> {
         let config = RedisConfig { url: url.clone(), ..RedisConfig::default() };
         Ok(Self { link: SharedConnection::new(Server::with_password(&config, None)?) })
     }
 
-    /// Runs one command.
     pub async fn run(&self, words: &[Vec<u8>]) -> Result<RedisReply, StoreError> {
         const DOING: &str = "a command of a script";
         let mut command = redis::Cmd::new();

@@ -13,7 +13,6 @@ use crate::proto::job::{
 const STAGED_S: u64 = 25 * 3600;
 /// The longest time that files are kept without a change of their job, in seconds: 400 days.
 const KEPT_S: u64 = 400 * 86_400;
-/// The field of standard input.
 const STDIN: &str = "stdin";
 /// Begins the field of a content that is in the folder of `[artifacts]`; the rest is as if it were not.
 const ELSEWHERE: &str = "a:";
@@ -42,15 +41,6 @@ impl FileSide {
     }
 }
 
-/// The answer to the files of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FilesResult {
-    /// They are stored.
-    Kept,
-    /// The boot no longer owns the job; nothing was written.
-    Lost,
-}
-
 impl Store {
     /// Stores the files of a job that is about to be submitted; they go by themselves if it is not.
     /// Returns `false` if its id is taken.
@@ -73,16 +63,14 @@ impl Store {
     }
 
     /// Replaces the files that earlier attempts of a job left by the files of this one, while the boot
-    /// runs it since the claim at this time.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// runs it since the claim at this time. Returns `false` if it no longer does: nothing was written.
+    /// Calling again is safe.
     pub async fn keep_files(
         &self,
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         files: &NamedFiles,
-    ) -> Result<FilesResult, StoreError> {
+    ) -> Result<bool, StoreError> {
         let mut script = self.scripts.keep_files.prepare_invoke();
         script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(KEPT_S);
         script.arg(self.keys.contents());
@@ -90,7 +78,7 @@ impl Store {
             add_field(&mut script, FileSide::Output.field(name.as_str()), content);
         }
         let answer: String = self.invoke("keeping the files of a job", &script).await?;
-        Ok(if answer == "ok" { FilesResult::Kept } else { FilesResult::Lost })
+        Ok(answer == "ok")
     }
 
     /// Reads files of a job; `None` for a missing file.
@@ -116,21 +104,16 @@ impl Store {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.files(id));
-        for field in fields {
-            command.arg(format!("{ELSEWHERE}{field}")).arg(field);
-        }
-        let read: Vec<Option<Vec<u8>>> =
-            self.link.query("reading the files of a job", &command).await?;
-        let mut values = read.into_iter();
-        let pairs = std::iter::from_fn(|| Some((values.next()?, values.next()?)));
-        Ok(pairs
-            .map(|(elsewhere, bytes)| match elsewhere {
-                Some(text) => Artifact::parse(&text).map(FileBody::Artifact),
-                None => bytes.map(FileBody::Bytes),
-            })
-            .collect())
+        let fields: Vec<(String, String)> =
+            fields.into_iter().map(|field| (format!("{ELSEWHERE}{field}"), field)).collect();
+        let (doing, arguments) = ("reading the files of a job", (self.keys.files(id), fields));
+        let read: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> =
+            self.link.command(doing, "HMGET", arguments).await?;
+        let body = |(elsewhere, bytes): (Option<Vec<u8>>, Option<Vec<u8>>)| match elsewhere {
+            Some(text) => Artifact::parse(&text).map(FileBody::Artifact),
+            None => bytes.map(FileBody::Bytes),
+        };
+        Ok(read.into_iter().map(body).collect())
     }
 
     /// Returns the names of the files that a job left.
@@ -170,12 +153,10 @@ impl Store {
         hashes: impl Iterator<Item = &'a ContentHash>,
         retention_s: u64,
     ) -> Result<Vec<bool>, StoreError> {
-        let mut script = self.scripts.unused_contents.prepare_invoke();
-        script.arg(self.keys.contents()).arg(retention_s);
-        for hash in hashes {
-            script.arg(hash.as_str());
-        }
-        self.invoke("looking for files that no job names", &script).await
+        let hashes: Vec<&str> = hashes.map(ContentHash::as_str).collect();
+        let doing = "looking for files that no job names";
+        let arguments = (self.keys.contents(), retention_s, hashes);
+        self.run_script(doing, &self.scripts.unused_contents, arguments).await
     }
 }
 

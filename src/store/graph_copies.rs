@@ -51,18 +51,12 @@ impl Store {
         Ok(answer == "ok")
     }
 
-    /// Restores jobs of a graph, which have been restored themselves.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Restores jobs of a graph, which have been restored themselves. Calling again is safe.
     pub async fn restore_graph_jobs(&self, of: &GraphJobsCopy) -> Result<(), StoreError> {
         for jobs in of.jobs.chunks(Self::GRAPHS_PER_PAGE_MAX) {
-            let mut script = self.scripts.restore_graph.prepare_invoke();
-            script.arg(of.id.as_str()).arg("");
-            for (job, score) in jobs {
-                script.arg(job.as_str()).arg(*score);
-            }
-            self.invoke::<String>(RESTORING, &script).await?;
+            let jobs: Vec<_> = jobs.iter().map(|(job, score)| (job.as_str(), *score)).collect();
+            let arguments = (of.id.as_str(), "", jobs);
+            self.run_script::<String>(RESTORING, &self.scripts.restore_graph, arguments).await?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Graphs and batches as objects: their lists, their counts, and their jobs by outcome.
 
-use redis::ScriptInvocation;
+use redis::{ScriptInvocation, Value};
 use serde_json::json;
 
 use super::submission::{fields_of_submitter, named_target};
-use super::text::StoredText;
+use super::text::{StoredText, read};
 use super::{Shards, Store, StoreError};
 use crate::proto::cron::CronName;
 use crate::proto::every::Every;
@@ -14,18 +14,15 @@ use crate::proto::window::GraphWindow;
 
 const READING: &str = "reading graphs";
 
-/// A graph or batch to store.
 #[derive(Debug, Clone)]
 pub struct NewGraph {
     pub id: JobId,
-    /// The kind of its submission.
     pub kind: GraphKind,
     pub name: Option<JobName>,
     /// The name of its submitter.
     pub caller: String,
     /// The jobs that it asks for at its end. They wait for no others, and for no time.
     pub callbacks: Vec<(GraphCallback, Job)>,
-    /// The notifications for its end.
     pub notify: Vec<NotifyName>,
     pub window: GraphWindow,
     /// The periodic job whose firing it is.
@@ -86,7 +83,6 @@ pub struct GraphPage {
     pub next: Option<u64>,
 }
 
-/// A job of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphMember {
     pub id: JobId,
@@ -128,24 +124,19 @@ impl Store {
     /// Returns the number of jobs of a batch that was opened by a store of this [`Store::adding_to`]; `None` if no such batch has
     /// the id, or it has all its jobs.
     pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>, StoreError> {
-        let mut script = self.scripts.join_batch.prepare_invoke();
-        script.arg(id.as_str()).arg(self.rights.opening.as_deref().unwrap_or_default());
-        let jobs: i64 = self.invoke("joining a batch", &script).await?;
+        let arguments = (id.as_str(), self.rights.opening.as_deref().unwrap_or_default());
+        let jobs: i64 =
+            self.run_script("joining a batch", &self.scripts.join_batch, arguments).await?;
         Ok(u64::try_from(jobs).ok())
     }
 
-    /// Notes that a batch has all its jobs. If they have ended, this is its end.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Notes that a batch has all its jobs. If they have ended, this is its end. Calling again is safe.
     pub async fn close_batch(
         &self,
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<(), StoreError> {
-        let mut script = self.scripts.close_batch.prepare_invoke();
-        script.arg(id.as_str());
-        if self.invoke::<u8>("closing a batch", &script).await? == 1 {
+        if self.run_script("closing a batch", &self.scripts.close_batch, id.as_str()).await? {
             // The batch is closed, also if this fails: supervisors settle as well.
             let _ = self.settle(retention).await;
         }
@@ -153,29 +144,22 @@ impl Store {
     }
 
     /// Changes the window of a graph or batch. Returns false if there is none that the caller may change.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Calling again is safe.
     pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool, StoreError> {
-        let mut script = self.scripts.edit_graph.prepare_invoke();
         let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
-        script.arg(id.as_str());
-        for name in ["at_a_time", "stop_after", "pause_after"] {
-            script.arg(text(name).unwrap_or_default());
-        }
-        script.arg(pause_ms(window).map(|ms| ms.to_string()).unwrap_or_default());
-        Ok(self.invoke_for_caller::<u8>("changing a graph", None, script).await? == 1)
+        let bounds = ["at_a_time", "stop_after", "pause_after"].map(text);
+        let bounds = bounds.map(Option::unwrap_or_default);
+        let pause = pause_ms(window).map(|ms| ms.to_string()).unwrap_or_default();
+        let (doing, arguments) = ("changing a graph", (id.as_str(), &bounds, pause));
+        self.run_for_caller(doing, None, &self.scripts.edit_graph, arguments).await
     }
 
     /// Ends the pause of a graph or batch, also one that is to come. `None` if there is none that the caller may change,
-    /// false if it has no pause.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// false if it has no pause. Calling again is safe.
     pub async fn end_pause(&self, id: &JobId) -> Result<Option<bool>, StoreError> {
-        let mut script = self.scripts.edit_graph.prepare_invoke();
-        script.arg(id.as_str()).arg("").arg("").arg("go").arg("");
-        let ended: u8 = self.invoke_for_caller("telling a graph to go on", None, script).await?;
+        let (script, arguments) = (&self.scripts.edit_graph, (id.as_str(), "", "", "go", ""));
+        let ended: u8 =
+            self.run_for_caller("telling a graph to go on", None, script, arguments).await?;
         Ok((ended != 0).then_some(ended == 1))
     }
 
@@ -190,9 +174,8 @@ impl Store {
     }
 
     async fn drop_parts(&self, id: &JobId, what: &str) -> Result<bool, StoreError> {
-        let mut script = self.scripts.drop_graph.prepare_invoke();
-        script.arg(id.as_str()).arg(what);
-        Ok(self.invoke_for_caller::<u8>("deleting a graph", None, script).await? == 1)
+        let (doing, arguments) = ("deleting a graph", (id.as_str(), what));
+        self.run_for_caller(doing, None, &self.scripts.drop_graph, arguments).await
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.
@@ -210,16 +193,10 @@ impl Store {
         limit: usize,
         after: Option<u64>,
     ) -> Result<Vec<(JobId, u64)>, StoreError> {
-        let mut command = redis::cmd("ZREVRANGEBYSCORE");
-        command
-            .arg(self.keys.graphs())
-            .arg(after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}")))
-            .arg("-inf")
-            .arg("WITHSCORES")
-            .arg("LIMIT")
-            .arg(0)
-            .arg(limit);
-        let entries: Vec<(StoredText, f64)> = self.link.query("listing graphs", &command).await?;
+        let before = after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}"));
+        let arguments = (self.keys.graphs(), before, "-inf", "WITHSCORES", "LIMIT", 0, limit);
+        let entries: Vec<(StoredText, f64)> =
+            self.link.command("listing graphs", "ZREVRANGEBYSCORE", arguments).await?;
         Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
     }
 
@@ -251,26 +228,18 @@ impl Store {
             }
         }
         pipeline.cmd("TIME");
-        let mut answers: Vec<redis::Value> = self.link.pipeline(READING, &pipeline).await?;
-        let unexpected = |_| StoreError::unexpected(READING);
-        let time = answers.pop().ok_or_else(|| StoreError::unexpected(READING))?;
-        let (s, us): (i64, i64) = redis::from_redis_value(time).map_err(unexpected)?;
+        let mut answers: Vec<Value> = self.link.pipeline(READING, &pipeline).await?;
+        let unexpected = || StoreError::unexpected(READING);
+        let (s, us): (i64, i64) = answers.pop().and_then(read).ok_or_else(unexpected)?;
         let now_us = s.saturating_mul(1_000_000).saturating_add(us);
-        let mut graphs = Vec::with_capacity(ids.len());
-        for (id, answer) in ids.iter().zip(answers.chunks_exact(4)) {
-            let values: Vec<Option<String>> =
-                redis::from_redis_value(answer[0].clone()).map_err(unexpected)?;
-            let mut counts = [0; 3];
-            for (count, value) in counts.iter_mut().zip(&answer[1..]) {
-                *count = redis::from_redis_value(value.clone()).map_err(unexpected)?;
-            }
-            let [finished, failed, cancelled] = counts;
-            graphs.push(GraphInfo::from_values(id.clone(), values, now_us).map(|graph| {
-                let jobs = graph.counts.jobs;
-                GraphInfo { counts: GraphCounts { jobs, finished, failed, cancelled }, ..graph }
-            }));
-        }
-        Ok(graphs)
+        let answers: Vec<(Vec<Option<String>>, u64, u64, u64)> =
+            read(Value::Array(answers)).ok_or_else(unexpected)?;
+        let graph = |(id, (values, finished, failed, cancelled)): (&JobId, _)| {
+            let graph = GraphInfo::from_values(id.clone(), values, now_us)?;
+            let jobs = graph.counts.jobs;
+            Some(GraphInfo { counts: GraphCounts { jobs, finished, failed, cancelled }, ..graph })
+        };
+        Ok(ids.iter().zip(answers).map(graph).collect())
     }
 
     /// Lists jobs of a graph by their outcomes, jobs of one outcome in the order of the graph.
@@ -292,15 +261,13 @@ impl Store {
                 continue;
             }
             let (first, last) = outcome.scores();
-            let mut command = redis::cmd("ZRANGEBYSCORE");
-            command.arg(self.keys.graph_jobs(id));
-            match after.filter(|_| is_cut) {
-                Some(score) => command.arg(format!("({score}")),
-                None => command.arg(first),
-            };
-            command.arg(last).arg("WITHSCORES").arg("LIMIT").arg(0).arg(limit - members.len());
+            let from = after.filter(|_| is_cut).map(|score| format!("({score}"));
+            let range = (from.unwrap_or_else(|| first.to_string()), last);
+            let page = ("WITHSCORES", "LIMIT", 0, limit - members.len());
+            let (doing, arguments) =
+                ("listing the jobs of a graph", (self.keys.graph_jobs(id), range, page));
             let found: Vec<(StoredText, f64)> =
-                self.link.query("listing the jobs of a graph", &command).await?;
+                self.link.command(doing, "ZRANGEBYSCORE", arguments).await?;
             members.extend(found.into_iter().filter_map(|(id, score)| {
                 Some(GraphMember { id: id.parse().ok()?, score: whole(score) })
             }));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::backoff::from_now;
 use super::{Store, StoreError};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
@@ -13,18 +14,15 @@ words! {
     WorkKind, "kind of work", "a word of look.lua";
     /// Queues are known, or wait for long.
     Queues = "queues",
-    /// A limit holds jobs.
     Limits = "limits",
     /// Jobs have ended whose dependents are not all told, batches are committed by half, or notes on
     /// jobs wait to be logged.
     Unsettled = "unsettled",
-    /// Objects of `osis` exist.
     Objects = "objects",
     /// Keys of a wrong type are noted.
     WrongTypes = "wrong_types",
     /// Control messages for a type wait.
     Control = "control",
-    /// Foreign actors run jobs.
     Foreign = "foreign",
     /// Jobs are noted that stand in no index.
     Unindexed = "unindexed",
@@ -42,7 +40,6 @@ words! {
     Crontab = "crontab",
 }
 
-/// The work that a look has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outlook {
     pub work: BTreeSet<WorkKind>,
@@ -60,14 +57,12 @@ impl Outlook {
 }
 
 impl Store {
-    /// Looks for work of supervisors.
     pub async fn look(&self) -> Result<Outlook, StoreError> {
-        let script = self.scripts.look.prepare_invoke();
         let (revision, next_us, words): (Vec<u8>, i64, Vec<String>) =
-            self.invoke("looking for work", &script).await?;
+            self.invoke("looking for work", &self.scripts.look.prepare_invoke()).await?;
         Ok(Outlook {
             work: words.iter().filter_map(|word| word.parse().ok()).collect(),
-            next_due: u64::try_from(next_us).ok().map(Duration::from_micros),
+            next_due: from_now(next_us),
             cron_revision: Some(text_of(&revision)).filter(|revision| !revision.is_empty()),
         })
     }

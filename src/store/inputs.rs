@@ -36,7 +36,6 @@ pub enum AbsentOutput {
     Unended,
 }
 
-/// The prerequisites of one job.
 #[derive(Debug, Clone, Default)]
 pub struct AskedInputs {
     /// Their ids, each once.
@@ -158,9 +157,9 @@ impl Store {
         let mut restarts = 0;
         let (mut output, mut of) = (Vec::new(), None);
         while restarts < READS_MAX {
-            let mut script = self.scripts.output_piece.prepare_invoke();
-            script.arg(id.as_str()).arg(output.len()).arg(PIECE_BYTES);
-            let answer: Vec<Vec<u8>> = self.invoke(DOING, &script).await?;
+            let arguments = (id.as_str(), output.len(), PIECE_BYTES);
+            let answer: Vec<Vec<u8>> =
+                self.run_script(DOING, &self.scripts.output_piece, arguments).await?;
             let [piece, now] = match <[Vec<u8>; 2]>::try_from(answer) {
                 Ok(both) => both,
                 Err(nothing) if nothing.is_empty() => return Ok(None),
@@ -181,9 +180,8 @@ impl Store {
                 return Ok(Some(output));
             }
         }
-        let (address, reason) =
-            (self.address().to_string(), format!("job {id} changes while it is read"));
-        Err(StoreError::NotServing { address, reason })
+        let reason = format!("job {id} changes while it is read");
+        Err(StoreError::not_serving(&self.address(), reason))
     }
 }
 

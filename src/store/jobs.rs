@@ -10,21 +10,20 @@ use super::submission::{
 };
 use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, Retention};
+use crate::proto::word_table::words;
 
 const RETRYING: &str = "retrying a job";
 /// The values that continue a retry in its next step: an id and a place for each job.
 const CONTINUED_MAX: usize = 2000;
 /// The values that `retry.lua` returns.
-type RetryStep = (String, String, Vec<String>, Vec<String>, usize, Vec<String>);
+type RetryStep =
+    (String, String, Vec<(String, String)>, Vec<(String, String, String)>, usize, Vec<String>);
 
 /// The answer to a start or a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryOutcome {
-    /// It is in this state now.
     Moved(JobStatus),
-    /// There is no such job.
     Missing,
-    /// Its state does not allow it.
     Refused(JobStatus),
     /// Its fields name no legal queue.
     Illegal,
@@ -48,15 +47,13 @@ pub struct RetriedGraph {
     pub stay: Vec<(JobId, RetryOutcome)>,
 }
 
-/// The answer to a deletion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeleteOutcome {
-    /// It is gone.
-    Deleted,
+words! {
+    /// The answer to a deletion.
+    DeleteOutcome, "answer", "a word of delete.lua";
+    Deleted = "deleted",
     /// It runs, and stays.
-    Running,
-    /// There is no such job.
-    Missing,
+    Running = "running",
+    Missing = "missing",
 }
 
 impl Store {
@@ -74,10 +71,7 @@ impl Store {
     ) -> Result<Vec<Submitted>, StoreError> {
         const DOING: &str = "submitting jobs";
         let retention = retention.into();
-        let jobs: Vec<WithFields<'_>> = jobs
-            .iter()
-            .map(|job| if self.is_unawaited { unawaited(job) } else { with_fields(job) })
-            .collect();
+        let jobs: Vec<WithFields<'_>> = jobs.iter().map(|job| self.fields_of(job)).collect();
         let mut submitted = Vec::with_capacity(jobs.len());
         let with_links =
             |job: &WithFields<'_>| work(job) + LINK_WORK * job.0.spec.waits_for().count();
@@ -109,13 +103,18 @@ impl Store {
         if is_whole { Ok(submitted) } else { Err(StoreError::unexpected(DOING)) }
     }
 
+    /// Returns a job with its fields, as its submitter waits for it or not.
+    pub(super) fn fields_of<'a>(&self, job: &'a Job) -> WithFields<'a> {
+        if self.is_unawaited { unawaited(job) } else { with_fields(job) }
+    }
+
     /// Submits a job that waits for more others than one call should look at.
     async fn submit_in_steps(
         &self,
         job: &Job,
         retention: Retention,
     ) -> Result<Submitted, StoreError> {
-        match self.submit_atomic_batch(std::slice::from_ref(job), retention).await? {
+        match self.submit_atomic_batch(std::slice::from_ref(job), None, retention).await? {
             BatchOutcome::Accepted => {
                 let state = self.state(&job.id).await?;
                 Ok(Submitted::Accepted(state.unwrap_or(JobStatus::WaitingForPrerequisites)))
@@ -133,11 +132,11 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<RetryOutcome, StoreError> {
-        let mut script = self.scripts.start.prepare_invoke();
-        script.arg(id.as_str()).arg(kept(retention));
+        const DOING: &str = "starting a job";
+        let arguments = (id.as_str(), kept(retention));
         let (code, detail): (String, String) =
-            self.invoke_for_caller("starting a job", Some(id), script).await?;
-        moved(&code, &detail).ok_or_else(|| StoreError::unexpected("starting a job"))
+            self.run_for_caller(DOING, Some(id), &self.scripts.start, arguments).await?;
+        moved(&code, &detail).ok_or_else(|| StoreError::unexpected(DOING))
     }
 
     /// Runs an ended job again, or lets it wait again for its prerequisites; its attempts and
@@ -176,13 +175,13 @@ impl Store {
         let mut left = Vec::new();
         loop {
             let (_, _, moves, stays, done, more) = step;
-            for pair in moves.chunks_exact(2) {
-                let (id, state) = (pair[0].parse(), pair[1].parse());
-                retried.push((id.map_err(|_| unexpected())?, state.map_err(|_| unexpected())?));
+            for (id, state) in moves {
+                let state = StoreError::or_parsed(RETRYING, &state)?;
+                retried.push((StoreError::or_parsed(RETRYING, &id)?, state));
             }
-            for row in stays.chunks_exact(3) {
-                let id = row[0].parse().map_err(|_| unexpected())?;
-                stay.insert(id, moved(&row[1], &row[2]).ok_or_else(unexpected)?);
+            for (id, code, detail) in stays {
+                let id = StoreError::or_parsed(RETRYING, &id)?;
+                stay.insert(id, moved(&code, &detail).ok_or_else(unexpected)?);
             }
             left.extend(more.into_iter().skip(done));
             if left.is_empty() {
@@ -203,9 +202,8 @@ impl Store {
         what: &str,
         more: &[String],
     ) -> Result<RetryStep, StoreError> {
-        let mut script = self.scripts.retry.prepare_invoke();
-        script.arg((id.map_or("", JobId::as_str), what, more));
-        self.invoke_for_caller(RETRYING, id, script).await
+        let arguments = (id.map_or("", JobId::as_str), what, more);
+        self.run_for_caller(RETRYING, id, &self.scripts.retry, arguments).await
     }
 
     /// Deletes a job that does not run, with its log and reply. Dependents that wait for it fail.
@@ -214,26 +212,20 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
     ) -> Result<DeleteOutcome, StoreError> {
-        let mut script = self.scripts.delete.prepare_invoke();
-        script.arg(id.as_str()).arg(kept(retention));
-        let code: String = self.invoke_for_caller("deleting a job", Some(id), script).await?;
-        match code.as_str() {
-            "deleted" => Ok(DeleteOutcome::Deleted),
-            "running" => Ok(DeleteOutcome::Running),
-            "missing" => Ok(DeleteOutcome::Missing),
-            _ => Err(StoreError::unexpected("deleting a job")),
-        }
+        const DOING: &str = "deleting a job";
+        let arguments = (id.as_str(), kept(retention));
+        let word: String =
+            self.run_for_caller(DOING, Some(id), &self.scripts.delete, arguments).await?;
+        StoreError::or_parsed(DOING, &word)
     }
 
     /// Reads a job. `None` if it does not exist; [`InvalidJob`] if its hash cannot be parsed.
     pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.job(id));
         let mut reads = 0;
         loop {
             reads += 1;
             let fields: Vec<(Vec<u8>, Vec<u8>)> =
-                self.link.query("reading a job", &command).await?;
+                self.link.command("reading a job", "HGETALL", self.keys.job(id)).await?;
             if fields.is_empty() {
                 return Ok(None);
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::attempts::{kept, millis};
 use super::connection::Blocking;
+use super::text::{BytePair, lossy_pairs};
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
@@ -34,7 +35,6 @@ pub struct LegacySweep {
 pub struct TasksTaken {
     /// Ids taken from its list.
     pub ids: u64,
-    /// Jobs made.
     pub made: u64,
     /// Tasks that wait for their details.
     pub late: u64,
@@ -46,7 +46,6 @@ pub struct TasksTaken {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyState {
     pub queue: LegacyQueue,
-    /// Ids in it.
     pub depth: u64,
     /// Ids in the stop queue of its worker.
     pub stops: u64,
@@ -58,7 +57,6 @@ pub struct LegacyState {
     pub popped_at_ms: Option<u64>,
     /// The time of the first sample.
     pub since_ms: Option<u64>,
-    /// The time of the last sample.
     pub sampled_at_ms: Option<u64>,
     /// Now, by the same clock.
     pub now_ms: u64,
@@ -74,7 +72,6 @@ impl LegacyState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CircleState {
     pub circle: RhailibCircle,
-    /// Ids in its list.
     pub depth: u64,
     /// Tasks that wait for their details.
     pub late: u64,
@@ -119,12 +116,10 @@ impl Store {
         own.filter(|queue| !queue.is_pattern()).map(|queue| queue.legacy.clone()).collect()
     }
 
-    /// The legacy queues that are served.
     pub fn legacy_queues(&self) -> &[LegacyQueue] {
         self.keys.legacy()
     }
 
-    /// Returns true if legacy queues are served.
     pub fn has_legacy(&self) -> bool {
         !self.keys.legacy().is_empty()
     }
@@ -136,11 +131,11 @@ impl Store {
     ) -> Result<LegacySweep, StoreError> {
         const PER_QUEUE: usize = 500;
         const GRACE: Duration = Duration::from_secs(2);
-        let mut script = self.scripts.recover_legacy.prepare_invoke();
-        script.arg(kept(retention)).arg(PER_QUEUE).arg(millis(GRACE));
-        let (started, ended, put_back, more): (u64, u64, u64, u64) =
-            self.invoke("tending legacy queues", &script).await?;
-        Ok(LegacySweep { started, ended, put_back, more: more == 1 })
+        let arguments = (kept(retention), PER_QUEUE, millis(GRACE));
+        let (started, ended, put_back, more) = self
+            .run_script("tending legacy queues", &self.scripts.recover_legacy, arguments)
+            .await?;
+        Ok(LegacySweep { started, ended, put_back, more })
     }
 
     /// Serves the stop queues of older clients: stops jobs that wait or that an actor of Hero runs,
@@ -150,9 +145,10 @@ impl Store {
         let mut done = 0;
         for queue in &self.found_queues(self.keys.legacy()).await? {
             let list = self.keys.legacy_stops(queue);
-            let mut command = redis::cmd("LRANGE");
-            command.arg(&list).arg(0).arg(PER_QUEUE - 1);
-            let ids: Vec<Vec<u8>> = self.link.query("reading a stop queue", &command).await?;
+            let ids: Vec<Vec<u8>> = self
+                .link
+                .command("reading a stop queue", "LRANGE", (&list, 0, PER_QUEUE - 1))
+                .await?;
             for id in ids {
                 if self.serve_legacy_stop(&id, retention).await? {
                     let arguments = (&list, 0, id);
@@ -169,10 +165,7 @@ impl Store {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
         };
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.job(&id)).arg("status").arg("boot_id");
-        let (status, boot): (Option<String>, Option<String>) =
-            self.link.query("reading the state of a job", &command).await?;
+        let (status, boot) = self.status_and_boot(&id, "reading the state of a job").await?;
         let status = status.map(|status| status.to_lowercase());
         if status.as_deref() == Some(JobStatus::Started.as_str()) && boot.is_none() {
             return Ok(false);
@@ -203,8 +196,7 @@ impl Store {
     /// Notes that an old worker has taken a job, if it has.
     pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<(), StoreError> {
         let doing = "noting a pop of an old worker";
-        let (status, boot): (Option<String>, Option<String>) =
-            self.link.command(doing, "HMGET", (self.keys.job(id), "status", "boot_id")).await?;
+        let (status, boot) = self.status_and_boot(id, doing).await?;
         let status = status.and_then(|status| status.parse().ok());
         let has_begun =
             matches!(status, Some(JobStatus::Started | JobStatus::Finished | JobStatus::Error));
@@ -214,33 +206,34 @@ impl Store {
         Ok(())
     }
 
+    async fn status_and_boot(
+        &self,
+        id: &JobId,
+        doing: &'static str,
+    ) -> Result<(Option<String>, Option<String>), StoreError> {
+        self.link.command(doing, "HMGET", (self.keys.job(id), "status", "boot_id")).await
+    }
+
     async fn note_seen(
         &self,
         list: &str,
         what: &str,
         doing: &'static str,
     ) -> Result<(), StoreError> {
-        let (s, us): (u64, u64) = self.link.query(doing, &redis::cmd("TIME")).await?;
-        let arguments = (self.keys.seen(list), what, s * 1000 + us / 1000);
-        self.link.command::<i64>(doing, "HSET", arguments).await?;
-        Ok(())
+        let arguments = (self.keys.seen(list), what, self.now().await?.as_millisecond());
+        self.link.command::<i64>(doing, "HSET", arguments).await.map(drop)
     }
 
     /// Makes jobs of the tasks that wait in a circle.
     pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
         /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
-        let mut script = self.scripts.take_tasks.prepare_invoke();
-        script
-            .arg(circle.circle.as_str())
-            .arg(circle.script_type.as_str())
-            .arg(Self::TASKS_MAX)
-            .arg(millis(PATIENCE));
-        let (ids, made, late, told): (u64, u64, u64, Vec<Vec<u8>>) =
-            self.invoke("taking tasks of rhailib", &script).await?;
-        let mut told = told.iter().map(|text| String::from_utf8_lossy(text).into_owned());
-        let told = std::iter::from_fn(|| Some((told.next()?, told.next()?))).collect();
-        Ok(TasksTaken { ids, made, late, told })
+        let names = (circle.circle.as_str(), circle.script_type.as_str());
+        let (doing, arguments) =
+            ("taking tasks of rhailib", (names, Self::TASKS_MAX, millis(PATIENCE)));
+        let (ids, made, late, told): (u64, u64, u64, Vec<BytePair>) =
+            self.run_script(doing, &self.scripts.take_tasks, arguments).await?;
+        Ok(TasksTaken { ids, made, late, told: lossy_pairs(told) })
     }
 
     /// The list of a circle, for [`Blocking::peek`].
@@ -248,7 +241,6 @@ impl Store {
         Keys::tasks(&circle.circle)
     }
 
-    /// The maximum number of tasks taken in one step.
     pub const TASKS_MAX: u64 = 200;
 
     /// The state of legacy queues, served or not.
@@ -304,27 +296,88 @@ impl Store {
         }
         Ok(states)
     }
+
+    /// Replaces patterns by the queues that a supervisor has found for them.
+    pub async fn found_queues(
+        &self,
+        queues: &[LegacyQueue],
+    ) -> Result<Vec<LegacyQueue>, StoreError> {
+        let (patterns, mut found): (Vec<LegacyQueue>, Vec<LegacyQueue>) =
+            queues.iter().cloned().partition(LegacyQueue::is_pattern);
+        if patterns.is_empty() {
+            return Ok(found);
+        }
+        for key in self.older_lists().await? {
+            let is_new = found.iter().all(|queue| queue.legacy != key);
+            if is_new && self.keys.is_legacy_queue(&key) {
+                found.extend(patterns.iter().find_map(|pattern| pattern.with_key(&key)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Replaces patterns by the circles that a supervisor has found for them.
+    pub async fn found_circles(
+        &self,
+        circles: &[RhailibCircle],
+    ) -> Result<Vec<RhailibCircle>, StoreError> {
+        let (patterns, mut found): (Vec<RhailibCircle>, Vec<RhailibCircle>) =
+            circles.iter().cloned().partition(|circle| circle.circle.is_pattern());
+        if patterns.is_empty() {
+            return Ok(found);
+        }
+        for key in self.older_lists().await? {
+            let Some(name) = Keys::circle_of(&key) else { continue };
+            if found.iter().all(|circle| circle.circle != name) {
+                found.extend(patterns.iter().find_map(|pattern| pattern.with_name(&name)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the lists of older programs that have entries and are none of these, each with its
+    /// length; without it where the user of Redis may not read it.
+    pub async fn other_older_lists(
+        &self,
+        queues: &[LegacyQueue],
+        circles: &[RhailibCircle],
+    ) -> Result<Vec<(String, Option<u64>)>, StoreError> {
+        let mut others = Vec::new();
+        for key in self.older_lists().await? {
+            let is_known = queues.iter().any(|queue| queue.legacy == key)
+                || circles.iter().any(|circle| Keys::tasks(&circle.circle) == key);
+            if is_known {
+                continue;
+            }
+            match self.link.command::<u64>("reading a list of older programs", "LLEN", &key).await {
+                // A key of another type is no list of theirs.
+                Ok(0) | Err(StoreError::Failed { .. }) => {}
+                Ok(length) => others.push((key, Some(length))),
+                Err(StoreError::NotPermitted { .. }) => others.push((key, None)),
+                Err(error) => return Err(error),
+            }
+        }
+        others.sort();
+        Ok(others)
+    }
+
+    async fn older_lists(&self) -> Result<Vec<String>, StoreError> {
+        let (doing, key) = ("reading the lists of older programs", self.keys.older());
+        let keys: Vec<Vec<u8>> = self.link.command(doing, "HKEYS", key).await?;
+        Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
+    }
 }
 
 impl Blocking {
-    /// Waits until a list has an entry, and leaves it for other readers. Returns true if it has one.
-    pub async fn peek(&mut self, list: &str, timeout: Duration) -> Result<bool, StoreError> {
-        Ok(self.peek_entry(list, timeout).await?.is_some())
-    }
-
-    /// Waits likewise, and returns the entry.
-    pub async fn peek_entry(
+    /// Waits until a list has an entry, and leaves it for other readers.
+    pub async fn peek(
         &mut self,
         list: &str,
         timeout: Duration,
     ) -> Result<Option<Vec<u8>>, StoreError> {
+        let timeout_s = format!("{:.3}", timeout.as_secs_f64().max(0.001));
         let mut command = redis::cmd("BLMOVE");
-        command
-            .arg(list)
-            .arg(list)
-            .arg("LEFT")
-            .arg("LEFT")
-            .arg(format!("{:.3}", timeout.as_secs_f64().max(0.001)));
+        command.arg(list).arg(list).arg("LEFT").arg("LEFT").arg(timeout_s);
         self.query("waiting for older programs", &command, timeout).await
     }
 }

@@ -4,15 +4,14 @@
 use std::time::Duration;
 
 use super::attempts::kept;
+use super::backoff::from_now;
 use super::{Store, StoreError};
 use crate::proto::job::Retention;
 
 /// The result of a check of jobs that are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckedJobs {
-    /// Jobs that it looked at.
     pub jobs: usize,
-    /// The number of them that it ended.
     pub ended: usize,
     /// The time until the next look, if there is a job to look at.
     pub next: Option<Duration>,
@@ -20,31 +19,25 @@ pub struct CheckedJobs {
 
 impl Store {
     /// Looks at ended jobs that would have expired, up to `limit`: a job that another may need is kept on, any
-    /// other goes.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// other goes. Calling again is safe.
     pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs, StoreError> {
         let (jobs, next_us): (usize, i64) = self
             .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)
             .await?;
-        Ok(CheckedJobs { jobs, ended: 0, next: until(next_us) })
+        Ok(CheckedJobs { jobs, ended: 0, next: from_now(next_us) })
     }
 
-    /// Ends jobs that did not start within their time, up to `limit`.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Ends jobs that did not start within their time, up to `limit`. Calling again is safe.
     pub async fn expire_jobs(
         &self,
         limit: usize,
         retention: impl Into<Retention>,
     ) -> Result<CheckedJobs, StoreError> {
-        let mut script = self.scripts.expire_jobs.prepare_invoke();
-        script.arg(limit).arg(kept(retention));
+        let (doing, arguments) =
+            ("ending jobs that did not start in time", (limit, kept(retention)));
         let (jobs, ended, next_us): (usize, usize, i64) =
-            self.invoke("ending jobs that did not start in time", &script).await?;
-        Ok(CheckedJobs { jobs, ended, next: until(next_us) })
+            self.run_script(doing, &self.scripts.expire_jobs, arguments).await?;
+        Ok(CheckedJobs { jobs, ended, next: from_now(next_us) })
     }
 }
 
@@ -63,17 +56,10 @@ pub struct FoundLate {
 
 impl Store {
     /// Finds jobs that have not ended, and attempts that run on, after the time by which that was expected: up to
-    /// `limit` of them.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// `limit` of them. Calling again is safe.
     pub async fn find_late(&self, limit: usize) -> Result<FoundLate, StoreError> {
         let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) =
             self.run_script("finding late and slow jobs", &self.scripts.find_late, limit).await?;
-        Ok(FoundLate { looked_at, late, slow, next: until(next_us) })
+        Ok(FoundLate { looked_at, late, slow, next: from_now(next_us) })
     }
-}
-
-fn until(next_us: i64) -> Option<Duration> {
-    u64::try_from(next_us).ok().map(Duration::from_micros)
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::listing::read;
+use super::backoff::from_now;
 use super::newest::BoundedIndex;
-use super::text::StoredText;
+use super::text::{StoredText, read};
 use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::job::{JobId, JobStatus};
@@ -34,7 +34,6 @@ impl PartialEq for ClaimLimits {
 impl Eq for ClaimLimits {}
 
 impl ClaimLimits {
-    /// The limits of a configuration.
     pub fn new(limits: &BTreeMap<LimitName, LimitConfig>) -> Self {
         Self { all: Arc::new(limits.clone()), ..Self::default() }
     }
@@ -96,8 +95,7 @@ impl Store {
     pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
         let (released, taken_back, next_us): (u64, u64, i64) =
             self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
-        let next = u64::try_from(next_us).ok().map(Duration::from_micros);
-        Ok(Tended { released, taken_back, next })
+        Ok(Tended { released, taken_back, next: from_now(next_us) })
     }
 }
 
@@ -109,9 +107,7 @@ pub struct LimitState {
     pub name: String,
     /// The value that is counted here.
     pub value: Option<String>,
-    /// Jobs that run.
     pub running: u64,
-    /// Jobs that it holds.
     pub held: u64,
     /// Jobs that started within the time of its rate.
     pub started: u64,

@@ -59,13 +59,17 @@ impl JobSummary {
 
     /// Returns the queue of the job; `None` without a type.
     pub fn queue(&self) -> Option<Queue> {
-        let field = |name: &str| self.fields.get(name);
-        let script_type = field("script_type")?.parse().ok()?;
-        let group = field("group").and_then(|group| group.parse().ok());
-        let instance = field("instance").and_then(|instance| instance.parse().ok());
-        let priority = field("priority").and_then(|priority| priority.parse().ok());
-        let selector = field("where").map(|text| SelectorDigest::of_text(text));
-        let target = Target::of(script_type, group, instance, selector);
-        Some(Queue { target, priority: priority.unwrap_or_default() })
+        queue_of_fields(|name| self.fields.get(name).map(String::as_str))
     }
+}
+
+/// Returns the queue that the fields of a job name; `None` without a type.
+pub(super) fn queue_of_fields<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Option<Queue> {
+    let script_type = field("script_type")?.parse().ok()?;
+    let group = field("group").and_then(|group| group.parse().ok());
+    let instance = field("instance").and_then(|instance| instance.parse().ok());
+    let priority = field("priority").and_then(|priority| priority.parse().ok());
+    let selector = field("where").map(SelectorDigest::of_text);
+    let target = Target::of(script_type, group, instance, selector);
+    Some(Queue { target, priority: priority.unwrap_or_default() })
 }

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use redis::Value;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,14 +17,12 @@ use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 
-/// A query for jobs.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
     /// Only jobs in these states; in any, if it names none.
     pub statuses: Vec<JobStatus>,
     /// Of the jobs in `error`, only those with one of these ends; with any, if it names none.
     pub ends: Vec<JobEnd>,
-    /// Only jobs of this type.
     pub script_type: Option<ScriptType>,
     /// Only dead letters: jobs in `error` that used up their attempts, or took down too many actors.
     pub dead: bool,
@@ -38,12 +35,10 @@ pub struct ListQuery {
 }
 
 impl ListQuery {
-    /// The largest page.
     pub const LIMIT_MAX: usize = 1000;
     /// The time of a search that a page or a program waits for.
     pub const BUDGET: Duration = Duration::from_secs(2);
 
-    /// Returns the states that it asks for.
     pub(super) fn wanted_statuses(&self) -> impl Iterator<Item = JobStatus> + '_ {
         JobStatus::ALL.into_iter().filter(|status| {
             (self.statuses.is_empty() || self.statuses.contains(status))
@@ -63,7 +58,6 @@ impl ListQuery {
 /// A page of a list, and the cursor to its next page.
 #[derive(Debug, Clone)]
 pub struct Page<T> {
-    /// The entries.
     pub items: Vec<T>,
     /// The cursor to the next page, if there may be one.
     pub next: Option<Cursor>,
@@ -73,7 +67,6 @@ pub struct Page<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {
     pub id: JobId,
-    /// Its state.
     pub status: JobStatus,
     /// Further fields of its hash, by their names.
     pub fields: BTreeMap<&'static str, String>,
@@ -151,10 +144,7 @@ impl Store {
                 Ok(indexes)
             }
             _ => {
-                let types = match script_type {
-                    Some(only) => vec![only.clone()],
-                    None => self.types().await?,
-                };
+                let types = self.types_or_only(script_type).await?;
                 Ok(types.iter().map(|script_type| self.keys.index(status, script_type)).collect())
             }
         }
@@ -166,10 +156,7 @@ impl Store {
         status: JobStatus,
         query: &ListQuery,
     ) -> Result<Vec<String>, StoreError> {
-        let types = match &query.script_type {
-            Some(only) => vec![only.clone()],
-            None => self.types().await?,
-        };
+        let types = self.types_or_only(query.script_type.as_ref()).await?;
         let ends: Vec<JobEnd> = query.wanted_ends(status).collect();
         let of_type = |of| ends.iter().map(move |end| self.keys.ended(*end, of));
         Ok(types.iter().flat_map(of_type).collect())
@@ -182,6 +169,16 @@ impl Store {
         let mut types: Vec<ScriptType> = types.iter().filter_map(|t| t.parse().ok()).collect();
         types.sort();
         Ok(types)
+    }
+
+    pub(super) async fn types_or_only(
+        &self,
+        only: Option<&ScriptType>,
+    ) -> Result<Vec<ScriptType>, StoreError> {
+        match only {
+            Some(only) => Ok(vec![only.clone()]),
+            None => self.types().await,
+        }
     }
 
     pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
@@ -217,10 +214,6 @@ impl Store {
         let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, names, &fields?);
         Ok(ids.into_iter().zip(hashes).map(read_one).collect())
     }
-}
-
-pub(super) fn read<T: redis::FromRedisValue>(value: Value) -> Option<T> {
-    redis::from_redis_value(value).ok()
 }
 
 /// The fields of a job in a list, beside its id and state.

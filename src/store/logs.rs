@@ -18,6 +18,7 @@ use crate::proto::text::counted;
 const LINES_MAX: usize = 100_000;
 /// The descriptor where children report progress; marks progress in the stream.
 const PROGRESS_FD: u8 = 3;
+const READING: &str = "reading the log of a job";
 /// The field of a running job with the text after the last line of its log.
 const UNFINISHED_LINE: &str = "unfinished_line";
 
@@ -26,7 +27,6 @@ const UNFINISHED_LINE: &str = "unfinished_line";
 pub enum LogEntry {
     /// A line of a stream: 1 for standard output, 2 for standard error.
     Line {
-        /// The stream.
         fd: u8,
         /// The text, without its line end.
         line: String,
@@ -63,10 +63,8 @@ pub struct RefusedLines {
     pub reason: String,
 }
 
-/// The results of entries that were appended to logs.
 #[derive(Debug, Default)]
 pub struct AppendedLogs {
-    /// The lines that Redis refused.
     pub refused: Vec<RefusedLines>,
     /// The last entry that Redis took of each log.
     pub last: HashMap<JobId, String>,
@@ -107,11 +105,10 @@ impl LogLine {
 impl Store {
     /// The time of Redis's clock, in whole milliseconds.
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
-        let command = redis::cmd("TIME");
-        let (s, us): (i64, i64) = self.link.query("asking redis for the time", &command).await?;
+        const DOING: &str = "asking redis for the time";
+        let (s, us): (i64, i64) = self.link.query(DOING, &redis::cmd("TIME")).await?;
         let ms = s.saturating_mul(1000).saturating_add(us / 1000);
-        Timestamp::from_millisecond(ms)
-            .map_err(|_| StoreError::unexpected("asking redis for the time"))
+        Timestamp::from_millisecond(ms).map_err(|_| StoreError::unexpected(DOING))
     }
 
     /// Appends to the logs of jobs that `boot` runs, in one round trip. `keep` is the TTL of a log
@@ -239,9 +236,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<LogLine>, StoreError> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
-        let mut command = redis::cmd("XRANGE");
-        command.arg(self.keys.log(id)).arg(from).arg("+").arg("COUNT").arg(limit);
-        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
+        let arguments = (self.keys.log(id), from, "+", "COUNT", limit);
+        let reply: StreamRangeReply = self.link.command(READING, "XRANGE", arguments).await?;
         Ok(reply.ids.into_iter().map(log_line).collect())
     }
 
@@ -263,11 +259,6 @@ impl Store {
         }))
     }
 
-    /// Reads the last `limit` lines of a log, the oldest first.
-    pub async fn read_log_end(&self, id: &JobId, limit: usize) -> Result<Vec<LogLine>, StoreError> {
-        self.read_log_before(id, None, limit).await
-    }
-
     /// Reads the last `limit` lines of a log before a given line, or before its end, the oldest first.
     pub async fn read_log_before(
         &self,
@@ -276,9 +267,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<LogLine>, StoreError> {
         let end = before.map_or_else(|| "+".to_owned(), |line| format!("({line}"));
-        let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.keys.log(id)).arg(end).arg("-").arg("COUNT").arg(limit);
-        let reply: StreamRangeReply = self.link.query("reading the log of a job", &command).await?;
+        let arguments = (self.keys.log(id), end, "-", "COUNT", limit);
+        let reply: StreamRangeReply = self.link.command(READING, "XREVRANGE", arguments).await?;
         Ok(reply.ids.into_iter().rev().map(log_line).collect())
     }
 

@@ -20,7 +20,6 @@ pub struct SeenActor {
     pub actor: ActorId,
     /// Its labels; one is the machine.
     pub labels: Labels,
-    /// When it was seen.
     pub at: Timestamp,
 }
 
@@ -61,15 +60,14 @@ impl Store {
     pub async fn seen_actors(&self) -> Result<Vec<SeenActor>, StoreError> {
         let mut found = Vec::new();
         for first in (0..).step_by(PER_CALL) {
-            let mut command = redis::cmd("ZRANGE");
-            command.arg(self.keys.actors_seen()).arg(first).arg(first + PER_CALL - 1);
-            command.arg("WITHSCORES");
-            let page: Vec<(StoredText, i64)> = self.link.query(READING, &command).await?;
+            let arguments = (self.keys.actors_seen(), first, first + PER_CALL - 1, "WITHSCORES");
+            let page: Vec<(StoredText, i64)> =
+                self.link.command(READING, "ZRANGE", arguments).await?;
             if !page.is_empty() {
-                let mut command = redis::cmd("HMGET");
-                command.arg(self.keys.actor_labels());
-                command.arg(page.iter().map(|(actor, _)| &**actor).collect::<Vec<&str>>());
-                let labels: Vec<Option<StoredText>> = self.link.query(READING, &command).await?;
+                let actors: Vec<&str> = page.iter().map(|(actor, _)| &**actor).collect();
+                let arguments = (self.keys.actor_labels(), actors);
+                let labels: Vec<Option<StoredText>> =
+                    self.link.command(READING, "HMGET", arguments).await?;
                 let seen = page.iter().zip(labels);
                 found.extend(seen.filter_map(|((actor, at), labels)| {
                     SeenActor::parse(actor, *at, labels.as_deref()?)

@@ -29,17 +29,14 @@ pub enum ScriptEdit<'a> {
     },
     /// Restores a version of a backup; versions are restored in their order.
     Restore {
-        /// Its number.
         version: u32,
         definition: &'a str,
         text: &'a str,
         provenance: &'a str,
     },
-    /// Deletes a script with all its versions.
     Delete,
 }
 
-/// The answer to a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptEdited {
     /// The change was made; the new version.
@@ -54,7 +51,6 @@ pub enum ScriptEdited {
 }
 
 impl Store {
-    /// Changes the published scripts.
     pub async fn edit_script(
         &self,
         name: &ScriptName,
@@ -73,16 +69,11 @@ impl Store {
             }
             ScriptEdit::Delete => ("delete", "", "", "", 0, ""),
         };
-        let mut script = self.scripts.publish_script.prepare_invoke();
-        script
-            .arg(action)
-            .arg(name.as_str())
-            .arg(definition)
-            .arg(text)
-            .arg(provenance)
-            .arg(version);
-        script.arg(SCRIPTS_MAX).arg(VERSIONS_KEPT).arg(VERSIONS_BYTES_MAX).arg(file);
-        let (answer, version): (String, u32) = self.invoke(DOING, &script).await?;
+        let bounds = (SCRIPTS_MAX, VERSIONS_KEPT, VERSIONS_BYTES_MAX);
+        let arguments =
+            (action, name.as_str(), definition, text, provenance, version, bounds, file);
+        let (answer, version): (String, u32) =
+            self.run_script(DOING, &self.scripts.publish_script, arguments).await?;
         match answer.as_str() {
             "ok" => Ok(ScriptEdited::Done(version)),
             "same" => Ok(ScriptEdited::Same(version)),
@@ -98,14 +89,11 @@ impl Store {
     pub async fn published_scripts(
         &self,
     ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.scripts());
-        let all: Vec<(String, Vec<u8>)> =
-            self.link.query("reading the published scripts", &command).await?;
-        let read = all.into_iter().take(SCRIPTS_MAX);
-        Ok(read
-            .filter_map(|(name, head)| Some((name.parse().ok()?, version_of_json(&head)?)))
-            .collect())
+        let (doing, key) = ("reading the published scripts", self.keys.scripts());
+        let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
+        let read =
+            |(name, head): (String, Vec<u8>)| Some((name.parse().ok()?, version_of_json(&head)?));
+        Ok(all.into_iter().take(SCRIPTS_MAX).filter_map(read).collect())
     }
 
     /// Reads the latest version of a script without its text; `None` if it does not exist.
@@ -113,9 +101,9 @@ impl Store {
         &self,
         name: &ScriptName,
     ) -> Result<Option<VersionOfScript>, StoreError> {
-        let mut command = redis::cmd("HGET");
-        command.arg(self.keys.scripts()).arg(name.as_str());
-        let head: Option<Vec<u8>> = self.link.query("reading a published script", &command).await?;
+        let (doing, arguments) =
+            ("reading a published script", (self.keys.scripts(), name.as_str()));
+        let head: Option<Vec<u8>> = self.link.command(doing, "HGET", arguments).await?;
         Ok(head.and_then(|head| version_of_json(&head)))
     }
 
@@ -128,12 +116,9 @@ impl Store {
         const DOING: &str = "reading a published script";
         let Some(latest) = self.latest_of_script(&used.name).await? else { return Ok(None) };
         let version = used.version.unwrap_or(latest.version);
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.script(&used.name));
-        for part in ["definition", "story", "text"] {
-            command.arg(format!("{part}:{version}"));
-        }
-        let parts: [Option<Vec<u8>>; 3] = self.link.query(DOING, &command).await?;
+        let fields = ["definition", "story", "text"].map(|part| format!("{part}:{version}"));
+        let arguments = (self.keys.script(&used.name), &fields);
+        let parts: [Option<Vec<u8>>; 3] = self.link.command(DOING, "HMGET", arguments).await?;
         let [Some(definition), Some(provenance), Some(text)] = parts else { return Ok(None) };
         let (Some(of), Ok(text)) =
             (version_of_parts(version, &definition, &provenance), String::from_utf8(text))
@@ -155,16 +140,14 @@ impl Store {
         let Some(latest) = self.latest_of_script(name).await? else { return Ok(Vec::new()) };
         let oldest = latest.version.saturating_sub(2 * VERSIONS_KEPT).max(1);
         let numbers: Vec<u32> = (oldest..=latest.version).rev().collect();
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.script(name));
-        for number in &numbers {
-            command.arg(format!("definition:{number}")).arg(format!("story:{number}"));
-        }
-        let parts: Vec<Option<Vec<u8>>> = self.link.query(DOING, &command).await?;
-        let versions = numbers.iter().zip(parts.chunks(2)).filter_map(|(number, parts)| {
-            let [Some(definition), Some(provenance)] = parts else { return None };
-            version_of_parts(*number, definition, provenance)
-        });
+        let of_number = |number| [format!("definition:{number}"), format!("story:{number}")];
+        let fields: Vec<String> = numbers.iter().flat_map(of_number).collect();
+        let parts: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> =
+            self.link.command(DOING, "HMGET", (self.keys.script(name), fields)).await?;
+        let versions = numbers
+            .into_iter()
+            .zip(parts)
+            .filter_map(|(number, parts)| version_of_parts(number, &parts.0?, &parts.1?));
         Ok(versions.collect())
     }
 
@@ -182,9 +165,6 @@ impl Store {
     }
 
     /// Gives jobs the published scripts that they name, each script read once. The error has the place of its job.
-    ///
-    /// # Errors
-    /// As [`Store::resolve_script`].
     pub async fn resolve_scripts(
         &self,
         specs: impl Iterator<Item = &mut JobSpec>,

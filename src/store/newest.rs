@@ -180,9 +180,8 @@ impl Store {
         let (mut low, mut high) = (newer, newer + same);
         while low < high {
             let middle = low.midpoint(high);
-            let mut command = redis::cmd("ZREVRANGE");
-            command.arg(index).arg(middle).arg(middle).arg("WITHSCORES");
-            let found: Page = self.link.query("listing jobs", &command).await?;
+            let arguments = (index, middle, middle, "WITHSCORES");
+            let found: Page = self.link.command("listing jobs", "ZREVRANGE", arguments).await?;
             match found.into_iter().next() {
                 Some((id, score)) if (whole(score), &id) >= (place.0, &place.1) => low = middle + 1,
                 _ => high = middle,
@@ -193,7 +192,7 @@ impl Store {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-fn whole(score: f64) -> i64 {
+pub(super) fn whole(score: f64) -> i64 {
     score as i64
 }
 

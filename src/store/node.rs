@@ -7,7 +7,6 @@ use redis::{
     RedisError,
 };
 
-/// Host and port.
 pub(super) type Place = (String, u16);
 
 /// Connects to the server at `place` as `like` describes another one: with its login, and with TLS if
@@ -27,17 +26,18 @@ pub(super) async fn connect(
         },
         _ => ConnectionAddr::Tcp(host, port),
     };
-    open(&Client::open(like.clone().set_addr(address))?, config).await
+    open(like.clone().set_addr(address), config).await
 }
 
 /// Connects. A refused login is told in the words of Redis.
 pub(super) async fn open(
-    client: &Client,
+    info: ConnectionInfo,
     config: &AsyncConnectionConfig,
 ) -> Result<MultiplexedConnection, RedisError> {
+    let client = Client::open(info)?;
     match client.get_multiplexed_async_connection_with_config(config).await {
         Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
-            Err(refusal(client, config).await.unwrap_or(error))
+            Err(refusal(&client, config).await.unwrap_or(error))
         }
         connected => connected,
     }

@@ -21,24 +21,19 @@ const EVENTS_LEN_MAX: usize = 20_000;
 /// The time for which a name is not reported again.
 const WANTED_AGAIN_MS: u64 = 24 * 3_600_000;
 
-/// The state of all notifications.
 #[derive(Debug, Default)]
 pub struct NotifySnapshot {
     /// The time by Redis's clock, in ms since 1970.
     pub now_ms: u64,
-    /// The state of each notification.
     pub states: BTreeMap<NotifyName, NotifyState>,
-    /// The number of undelivered messages.
     pub undelivered: usize,
     /// The number of deliveries of each notification, failures and attempts that are repeated, by `NAME STATE`.
     pub counts: BTreeMap<String, u64>,
-    /// The revision of the state.
     revision: String,
     /// The place up to which the events of each shard are read.
     read: HashMap<String, String>,
 }
 
-/// Events of one shard.
 #[derive(Debug, Default)]
 pub struct ReadEvents {
     /// The events, each with its place: unique among all shards.
@@ -67,7 +62,6 @@ impl NotifySnapshot {
 }
 
 impl Store {
-    /// Reads what is kept of all notifications.
     pub async fn notify_look(&self) -> Result<NotifySnapshot, StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
@@ -157,16 +151,9 @@ impl Store {
         }
         let mut pipeline = redis::pipe();
         pipeline.cmd("HMGET").arg(self.keys.notify_messages()).arg(ids);
-        for id in ids {
-            pipeline.cmd("ZSCORE").arg(self.keys.notify_due()).arg(id);
-        }
-        let answers: Vec<redis::Value> =
+        pipeline.cmd("ZMSCORE").arg(self.keys.notify_due()).arg(ids);
+        let (texts, scores): (Vec<Option<Vec<u8>>>, Vec<Option<f64>>) =
             self.link.pipeline("reading messages of notifications", &pipeline).await?;
-        let mut answers = answers.into_iter();
-        let texts = answers.next().map(redis::from_redis_value::<Vec<Option<Vec<u8>>>>);
-        let texts = texts.and_then(Result::ok).unwrap_or_default();
-        let scores =
-            answers.map(|score| redis::from_redis_value::<Option<f64>>(score).ok().flatten());
         let messages = texts.into_iter().zip(scores).filter_map(|(text, score)| {
             let message = serde_json::from_slice(&text?).ok()?;
             // Whole, as it was written.
@@ -195,8 +182,7 @@ impl Store {
             script.arg(&planned.message.id).arg(planned.due_ms);
             script.arg(if planned.is_new { "new" } else { "join" }).arg(text);
         }
-        let written: u8 = self.invoke("planning notifications", &script).await?;
-        Ok(written == 1)
+        self.invoke("planning notifications", &script).await
     }
 
     /// Takes up to `limit` messages that are due. Others may take them once the lease is over.
@@ -205,9 +191,9 @@ impl Store {
         limit: usize,
         lease: Duration,
     ) -> Result<Vec<NotifyMessage>, StoreError> {
-        let mut script = self.scripts.notify_take.prepare_invoke();
-        script.arg(limit).arg(millis(lease));
-        let texts: Vec<Vec<u8>> = self.invoke("taking messages of notifications", &script).await?;
+        let (doing, arguments) = ("taking messages of notifications", (limit, millis(lease)));
+        let texts: Vec<Vec<u8>> =
+            self.run_script(doing, &self.scripts.notify_take, arguments).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect())
     }
 
@@ -227,8 +213,7 @@ impl Store {
         } else if let Some(wait_ms) = again_ms {
             script.arg(wait_ms).arg(text(serde_json::to_string(message)));
         }
-        let written: u8 = self.invoke("recording a delivery", &script).await?;
-        Ok(written == 1)
+        self.invoke("recording a delivery", &script).await
     }
 
     /// Asks for a test of a notification. Returns the id of its message.

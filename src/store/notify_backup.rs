@@ -68,9 +68,7 @@ impl Store {
     }
 
     /// Restores what notifications have to report. A message is tried for an hour again, with its id.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Calling again is safe.
     pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<(), StoreError> {
         let mut script = self.scripts.restore_notify.prepare_invoke();
         script.arg(copy.messages.len());
@@ -90,7 +88,6 @@ impl Store {
         for (name, at) in &copy.failing {
             script.arg(bytes(name)).arg(bytes(at));
         }
-        let _: String = self.invoke("restoring notifications", &script).await?;
-        Ok(())
+        self.invoke::<String>("restoring notifications", &script).await.map(drop)
     }
 }

@@ -14,9 +14,9 @@ pub use tending::{TendedIndex, TendedIndexes};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redis::{FromRedisValue, Value};
+use redis::Value;
 
-use super::text::StoredText;
+use super::text::{StoredText, read};
 use super::{Store, StoreError};
 use crate::config::OsisConfig;
 use crate::proto::object::{
@@ -47,7 +47,6 @@ type Result<T> = std::result::Result<T, ObjectError>;
 /// The result of a function that only runs commands.
 type Stored<T> = std::result::Result<T, StoreError>;
 
-/// The operations on the objects of one context.
 pub(super) struct Objects<'a> {
     store: &'a Store,
     context: &'a Context,
@@ -61,9 +60,6 @@ impl Store {
     pub const OBJECT_PAGE_MAX: usize = 10_000;
 
     /// Answers a request for objects of a context.
-    ///
-    /// # Errors
-    /// [`ObjectError`].
     pub async fn objects(
         &self,
         context: &Context,
@@ -74,9 +70,9 @@ impl Store {
         Ok(match ask {
             Ask::Get(object_type, id) => Answer::Object(objects.get(&object_type, &id).await?),
             Ask::Exists(object_type, id) => {
-                let mut command = redis::cmd("HEXISTS");
-                command.arg(self.keys.object_heads(context, &object_type)).arg(id.as_str());
-                Answer::Exists(self.link.query("looking for an object", &command).await?)
+                let arguments = (self.keys.object_heads(context, &object_type), id.as_str());
+                let doing = "looking for an object";
+                Answer::Exists(self.link.command(doing, "HEXISTS", arguments).await?)
             }
             Ask::Write(writes) => Answer::Written(objects.write(&writes, None).await?),
             Ask::WriteOnce(writes, mark) => {
@@ -96,9 +92,6 @@ impl Store {
     }
 
     /// Objects by their ids, as many as fit one answer, and the number of ids read.
-    ///
-    /// # Errors
-    /// [`ObjectError::Unavailable`].
     pub async fn objects_by_id(
         &self,
         context: &Context,
@@ -110,11 +103,10 @@ impl Store {
         objects.read(object_type, ids, ANSWER_BYTES_MAX).await
     }
 
-    /// The number of objects of each type in a context.
     pub async fn object_counts(&self, context: &Context) -> Stored<BTreeMap<ObjectType, u64>> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.object_counts(context));
-        let counts: Vec<(String, u64)> = self.link.query("counting objects", &command).await?;
+        let key = self.keys.object_counts(context);
+        let counts: Vec<(String, u64)> =
+            self.link.command("counting objects", "HGETALL", key).await?;
         let legal = |(name, count): (String, u64)| Some((name.parse().ok()?, count));
         Ok(counts.into_iter().filter_map(legal).collect())
     }
@@ -126,9 +118,9 @@ impl Store {
         limit: usize,
     ) -> Stored<Vec<Context>> {
         let from = after.map_or("-".to_owned(), |after| format!("({}", after.as_key_part()));
-        let mut command = redis::cmd("ZRANGEBYLEX");
-        command.arg(self.keys.object_contexts()).arg(from).arg("+").arg("LIMIT").arg(0).arg(limit);
-        let parts: Vec<StoredText> = self.link.query("listing contexts", &command).await?;
+        let arguments = (self.keys.object_contexts(), from, "+", "LIMIT", 0, limit);
+        let parts: Vec<StoredText> =
+            self.link.command("listing contexts", "ZRANGEBYLEX", arguments).await?;
         Ok(parts.iter().filter_map(|part| Context::from_key_part(part)).collect())
     }
 }
@@ -182,22 +174,18 @@ impl Objects<'_> {
         bytes_max: u64,
     ) -> Stored<(Vec<Result<Object>>, usize, u64)> {
         const READING: &str = "reading objects";
-        let mut script = self.store.scripts.objects_read.prepare_invoke();
-        script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(bytes_max);
-        for id in ids {
-            script.arg(id.as_str());
-        }
-        let answer: Vec<Value> = self.store.invoke(READING, &script).await?;
-        let mut answer = answer.into_iter();
-        let looked = answer.next().and_then(|looked| usize::from_redis_value(looked).ok());
+        let ids: Vec<&str> = ids.map(ObjectId::as_str).collect();
+        let arguments = (self.context.as_key_part(), object_type.as_str(), bytes_max, ids);
+        let answer: Vec<Value> =
+            self.store.run_script(READING, &self.store.scripts.objects_read, arguments).await?;
+        let (mut answer, unexpected) = (answer.into_iter(), || StoreError::unexpected(READING));
         // Without progress, the caller would never end.
-        let looked = looked.filter(|looked| *looked > 0);
-        let looked = looked.ok_or_else(|| StoreError::unexpected(READING))?;
+        let looked = answer.next().and_then(read).filter(|looked| *looked > 0);
+        let looked = looked.ok_or_else(unexpected)?;
         let mut bytes = 0;
         let objects = answer.map(|object| {
             let (id, head, body): (String, String, Vec<u8>) =
-                FromRedisValue::from_redis_value(object)
-                    .map_err(|_| StoreError::unexpected(READING))?;
+                read(object).ok_or_else(unexpected)?;
             bytes += body.len() as u64;
             Ok(object_of(&id, &head, &body).ok_or_else(|| damaged(object_type, &id)))
         });
@@ -212,19 +200,18 @@ impl Objects<'_> {
         limit: usize,
     ) -> Stored<Vec<ObjectId>> {
         let from = after.map_or("-".to_owned(), |after| format!("({after}"));
-        let mut command = redis::cmd("ZRANGEBYLEX");
-        command.arg(self.store.keys.object_ids(self.context, object_type)).arg(from).arg("+");
-        command.arg("LIMIT").arg(0).arg(limit.min(Store::OBJECT_PAGE_MAX));
-        let ids: Vec<StoredText> = self.store.link.query("listing objects", &command).await?;
+        let key = self.store.keys.object_ids(self.context, object_type);
+        let arguments = (key, from, "+", "LIMIT", 0, limit.min(Store::OBJECT_PAGE_MAX));
+        let ids: Vec<StoredText> =
+            self.store.link.command("listing objects", "ZRANGEBYLEX", arguments).await?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
     /// Returns the results of the changes of a message that were made before.
     async fn applied(&self, mark: &WriteMark) -> Result<Vec<Written>> {
-        let mut command = redis::cmd("GET");
-        command.arg(self.store.keys.amqp_done(&mark.name));
         let doing = "looking for the changes of a message";
-        let done: Option<String> = self.store.link.query(doing, &command).await?;
+        let key = self.store.keys.amqp_done(&mark.name);
+        let done: Option<String> = self.store.link.command(doing, "GET", key).await?;
         let Some(done) = done else { return Ok(Vec::new()) };
         let (digest, numbers) = done.split_once(' ').unwrap_or((&done, ""));
         if digest != mark.digest {
@@ -306,21 +293,19 @@ impl Objects<'_> {
     fn written(&self, writes: &[Write], answer: Vec<Value>) -> Result<Written_> {
         let unexpected = || ObjectError::from(StoreError::unexpected("writing objects"));
         let mut answer = answer.into_iter();
-        let mut next = || answer.next().ok_or_else(unexpected);
-        let what: String = FromRedisValue::from_redis_value(next()?).map_err(|_| unexpected())?;
-        let number = |value: Value| u64::from_redis_value(value).map_err(|_| unexpected());
+        let what: String = answer.next().and_then(read).ok_or_else(unexpected)?;
+        let rest = Value::Array(answer.collect());
         match what.as_str() {
             "ok" => {
-                let mut written = Vec::with_capacity(writes.len());
-                for _ in writes {
-                    let (version, existed) = (number(next()?)?, number(next()?)? == 1);
-                    written.push(Written { version, existed });
+                let versions: Vec<(u64, bool)> = read(rest).ok_or_else(unexpected)?;
+                if versions.len() != writes.len() {
+                    return Err(unexpected());
                 }
-                Ok(Written_::Done(written))
+                let written = |(version, existed)| Written { version, existed };
+                Ok(Written_::Done(versions.into_iter().map(written).collect()))
             }
             "stale" => {
-                let place = usize::try_from(number(next()?)?).unwrap_or_default();
-                let found = number(next()?)?;
+                let (place, found): (usize, u64) = read(rest).ok_or_else(unexpected)?;
                 let write = place.checked_sub(1).and_then(|place| writes.get(place));
                 let write = write.ok_or_else(unexpected)?;
                 Err(ObjectError::Stale {
@@ -333,13 +318,12 @@ impl Objects<'_> {
             "other" => Err(ObjectError::OtherMessage),
             "full" => Err(ObjectError::Full { max: self.config.objects_max }),
             "fields" => {
-                let mut names =
-                    answer.map(|name| String::from_redis_value(name).map_err(|_| unexpected()));
-                let of = names.next().ok_or_else(unexpected)??;
+                let names: Vec<String> = read(rest).ok_or_else(unexpected)?;
+                let (of, names) = names.split_first().ok_or_else(unexpected)?;
                 let of: ObjectType = of.parse().map_err(|_| unexpected())?;
                 let mut fields = Vec::new();
                 for name in names {
-                    let field: Field = name?.parse().map_err(|_| unexpected())?;
+                    let field: Field = name.parse().map_err(|_| unexpected())?;
                     if !self.config.indexes(&of).any(|known| *known == field) {
                         fields.push((of.clone(), field));
                     }
@@ -351,7 +335,6 @@ impl Objects<'_> {
     }
 }
 
-/// The result of a write.
 enum Written_ {
     Done(Vec<Written>),
     /// Nothing was written: these fields have an index as well.

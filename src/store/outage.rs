@@ -20,13 +20,10 @@ struct OutageState {
     since: Option<Instant>,
     /// When a call first failed, since the last call that showed that Redis serves.
     began: Option<Instant>,
-    /// This outage was logged.
     is_logged: bool,
-    /// Redis has refused the login in this outage.
     is_refused: bool,
     /// Redis has said why it does not serve in this outage.
     has_cause: bool,
-    /// When an outage was last logged.
     logged_at: Option<Instant>,
 }
 
@@ -62,7 +59,6 @@ impl Outage {
         false
     }
 
-    /// Returns whether Redis refuses the login.
     pub fn is_refused(&self) -> bool {
         self.lock().is_refused
     }

@@ -40,10 +40,7 @@ impl Store {
     }
 
     /// Stages the output of an attempt, and the reply with it in this format if one is wanted. Both expire
-    /// unless the end of the attempt is recorded.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// unless the end of the attempt is recorded. Calling again is safe.
     pub(super) async fn stage_apart(
         &self,
         (id, boot, claimed_at): (&JobId, &BootId, u64),
@@ -133,9 +130,8 @@ impl Store {
             };
             return Ok((Some((JobStatus::Finished, output)), read_outcome(fields).1));
         }
-        let (address, reason) =
-            (self.address().to_string(), format!("job {id} changes while it is read"));
-        Err(StoreError::NotServing { address, reason })
+        let reason = format!("job {id} changes while it is read");
+        Err(StoreError::not_serving(&self.address(), reason))
     }
 
     /// Reads the outputs in the hashes of jobs of one shard, of each that is not longer than `bytes_max`: `None` for a
@@ -151,24 +147,17 @@ impl Store {
             sizes.cmd("HSTRLEN").arg(self.keys.job(id)).arg("output");
             sizes.cmd("HEXISTS").arg(self.keys.job(id)).arg("output_key");
         }
-        let mut outputs = redis::pipe();
-        let sizes: Vec<u64> = match ids {
+        let sizes: Vec<(u64, bool)> = match ids {
             [] => Vec::new(),
             _ => self.link.pipeline(DOING, &sizes).await?,
         };
-        let sizes: Vec<&[u64]> = sizes.chunks_exact(2).collect();
-        let is_read = |size: &&[u64]| (1..=bytes_max).contains(&size[0]);
-        for (id, _) in ids.iter().zip(&sizes).filter(|(_, size)| is_read(size)) {
-            outputs.cmd("HGET").arg(self.keys.job(id)).arg("output");
-        }
-        let mut read: std::vec::IntoIter<Option<Vec<u8>>> = if sizes.iter().any(is_read) {
-            self.link.pipeline::<Vec<_>>(DOING, &outputs).await?.into_iter()
-        } else {
-            Vec::new().into_iter()
-        };
-        let text = |size: &&[u64]| match size {
-            size if is_read(size) => Some(read.next().flatten().unwrap_or_default()),
-            [0, 0] => Some(Vec::new()),
+        let is_read = |size: &(u64, bool)| (1..=bytes_max).contains(&size.0);
+        let read = ids.iter().zip(&sizes).filter(|(_, size)| is_read(size)).map(|(id, _)| *id);
+        let output = |id| ("HGET", (self.keys.job(id), "output"));
+        let mut outputs = self.link.each(DOING, read, output).await?.into_iter();
+        let text = |size: &(u64, bool)| match size {
+            size if is_read(size) => Some(outputs.next().flatten().unwrap_or_default()),
+            (0, false) => Some(Vec::new()),
             _ => None,
         };
         Ok(sizes.iter().map(text).collect())
@@ -208,7 +197,6 @@ const READING_OUTPUT: &str = "reading the output of a job";
 const OUTCOME_FIELDS: [&str; 6] =
     ["status", "output", "error", "output_key", "updated_at", "attempt"];
 
-/// Values of fields.
 pub(super) type Fields = Vec<Option<Vec<u8>>>;
 
 /// The outcome of a job; its output may be unreadable.

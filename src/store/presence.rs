@@ -12,6 +12,7 @@ use crate::proto::job::{BootId, JobId};
 use crate::proto::message::Presence;
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType, Target};
+use crate::proto::word_table::words;
 
 /// The TTL of presence after its last refresh.
 pub(super) const PRESENCE_TTL_SECS: u64 = 15;
@@ -22,32 +23,28 @@ const READ_MAX: usize = 2000;
 /// The answer to the attempt to take an identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Appearance {
-    /// The boot holds it.
     Taken,
     /// Another boot holds it: its presence, as it is written.
     Held(String),
 }
 
-/// The answer to a heartbeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Renewal {
-    /// The lease is extended.
-    Kept,
+words! {
+    /// The answer to a heartbeat.
+    Renewal, "answer", "a word of heartbeat.lua";
+    Kept = "ok",
     /// The same, and no supervisor is live.
-    Unsupervised,
+    Unsupervised = "unsupervised",
     /// The lease had run out and the boot was declared dead, or another process holds one of its names: it
     /// has lost its jobs.
-    Lost,
+    Lost = "lost",
 }
 
 impl Renewal {
-    /// Returns whether the lease is extended.
     pub fn is_kept(self) -> bool {
         self != Self::Lost
     }
 }
 
-/// An actor and its presence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresenceOf {
     pub actor: ActorId,
@@ -84,15 +81,12 @@ impl Store {
         lease: Duration,
         replacing: Option<&str>,
     ) -> Result<Appearance, StoreError> {
-        let mut script = self.scripts.appear.prepare_invoke();
-        script
-            .arg(presence.boot_id.as_ref().map_or("", BootId::as_str))
-            .arg(actor.to_string())
-            .arg(presence.to_json())
-            .arg(PRESENCE_TTL_SECS)
-            .arg(millis(lease))
-            .arg(replacing.unwrap_or_default());
-        let held: String = self.invoke("taking an identity", &script).await?;
+        let boot = presence.boot_id.as_ref().map_or("", BootId::as_str);
+        let times = (PRESENCE_TTL_SECS, millis(lease));
+        let replacing = replacing.unwrap_or_default();
+        let arguments = (boot, actor.to_string(), presence.to_json(), times, replacing);
+        let held: String =
+            self.run_script("taking an identity", &self.scripts.appear, arguments).await?;
         Ok(if held.is_empty() { Appearance::Taken } else { Appearance::Held(held) })
     }
 
@@ -105,18 +99,13 @@ impl Store {
         actors: &[PresenceOf],
         beats: &[String],
     ) -> Result<Renewal, StoreError> {
-        let mut script = self.scripts.heartbeat.prepare_invoke();
-        script.arg(boot.as_str()).arg(millis(lease)).arg(PRESENCE_TTL_SECS).arg(actors.len());
-        for PresenceOf { actor, presence } in actors {
-            script.arg(actor.to_string()).arg(presence.to_json());
-        }
-        script.arg(beats);
-        let code: String = self.invoke("keeping the lease", &script).await?;
-        Ok(match code.as_str() {
-            "ok" => Renewal::Kept,
-            "unsupervised" => Renewal::Unsupervised,
-            _ => Renewal::Lost,
-        })
+        const DOING: &str = "keeping the lease";
+        let of_actor = |of: &PresenceOf| (of.actor.to_string(), of.presence.to_json());
+        let presences: Vec<(String, String)> = actors.iter().map(of_actor).collect();
+        let times = (millis(lease), PRESENCE_TTL_SECS);
+        let arguments = (boot.as_str(), times, actors.len(), presences, beats);
+        let word: String = self.run_script(DOING, &self.scripts.heartbeat, arguments).await?;
+        StoreError::or_parsed(DOING, &word)
     }
 
     /// Gives up the identities of a boot. Returns how many jobs it still owned.
@@ -186,17 +175,11 @@ impl Store {
         if known.is_empty() {
             return Ok(Vec::new());
         }
-        let mut command = redis::cmd("MGET");
-        for actor in &known {
-            command.arg(self.keys.presence(actor));
-        }
-        let texts: Vec<Option<Vec<u8>>> = self.link.query("listing actors", &command).await?;
-        Ok(known
-            .into_iter()
-            .zip(texts)
-            .filter_map(|(actor, text)| {
-                Some(PresenceOf { actor, presence: Presence::parse(&text?).ok()? })
-            })
-            .collect())
+        let keys: Vec<String> = known.iter().map(|actor| self.keys.presence(actor)).collect();
+        let texts: Vec<Option<Vec<u8>>> = self.link.command("listing actors", "MGET", keys).await?;
+        let read = |(actor, text): (ActorId, Option<Vec<u8>>)| {
+            Some(PresenceOf { actor, presence: Presence::parse(&text?).ok()? })
+        };
+        Ok(known.into_iter().zip(texts).filter_map(read).collect())
     }
 }

@@ -25,12 +25,9 @@ impl ProblemMarks {
 }
 
 impl Store {
-    /// Reads the marks of the problems that last.
     pub async fn problem_marks(&self) -> Result<ProblemMarks, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.notify_problems());
-        let fields: HashMap<String, Vec<u8>> =
-            self.link.query("reading the problems that are told", &command).await?;
+        let (doing, key) = ("reading the problems that are told", self.keys.notify_problems());
+        let fields: HashMap<String, Vec<u8>> = self.link.command(doing, "HGETALL", key).await?;
         let mut marks = ProblemMarks::default();
         for (field, value) in fields {
             if field == JUDGED {
@@ -63,7 +60,6 @@ impl Store {
                 script.arg(name).arg(value);
             }
         }
-        let written: u8 = self.invoke("telling problems", &script).await?;
-        Ok(written == 1)
+        self.invoke("telling problems", &script).await
     }
 }

@@ -84,7 +84,7 @@ impl PushNotifications {
             Ok(())
         };
         let server = &store.link.server;
-        let mut connection = server.connect_for_pushes(take).await?;
+        let mut connection = server.way().connect_for_pushes(take).await?;
         let mut command = redis::cmd("CLIENT");
         command.arg("TRACKING").arg("ON").arg("BCAST").arg("NOLOOP");
         for start in store.keys().written_by_programs() {
@@ -281,9 +281,6 @@ async fn look_again_and_again(
 
 impl Store {
     /// Tells whether Redis tells of pushes by plain commands: the reason if it does not.
-    ///
-    /// # Errors
-    /// [`StoreError`] if Redis does not answer.
     pub async fn receives_push_notifications(&self) -> Result<Option<String>, StoreError> {
         match PushNotifications::hang(self).await {
             Ok(_) => Ok(None),

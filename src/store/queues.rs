@@ -1,16 +1,14 @@
 //! The state of queues; pause, resume, purge.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use redis::Value;
 
 use super::attempts::kept;
-use super::listing::read;
-use super::queue_depth::QueueLengths;
-use super::text::StoredText;
+use super::text::{StoredText, read};
 use super::{Store, StoreError};
-use crate::proto::job::{JobId, Retention};
+use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
@@ -18,16 +16,16 @@ use crate::proto::target::Target;
 
 /// Queues that one round trip reads.
 const QUEUES_PER_PAGE: usize = 500;
+/// The entries at each end of a list that are compared with its ready index.
+const COMPARED: i64 = 500;
 /// Entries that one step of a purge removes: so few that others hardly notice.
 const PURGED_PER_STEP: u64 = 25;
 
-/// The state of one work queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueState {
     pub queue: Queue,
     /// The expression of `where` that its jobs have, if it is known.
     pub selector: Option<String>,
-    /// Jobs that wait in its list.
     pub depth: u64,
     /// Held jobs; they stand in no list.
     pub held: u64,
@@ -50,7 +48,6 @@ impl QueueState {
         self.selector.as_deref()?.parse().ok()
     }
 
-    /// Adds the same queue of another shard.
     pub fn add(&mut self, other: &Self) {
         self.depth += other.depth;
         self.held += other.held;
@@ -82,13 +79,8 @@ fn names_of(queues: &[Queue]) -> Vec<String> {
 }
 
 impl Store {
-    /// The state of every queue that may hold jobs or is paused, in the order of their names.
-    pub async fn queue_states(&self) -> Result<Vec<QueueState>, StoreError> {
-        self.queue_states_with(BTreeSet::new()).await
-    }
-
-    /// The state of the same queues and of these `others`, in the order of their names.
-    pub async fn queue_states_with(
+    /// The state of every queue that may hold jobs or is paused, and of these `others`, in the order of their names.
+    pub async fn queue_states(
         &self,
         others: BTreeSet<Queue>,
     ) -> Result<Vec<QueueState>, StoreError> {
@@ -100,8 +92,7 @@ impl Store {
         for page in queues.chunks(QUEUES_PER_PAGE) {
             let (mut of_page, ready) = self.states_of(page, &paused).await?;
             for (state, ready) in of_page.iter_mut().zip(ready) {
-                let lengths = QueueLengths { list: state.depth, ready };
-                state.depth = self.depth_of(&state.queue, lengths).await?;
+                state.depth = self.depth_of(&state.queue, state.depth, ready).await?;
             }
             self.name_limits(&mut of_page).await?;
             let selectors = self.selectors_of(page).await?;
@@ -194,7 +185,6 @@ impl Store {
         Ok(known)
     }
 
-    /// Returns everything that is paused.
     pub async fn pauses(&self) -> Result<Pauses, StoreError> {
         let names: Vec<StoredText> =
             self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
@@ -271,5 +261,37 @@ impl Store {
                 return Ok(purged);
             }
         }
+    }
+
+    /// Returns the number of jobs that wait in a queue: the length of its ready index, and the jobs that programs pushed, as
+    /// far as they stand at the ends of its list. The list has entries of jobs that were stopped or deleted until a sweep
+    /// removes them, and the index lacks what programs pushed until it is adopted: neither length alone is the number.
+    async fn depth_of(&self, queue: &Queue, list: u64, ready: u64) -> Result<u64, StoreError> {
+        const DOING: &str = "counting the jobs of a queue";
+        if list <= ready {
+            return Ok(list);
+        }
+        let entries = self.keys.work(queue);
+        let first: Vec<StoredText> =
+            self.link.command(DOING, "LRANGE", (&entries, 0, COMPARED - 1)).await?;
+        let last: Vec<StoredText> =
+            self.link.command(DOING, "LRANGE", (&entries, -COMPARED, -1)).await?;
+        let ids: HashSet<String> = first.into_iter().chain(last).map(String::from).collect();
+        let ids: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let index = self.keys.ready(queue);
+        let score = |id: &JobId| ("ZSCORE", (index.clone(), id.to_string()));
+        let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, &ids, score).await?;
+        let others = ids.iter().zip(scores).filter(|(_, score)| *score == Some(None));
+        let others: Vec<&JobId> = others.map(|(id, _)| id).collect();
+        let in_hash = |id: &&JobId| ("HGET", (self.keys.job(id), "status"));
+        let states: Vec<Option<Option<String>>> = self.link.each(DOING, &others, in_hash).await?;
+        let is_waiting = |state: &Option<Option<String>>| {
+            let state = state.as_ref().and_then(Option::as_deref);
+            state == Some(JobStatus::Dispatched.as_str())
+        };
+        let pushed = states.iter().filter(|state| is_waiting(state)).count() as u64;
+        // Without a stale entry at its ends, a list has none: programs push faster than they are adopted.
+        let all = if pushed == others.len() as u64 && pushed > 0 { list } else { ready + pushed };
+        Ok(all.min(list))
     }
 }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
+use super::backoff::micros;
 use super::{JobNote, Store, StoreError};
 use crate::proto::job::{BootId, Retention};
 use crate::proto::message::RECOVERING;
 use crate::proto::target::{Fallback, ScriptType};
+use crate::proto::word_table::words;
 
-/// The result of one sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Boots found dead.
     pub boots: u64,
     /// Jobs put back to the front of their queues.
     pub put_back: u64,
@@ -38,78 +38,35 @@ const FALLBACKS_PER_STEP: usize = 100;
 /// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 
-/// The cause of a boot's death, as far as its successor knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BootDeath {
+words! {
+    /// The cause of a boot's death, as far as its successor knows.
+    BootDeath;
     /// Nothing is known: the jobs that it ran are charged a crash.
-    Unknown,
+    Unknown = "",
     /// The kernel killed it for lack of memory, though its jobs are processes which it would kill first: they are charged
     /// nothing.
-    Memory,
+    Memory = "memory",
     /// The kernel killed it for lack of memory; its scripts ran within it, and are charged a crash.
-    MemoryOfScripts,
-}
-
-impl BootDeath {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "",
-            Self::Memory => "memory",
-            Self::MemoryOfScripts => "memory of scripts",
-        }
-    }
+    MemoryOfScripts = "memory of scripts",
 }
 
 impl Store {
-    /// Recovers the jobs of boots whose lease has run out, or of one boot that the caller knows to
-    /// be gone.
+    /// Recovers the jobs of a boot that the caller knows to be gone, and how it died; or of those whose lease has run out, as
+    /// long as the last look was no longer ago than `pause`. Else the clock of Redis was set, or nobody looked: then the
+    /// leases last on for what they had left.
     pub async fn recover_boots(
         &self,
-        gone: Option<&BootId>,
-        crash_limit: u32,
-        retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
-        self.recover_leases((gone, BootDeath::Unknown), Duration::ZERO, crash_limit, retention)
-            .await
-    }
-
-    /// Recovers the jobs of a boot that the caller knows to be gone, and how it died.
-    pub async fn recover_gone(
-        &self,
-        gone: &BootId,
-        death: BootDeath,
-        crash_limit: u32,
-        retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
-        self.recover_leases((Some(gone), death), Duration::ZERO, crash_limit, retention).await
-    }
-
-    /// Recovers the jobs of boots whose lease has run out, as long as the last look was no longer ago than `pause`. Else
-    /// the clock of Redis was set, or nobody looked: then the leases last on for what they had left.
-    pub async fn recover_expired(
-        &self,
+        gone: Option<(&BootId, BootDeath)>,
         pause: Duration,
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        self.recover_leases((None, BootDeath::Unknown), pause, crash_limit, retention).await
-    }
-
-    async fn recover_leases(
-        &self,
-        (gone, death): (Option<&BootId>, BootDeath),
-        pause: Duration,
-        crash_limit: u32,
-        retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
-        let retention = kept(retention);
+        let (boot, death) = gone.map_or(("", ""), |(boot, death)| (boot.as_str(), death.as_str()));
+        let arguments = (boot, crash_limit, kept(retention), millis(pause), death);
         let mut found = Recovered::default();
         loop {
-            let mut script = self.scripts.recover_boots.prepare_invoke();
-            script.arg(gone.map_or("", BootId::as_str)).arg(crash_limit).arg(&retention);
-            script.arg(millis(pause)).arg(death.as_str());
             let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
-                self.invoke(RECOVERING, &script).await?;
+                self.run_script(RECOVERING, &self.scripts.recover_boots, &arguments).await?;
             found.boots += boots;
             found.put_back += put_back;
             found.given_up += given_up;
@@ -125,10 +82,10 @@ impl Store {
         &self,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        let mut script = self.scripts.recover_pops.prepare_invoke();
-        script.arg(millis(POP_GRACE)).arg(HEAD_DEPTH).arg(PER_SWEEP).arg(kept(retention));
-        let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) =
-            self.invoke("recovering foreign pops", &script).await?;
+        let arguments = (millis(POP_GRACE), HEAD_DEPTH, PER_SWEEP, kept(retention));
+        let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) = self
+            .run_script("recovering foreign pops", &self.scripts.recover_pops, arguments)
+            .await?;
         let foreign = started + ended;
         Ok(Recovered { put_back, foreign, orphans, notes, ..Recovered::default() })
     }
@@ -141,16 +98,12 @@ impl Store {
         after: Duration,
         of_types: &BTreeMap<ScriptType, Fallback>,
     ) -> Result<Vec<JobNote>, StoreError> {
-        let mut script = self.scripts.fall_back.prepare_invoke();
-        script
-            .arg(u64::try_from(after.as_micros()).unwrap_or(u64::MAX))
-            .arg(PER_SWEEP)
-            .arg(FALLBACKS_PER_STEP);
-        for (script_type, fallback) in of_types {
-            script.arg(script_type.as_str()).arg(fallback.as_str());
-        }
+        let of_types = of_types.iter().map(|(of, fallback)| (of.as_str(), fallback.as_str()));
+        let of_types: Vec<(&str, &str)> = of_types.collect();
+        let doing = "moving jobs from queues without live actors";
+        let arguments = (micros(after), PER_SWEEP, FALLBACKS_PER_STEP, of_types);
         let (_, notes): (u64, Vec<JobNote>) =
-            self.invoke("moving jobs from queues without live actors", &script).await?;
+            self.run_script(doing, &self.scripts.fall_back, arguments).await?;
         Ok(notes)
     }
 
@@ -163,15 +116,11 @@ impl Store {
         crash_limit: u32,
         retention: impl Into<Retention>,
     ) -> Result<Recovered, StoreError> {
-        let mut script = self.scripts.recover_foreign.prepare_invoke();
-        script
-            .arg(timeout.as_secs_f64())
-            .arg(millis(FOREIGN_MARGIN))
-            .arg(millis(every))
-            .arg(crash_limit)
-            .arg(kept(retention));
+        let times = (timeout.as_secs_f64(), millis(FOREIGN_MARGIN), millis(every));
+        let (doing, arguments) =
+            ("tending jobs of foreign actors", (times, crash_limit, kept(retention)));
         let (foreign, put_back, given_up, notes) =
-            self.invoke("tending jobs of foreign actors", &script).await?;
+            self.run_script(doing, &self.scripts.recover_foreign, arguments).await?;
         Ok(Recovered { put_back, given_up, foreign, notes, ..Recovered::default() })
     }
 
@@ -181,9 +130,8 @@ impl Store {
         &self,
         again: Duration,
     ) -> Result<Vec<(String, String)>, StoreError> {
-        let mut script = self.scripts.report_wrong_types.prepare_invoke();
-        script.arg(again.as_secs());
-        self.invoke("reading which keys have the wrong type", &script).await
+        let doing = "reading which keys have the wrong type";
+        self.run_script(doing, &self.scripts.report_wrong_types, again.as_secs()).await
     }
 
     /// Returns the fixed keys that have the wrong type, and all keys where scripts found one
@@ -200,10 +148,9 @@ impl Store {
         let mut found: Vec<String> = wrong
             .map(|((key, right), of)| format!("key {key} is a {of}, not a {right}; delete it"))
             .collect();
-        let mut command = redis::cmd("ZRANGE");
-        command.arg(self.keys.wrong_types()).arg(0).arg(-1);
+        let noted = self.link.command(DOING, "ZRANGE", (self.keys.wrong_types(), 0, -1)).await;
         // Its own wrong type is among the others.
-        let noted: Vec<String> = self.link.query(DOING, &command).await.unwrap_or_default();
+        let noted: Vec<String> = noted.unwrap_or_default();
         let noted = noted.iter().filter(|noted| fixed.iter().all(|(key, _)| key != *noted));
         found.extend(
             noted.map(|key| format!("key {key} had the wrong type lately; check its type")),
@@ -211,7 +158,6 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes entries of jobs that are gone.
     pub async fn recover_orphans(&self) -> Result<Recovered, StoreError> {
         let orphans =
             self.run_script("removing orphans", &self.scripts.recover_orphans, PER_SWEEP).await?;

@@ -20,7 +20,6 @@ use super::store_error::{CONNECTING, StoreError};
 use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};
 use crate::proto::keys::Keys;
 
-/// The timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The timeout of an answer. A blocking command adds its own.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,9 +32,10 @@ const QUESTIONS: u32 = 3;
 /// The time that sent bytes may stay unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
-/// The address of Redis, and the login.
 pub(super) struct RedisAddress {
     place: ServerPlace,
+    /// The login and the TLS settings, and the address in the URL.
+    login: ConnectionInfo,
     /// For messages: no password in it.
     pub(super) address: Arc<str>,
     /// True if the login uses Redis's default user.
@@ -44,7 +44,6 @@ pub(super) struct RedisAddress {
     files: LoginFiles,
 }
 
-/// The content of the files that a login needs.
 #[derive(PartialEq, Eq)]
 struct LoginFiles {
     password: Option<Password>,
@@ -54,7 +53,7 @@ struct LoginFiles {
 /// The means by which the server is found.
 enum ServerPlace {
     /// At the address in the URL.
-    Fixed(Box<Client>),
+    Fixed,
     /// At the address that the sentinels name.
     Named(Sentinels),
     /// The node that has the slot of the namespace.
@@ -102,15 +101,15 @@ impl RedisAddress {
         let client = client.map_err(unusable)?;
         let login = client.get_connection_info().clone();
         let place = match guides {
-            Some(Guides::Sentinels(url)) => ServerPlace::Named(Sentinels::new(url, login)),
+            Some(Guides::Sentinels(url)) => ServerPlace::Named(Sentinels::new(url)),
             Some(Guides::Cluster(url)) => {
                 let probe = Keys::new(config.namespace.clone()).probe();
-                ServerPlace::Owner(Cluster::new(url, login, probe))
+                ServerPlace::Owner(Cluster::new(url, probe))
             }
-            None => ServerPlace::Fixed(Box::new(client)),
+            None => ServerPlace::Fixed,
         };
         let files = LoginFiles { password, tls };
-        Ok(Self { place, address: Arc::clone(&address), is_default_user, files })
+        Ok(Self { place, login, address: Arc::clone(&address), is_default_user, files })
     }
 
     /// Returns whether the files had the same content.
@@ -123,22 +122,29 @@ impl RedisAddress {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(response_timeout);
+        self.connect_as(&self.login, &config).await
+    }
+
+    async fn connect_as(
+        &self,
+        login: &ConnectionInfo,
+        config: &AsyncConnectionConfig,
+    ) -> Result<MultiplexedConnection, StoreError> {
         match &self.place {
-            ServerPlace::Fixed(client) => {
-                let connected = match node::open(client, &config).await {
+            ServerPlace::Fixed => {
+                let connected = match node::open(login.clone(), config).await {
                     // The crate has checked a login.
-                    Ok(connection) if client_has_login(client) => Ok(connection),
+                    Ok(connection) if login.redis_settings().password().is_some() => Ok(connection),
                     Ok(connection) => self.checked(connection).await,
                     Err(error) => Err(StoreError::new(&self.address, CONNECTING, &error)),
                 };
-                let place = client.get_connection_info().addr();
                 match connected {
-                    Err(error) => Err(explained(error, place, &self.address).await),
+                    Err(error) => Err(explained(error, login.addr(), &self.address).await),
                     connected => connected,
                 }
             }
-            ServerPlace::Named(sentinels) => sentinels.connect(&self.address, &config).await,
-            ServerPlace::Owner(cluster) => cluster.connect(&self.address, &config).await,
+            ServerPlace::Named(sentinels) => sentinels.connect(&self.address, login, config).await,
+            ServerPlace::Owner(cluster) => cluster.connect(&self.address, login, config).await,
         }
     }
 
@@ -172,41 +178,18 @@ impl RedisAddress {
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(RESPONSE_TIMEOUT))
             .set_push_sender(take);
-        match &self.place {
-            ServerPlace::Fixed(client) => {
-                let info = with_messages(client.get_connection_info());
-                let connected = async {
-                    Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await
-                };
-                connected.await.map_err(|error| StoreError::new(&self.address, CONNECTING, &error))
-            }
-            ServerPlace::Named(sentinels) => {
-                let sentinels = sentinels.with_login(with_messages(sentinels.login()));
-                sentinels.connect(&self.address, &config).await
-            }
-            ServerPlace::Owner(cluster) => {
-                let cluster = cluster.with_login(with_messages(cluster.login()));
-                cluster.connect(&self.address, &config).await
-            }
-        }
-    }
-
-    /// Returns whether the settings name a cluster.
-    pub(super) fn is_cluster(&self) -> bool {
-        self.cluster().is_some()
+        let settings = self.login.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let login = self.login.clone().set_redis_settings(settings);
+        self.connect_as(&login, &config).await
     }
 
     /// The cluster that it is a node of.
     pub(super) fn cluster(&self) -> Option<&Cluster> {
         match &self.place {
             ServerPlace::Owner(cluster) => Some(cluster),
-            ServerPlace::Fixed(_) | ServerPlace::Named(_) => None,
+            ServerPlace::Fixed | ServerPlace::Named(_) => None,
         }
     }
-}
-
-fn client_has_login(client: &Client) -> bool {
-    client.get_connection_info().redis_settings().password().is_some()
 }
 
 /// The settings that make the kernel notice, within a dozen seconds, that the other host has vanished
@@ -215,12 +198,6 @@ fn tcp_settings() -> TcpSettings {
     let keepalive =
         TcpKeepalive::new().with_time(SILENCE).with_interval(ASK_AGAIN).with_retries(QUESTIONS);
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNCONFIRMED)
-}
-
-/// The same settings, in the version of the protocol where Redis sends messages by itself.
-fn with_messages(info: &ConnectionInfo) -> ConnectionInfo {
-    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-    info.clone().set_redis_settings(settings)
 }
 
 /// Parses the URL: the sentinels or nodes, if any, and the address and login.
@@ -247,7 +224,6 @@ fn said(config: &RedisConfig) -> Result<(Option<Guides>, ConnectionInfo), StoreE
 /// The transport to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// A unix socket.
     Socket,
     Tcp {
         port: u16,
@@ -260,9 +236,6 @@ pub enum Reach {
 
 impl Reach {
     /// The transport of these settings. Connects to nothing and reads no secret.
-    ///
-    /// # Errors
-    /// [`StoreError::Settings`] if the url cannot be used.
     pub fn of(config: &RedisConfig) -> Result<Self, StoreError> {
         let (guides, info) = said(config)?;
         if guides.is_some() {

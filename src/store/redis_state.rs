@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::listing::read;
+use super::text::read;
 use super::write_trial::WriteTrial;
 use super::{Store, StoreError};
 use crate::proto::text::counted;
@@ -18,7 +18,6 @@ const REPLICA: &str = "slave";
 const REMEDY: &str = "run: redis-cli CONFIG SET appendonly yes, redis-cli CONFIG SET appendfsync \
                       everysec, redis-cli CONFIG REWRITE";
 
-/// The place of a server in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClusterPlace {
     #[default]
@@ -42,11 +41,8 @@ pub struct RedisRisk {
 pub enum RiskKind {
     /// Redis may lose accepted jobs.
     Forgets,
-    /// It cannot write its append-only file.
     CannotAppend,
-    /// It cannot write its snapshot.
     CannotSave,
-    /// It refuses every write.
     RefusesWrites,
     /// It is a node of a cluster that is named alone.
     NamedAlone,
@@ -67,7 +63,6 @@ pub struct RedisState {
     /// `master` or `slave`.
     pub role: Option<String>,
     pub replicas: u64,
-    /// Bytes of memory in use.
     pub memory_used_bytes: u64,
     /// Its `maxmemory` in bytes; 0 for no limit.
     pub memory_max_bytes: u64,
@@ -81,11 +76,9 @@ pub struct RedisState {
     pub fsync: Option<String>,
     /// Its `save`: pairs of seconds and changes. A user of its access control list cannot read it.
     pub save_points: Option<String>,
-    /// True if its last snapshot failed.
     pub save_failed: bool,
     /// The replicas that count for its `min-replicas-to-write`. `None` without that setting.
     pub good_replicas: Option<u64>,
-    /// Its answer to a write.
     pub write_trial: WriteTrial,
 }
 
@@ -106,11 +99,10 @@ impl Store {
         };
         // Until then it reports the settings that it will have as others.
         if let Some(reason) = loading(&info) {
-            let address = self.link.server.address().to_string();
-            return Err(StoreError::NotServing { address, reason });
+            return Err(StoreError::not_serving(&self.address(), reason));
         }
         let mut state = RedisState::read(&info);
-        if self.link.server.way().is_cluster() {
+        if self.link.server.way().cluster().is_some() {
             state.cluster = ClusterPlace::Followed;
         }
         if asks_config {
@@ -142,9 +134,6 @@ impl Store {
 
 impl Store {
     /// Returns the run id of the server, another one after each of its starts; `None` if the user of Redis may not know it.
-    ///
-    /// # Errors
-    /// [`StoreError`] for an outage.
     pub async fn server_run_id(&self) -> Result<Option<String>, StoreError> {
         let info = self.link.command::<String>("reading the run id of redis", "INFO", "server");
         match info.await {
@@ -155,7 +144,6 @@ impl Store {
     }
 }
 
-/// Returns the value of a line of INFO.
 fn info_value(info: &str, name: &str) -> Option<String> {
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
     info.lines().map(str::trim_end).find_map(value)

@@ -4,9 +4,6 @@ use super::{Store, StoreError};
 
 impl Store {
     /// Returns the patterns of keys that Redis refuses to this login, as an access list writes them: `hero:job:*`.
-    ///
-    /// # Errors
-    /// [`StoreError`], of a Redis that does not answer.
     pub async fn refused_keys(&self) -> Result<Vec<String>, StoreError> {
         let mut refused = Vec::new();
         for (pattern, key) in self.keys.patterns() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use redis::ToRedisArgs;
+
 use super::attempts::kept;
 use super::{Store, StoreError};
 use crate::proto::backup::{Bytes, CronCopy, DeadCopy, JobCopy, LimitCopy, LogCopy, ObjectCopy};
@@ -19,7 +21,6 @@ const OF_THE_NAMESPACE: [&str; 4] = ["limits", "held_by", "legacy", "output_key"
 /// The answer to a restored job that was sent on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoredPlace {
-    /// It is in this state.
     Moved(JobStatus),
     /// Its fields name no queue: it stays `created`.
     Illegal,
@@ -57,10 +58,7 @@ impl Store {
         Ok(answer == "ok")
     }
 
-    /// Sends a restored job on its way, to the state that it had in the backup.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Sends a restored job on its way, to the state that it had in the backup. Calling again is safe.
     pub async fn restore_place(
         &self,
         id: &JobId,
@@ -69,25 +67,17 @@ impl Store {
         pending: &[String],
         retention: Retention,
     ) -> Result<RestoredPlace, StoreError> {
-        let mut script = self.scripts.restore_place.prepare_invoke();
         let queue = queue.map(ToString::to_string).unwrap_or_default();
-        script.arg(id.as_str()).arg(before.as_str()).arg(queue).arg(kept(retention));
-        script.arg(pending);
-        let answer: String = self.invoke(DOING, &script).await?;
+        let arguments = (id.as_str(), before.as_str(), queue, kept(retention), pending);
+        let answer: String = self.run_script(DOING, &self.scripts.restore_place, arguments).await?;
         match answer.as_str() {
             "illegal" => Ok(RestoredPlace::Illegal),
             "missing" => Ok(RestoredPlace::Missing),
-            state => match state.parse() {
-                Ok(state) => Ok(RestoredPlace::Moved(state)),
-                Err(_) => Err(StoreError::unexpected(DOING)),
-            },
+            state => StoreError::or_parsed(DOING, state).map(RestoredPlace::Moved),
         }
     }
 
-    /// Restores a part of the log of a job, kept for `ttl_ms`.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Restores a part of the log of a job, kept for `ttl_ms`. Calling again is safe.
     pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<(), StoreError> {
         let mut script = self.scripts.restore_log.prepare_invoke();
         script.arg(log.id.as_str()).arg(ttl_ms.max(1)).arg(log.entries.len());
@@ -97,8 +87,7 @@ impl Store {
                 script.arg(field.decode().unwrap_or_default());
             }
         }
-        let _: u64 = self.invoke("restoring the log of a job", &script).await?;
-        Ok(())
+        self.invoke::<u64>("restoring the log of a job", &script).await.map(drop)
     }
 
     /// Restores the state of a periodic job. Returns false if it has one.
@@ -110,22 +99,21 @@ impl Store {
             fields.iter().flat_map(of_field).collect()
         };
         let (name, ttl_ms) = (cron.name.as_str(), Some(cron.ttl_ms));
-        self.restore_key("cron_ends", name, ttl_ms, values(&cron.ends).into_iter()).await?;
-        self.restore_key("cron", name, ttl_ms, values(&cron.fields).into_iter()).await
+        self.restore_key("cron_ends", name, ttl_ms, values(&cron.ends)).await?;
+        self.restore_key("cron", name, ttl_ms, values(&cron.fields)).await
     }
 
     /// Restores the starts under a limit. Returns false if it has some.
     pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool, StoreError> {
-        let starts = limit.starts.iter();
-        let values = starts
-            .flat_map(|(start, at)| [at.to_string().into_bytes(), start.clone().into_bytes()]);
-        self.restore_key("limit", &limit.name, Some(limit.ttl_ms), values).await
+        let starts: Vec<(i64, &str)> =
+            limit.starts.iter().map(|(start, at)| (*at, start.as_str())).collect();
+        self.restore_key("limit", &limit.name, Some(limit.ttl_ms), starts).await
     }
 
     /// Restores the dead letters of a script type. Returns false if it has some.
     pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool, StoreError> {
-        let values = dead.ids.iter().map(|id| id.as_str().as_bytes().to_vec());
-        self.restore_key("dead", dead.script_type.as_str(), None, values).await
+        let ids: Vec<&str> = dead.ids.iter().map(JobId::as_str).collect();
+        self.restore_key("dead", dead.script_type.as_str(), None, ids).await
     }
 
     async fn restore_key(
@@ -133,20 +121,14 @@ impl Store {
         kind: &str,
         name: &str,
         ttl_ms: Option<u64>,
-        values: impl Iterator<Item = Vec<u8>>,
+        values: Vec<impl ToRedisArgs>,
     ) -> Result<bool, StoreError> {
-        let mut script = self.scripts.restore_key.prepare_invoke();
-        let ttl = ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
-        script.arg(kind).arg(name).arg(ttl);
-        let mut has_values = false;
-        for value in values {
-            script.arg(value);
-            has_values = true;
-        }
-        if !has_values {
+        if values.is_empty() {
             return Ok(true);
         }
-        let answer: String = self.invoke("restoring keys", &script).await?;
+        let ttl = ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
+        let (doing, arguments) = ("restoring keys", (kind, name, ttl, values));
+        let answer: String = self.run_script(doing, &self.scripts.restore_key, arguments).await?;
         Ok(answer == "ok")
     }
 
@@ -161,10 +143,7 @@ impl Store {
     ) -> Result<Option<String>, StoreError> {
         let mut script = self.scripts.restore_objects.prepare_invoke();
         script.arg(context.as_key_part()).arg(object_type.as_str()).arg(indexed.len());
-        for field in indexed {
-            script.arg(field.as_str());
-        }
-        script.arg(objects.len());
+        script.arg(indexed.iter().map(Field::as_str).collect::<Vec<_>>()).arg(objects.len());
         for object in objects {
             let ObjectCopy { version, created_ms, modified_ms, body, .. } = object;
             let terms: Vec<String> = indexed

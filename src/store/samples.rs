@@ -15,7 +15,6 @@ pub struct CounterSample {
     pub at_us: i64,
     /// Jobs that stood in queues.
     pub queued: u64,
-    /// Jobs that limits held.
     pub held: u64,
     /// Jobs that actors of Hero ran.
     pub running: u64,
@@ -66,8 +65,7 @@ impl Store {
     /// Keeps a sample of the counters, unless this minute has one. Returns whether it kept one.
     pub async fn keep_sample(&self) -> Result<bool, StoreError> {
         let (doing, names) = ("keeping a sample of the counters", CounterSample::names());
-        let kept: u8 = self.run_script(doing, &self.scripts.keep_sample, names).await?;
-        Ok(kept == 1)
+        self.run_script(doing, &self.scripts.keep_sample, names).await
     }
 
     /// The samples of the last hour and the one before it, the oldest first.

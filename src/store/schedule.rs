@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::attempts::kept;
+use super::backoff::from_now;
 use super::{JobNote, Store, StoreError};
 use crate::proto::job::{BootId, JobId, Retention};
 
-/// The result of a look at scheduled jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatched {
     /// Jobs that were due and are in their queues now.
@@ -28,8 +28,7 @@ impl Store {
         let arguments = (limit, kept(retention));
         let (jobs, next_us, notes): (usize, i64, Vec<JobNote>) =
             self.run_script("dispatching due jobs", &self.scripts.dispatch_due, arguments).await?;
-        let next = u64::try_from(next_us).ok().map(Duration::from_micros);
-        Ok(Dispatched { jobs, next, notes })
+        Ok(Dispatched { jobs, next: from_now(next_us), notes })
     }
 
     /// Makes one step that was left because one call may not do more: tells dependents of an ended job, or
@@ -74,8 +73,6 @@ impl Store {
 
     async fn settle_one(&self, retention: &str) -> Result<bool, StoreError> {
         let arguments = (retention, BootId::random().as_str().to_owned());
-        let did: u64 =
-            self.run_script("telling dependents", &self.scripts.settle, arguments).await?;
-        Ok(did == 1)
+        self.run_script("telling dependents", &self.scripts.settle, arguments).await
     }
 }

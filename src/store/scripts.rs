@@ -40,7 +40,6 @@ pub(super) struct LuaScript {
 
 macro_rules! scripts {
     ($($name:ident)*) => {
-        /// Every script of one namespace.
         pub(super) struct Scripts {
             $(pub(super) $name: LuaScript,)*
         }

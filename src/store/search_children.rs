@@ -33,15 +33,14 @@ impl Shards {
         let after = query.cursor.as_ref();
         let first = after.and_then(|after| children.iter().position(|id| *id == after.id));
         let page = children.iter().skip(first.map_or(0, |place| place + 1)).take(query.limit);
-        let ids = page.map(|id| (self.shard_of(id), id.clone())).collect();
-        let jobs = self.of_each(ids, Store::whole_summaries).await?.into_iter();
-        let ids = children.iter().skip(first.map_or(0, |place| place + 1));
-        let place = |id: &JobId, job: &Option<JobSummary>| {
+        let ids = page.clone().map(|id| (self.shard_of(id), id.clone())).collect();
+        let jobs = self.of_each(ids, Store::whole_summaries).await?;
+        let placed = |(id, job): (&JobId, Option<JobSummary>)| {
             let created = job.as_ref().and_then(|job| job.time("created_at"));
-            Cursor::new(created.map_or(0, jiff::Timestamp::as_microsecond), id.clone())
+            let created_us = created.map_or(0, jiff::Timestamp::as_microsecond);
+            (Cursor::new(created_us, id.clone()), job.filter(|job| query.asks_for(job)))
         };
-        let placed = ids.zip(jobs).map(|(id, job)| (place(id, &job), job));
-        Ok(placed.map(|(place, job)| (place, job.filter(|job| query.asks_for(job)))).collect())
+        Ok(page.zip(jobs).map(placed).collect())
     }
 }
 

@@ -29,21 +29,16 @@ pub struct JobSearch {
     only: &'static [&'static str],
 }
 
-/// A condition that a job meets or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// The field is the text.
     Is(&'static str, String),
     /// The field contains the text, which is in small letters.
     Contains(&'static str, String),
     /// The id begins with the text, or a field that is searched contains it.
     Anywhere(String),
-    /// The job has the tag.
     Tag(String),
-    /// The job is of the queue.
     Queue(Queue),
     Kind(ErrorKindFilter),
-    /// The job failed for this reason.
     Cause(FailureCause),
     /// It was stopped or replaced, or was not.
     Cancelled(bool),
@@ -61,9 +56,7 @@ pub(super) enum Condition {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{reason}")]
 pub struct IllegalFilter {
-    /// The filter.
     pub row: &'static FilterRow,
-    /// The reason.
     pub reason: String,
 }
 
@@ -75,7 +68,6 @@ static SEARCHED: LazyLock<Vec<&str>> = LazyLock::new(|| {
 /// The fields by which bounds of callers decide which jobs they see, beside its state.
 const SEEN_BY: [&str; 6] = ["script_type", "group", "instance", "where", "caller_id", "context_id"];
 
-/// The jobs that a search has found.
 #[derive(Debug, Clone, Default)]
 pub struct FoundJobs {
     pub items: Vec<JobSummary>,
@@ -97,9 +89,6 @@ impl FoundJobs {
 impl JobSearch {
     /// Returns the query by what indexes have, and the search by what they do not have. `now` is the time of Redis; times
     /// without a zone are of `zone`.
-    ///
-    /// # Errors
-    /// [`IllegalFilter`].
     pub fn of(
         filter: &JobFilter,
         zone: &TimeZone,
@@ -170,7 +159,6 @@ impl JobSearch {
         self.conditions.iter().any(names)
     }
 
-    /// Returns true if a job meets every condition.
     pub fn matches(&self, job: &JobSummary) -> bool {
         self.conditions.iter().all(|condition| condition.is_met_by(job))
     }
@@ -197,12 +185,10 @@ impl JobSearch {
         !self.only.is_empty() || names.len() >= LISTED.len()
     }
 
-    /// Returns the machine that it asks for.
     fn host(&self) -> Option<&str> {
         self.wanted("hostname")
     }
 
-    /// Returns the job whose children it asks for.
     fn parent(&self) -> Option<&str> {
         self.wanted("parent")
     }
@@ -215,7 +201,6 @@ impl JobSearch {
     }
 }
 
-/// Parses the value of a filter.
 fn parsed<T: FromStr<Err: Display>>(
     row: &'static FilterRow,
     value: &str,
@@ -233,7 +218,6 @@ fn no_flag(value: &str) -> String {
 }
 
 impl Condition {
-    /// Returns the fields that it reads.
     fn fields(&self) -> Vec<&'static str> {
         match self {
             Self::Is("hostname", _) => vec!["hostname", "actor"],
@@ -380,7 +364,6 @@ impl Shards {
 }
 
 impl ListQuery {
-    /// Returns true if it asks for ended jobs.
     fn is_of_ended(&self) -> bool {
         self.wanted_statuses().any(JobStatus::is_terminal)
     }

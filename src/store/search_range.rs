@@ -13,7 +13,6 @@ use crate::proto::job::{JobEnd, JobStatus};
 pub(super) struct PlaceRange {
     /// The lowest score; no job has ended before its creation.
     pub(super) from: Option<i64>,
-    /// The highest score.
     to: Option<i64>,
 }
 

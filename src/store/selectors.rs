@@ -15,7 +15,6 @@ const PER_PAGE: usize = 1000;
 /// The expressions of a type that were used since a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsedSelectors {
-    /// Their texts by their digests.
     pub texts: BTreeMap<SelectorDigest, String>,
     /// The number of all expressions of the type.
     pub number: usize,
@@ -81,12 +80,9 @@ impl Store {
         if digests.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.keys.selectors(script_type));
-        for digest in digests {
-            command.arg(digest.as_str());
-        }
-        let texts: Vec<Option<StoredText>> = self.link.query(READING, &command).await?;
+        let fields: Vec<&str> = digests.iter().map(SelectorDigest::as_str).collect();
+        let arguments = (self.keys.selectors(script_type), fields);
+        let texts: Vec<Option<StoredText>> = self.link.command(READING, "HMGET", arguments).await?;
         let known = digests.iter().zip(texts);
         Ok(known.filter_map(|(of, text)| Some((of.clone(), String::from(text?)))).collect())
     }

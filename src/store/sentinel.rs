@@ -10,38 +10,25 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisConnectionInfo, RedisError};
 
-use super::node;
+use super::node::{self, Place};
 use super::store_error::{CONNECTING, StoreError, describe};
 use crate::config::SentinelUrl;
 
 const SENTINEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The sentinels of one master.
 pub(super) struct Sentinels {
     url: SentinelUrl,
-    /// The login to the master; the sentinels report its address.
-    master: ConnectionInfo,
     /// The sentinel that answered last, which is asked first.
     first: AtomicUsize,
 }
 
 impl Sentinels {
-    /// The sentinels of a URL. `master` has the login.
-    pub(super) fn new(url: SentinelUrl, master: ConnectionInfo) -> Self {
-        Self { url, master, first: AtomicUsize::new(0) }
+    pub(super) fn new(url: SentinelUrl) -> Self {
+        Self { url, first: AtomicUsize::new(0) }
     }
 
-    /// The login to the master.
-    pub(super) fn login(&self) -> &ConnectionInfo {
-        &self.master
-    }
-
-    /// The same sentinels, with another login to the master.
-    pub(super) fn with_login(&self, master: ConnectionInfo) -> Self {
-        Self::new(self.url.clone(), master)
-    }
-
-    /// Connects to the master. `address` is the address of the sentinels, for messages.
+    /// Connects to the master with a login; the sentinels report its address. `address` is the address of the sentinels,
+    /// for messages.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] with the error of each sentinel, or of the master that it named;
@@ -49,6 +36,7 @@ impl Sentinels {
     pub(super) async fn connect(
         &self,
         address: &str,
+        login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
     ) -> Result<MultiplexedConnection, StoreError> {
         let number = self.url.sentinels.len();
@@ -56,8 +44,8 @@ impl Sentinels {
         let mut problems = Vec::new();
         for place in (first..first + number).map(|place| place % number) {
             let (host, port) = &self.url.sentinels[place];
-            let problem = match self.ask((host, *port)).await {
-                Ok(Some(named)) => match self.master(&named, config).await {
+            let problem = match self.ask((host, *port), login).await {
+                Ok(Some(named)) => match master(login, &named, config).await {
                     Ok(Some(connection)) => {
                         self.first.store(place, Ordering::Relaxed);
                         return Ok(connection);
@@ -73,20 +61,23 @@ impl Sentinels {
             };
             problems.push(format!("sentinel {host}:{port}: {problem}"));
         }
-        let (address, reason) = (address.to_owned(), problems.join("; "));
-        Err(StoreError::Unreachable { address, reason, sent: false })
+        Err(StoreError::unreachable(address, problems.join("; "), false))
     }
 
-    /// Asks one sentinel for the address of the master.
-    async fn ask(&self, sentinel: (&str, u16)) -> Result<Option<(String, u16)>, RedisError> {
-        let without = RedisConnectionInfo::default();
-        match self.ask_as(sentinel, without).await {
+    async fn ask(
+        &self,
+        sentinel: (&str, u16),
+        login: &ConnectionInfo,
+    ) -> Result<Option<Place>, RedisError> {
+        let without = login.clone().set_redis_settings(RedisConnectionInfo::default());
+        match self.ask_as(sentinel, &without).await {
             // Most sentinels need no password; others mostly have the same one as the master.
             Err(error)
                 if error.kind() == ErrorKind::AuthenticationFailed
                     || error.code() == Some("NOAUTH") =>
             {
-                self.ask_as(sentinel, self.master.redis_settings().clone().set_db(0)).await
+                let settings = login.redis_settings().clone().set_db(0);
+                self.ask_as(sentinel, &login.clone().set_redis_settings(settings)).await
             }
             answer => answer,
         }
@@ -94,36 +85,35 @@ impl Sentinels {
 
     async fn ask_as(
         &self,
-        (host, port): (&str, u16),
-        login: RedisConnectionInfo,
-    ) -> Result<Option<(String, u16)>, RedisError> {
+        sentinel: (&str, u16),
+        login: &ConnectionInfo,
+    ) -> Result<Option<Place>, RedisError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(SENTINEL_TIMEOUT))
             .set_response_timeout(Some(SENTINEL_TIMEOUT));
-        let info = self.master.clone().set_redis_settings(login);
-        let mut connection = node::connect(&info, (host, port), &config).await?;
+        let mut connection = node::connect(login, sentinel, &config).await?;
         redis::cmd("SENTINEL")
             .arg("get-master-addr-by-name")
             .arg(&self.url.master)
             .query_async(&mut connection)
             .await
     }
+}
 
-    /// Connects to the server that a sentinel named; `None` if it is no master, as after a failover
-    /// the sentinel or the server may not know yet.
-    async fn master(
-        &self,
-        (host, port): &(String, u16),
-        config: &AsyncConnectionConfig,
-    ) -> Result<Option<MultiplexedConnection>, RedisError> {
-        let mut connection = node::connect(&self.master, (host, *port), config).await?;
-        let role: Result<Vec<redis::Value>, RedisError> =
-            redis::cmd("ROLE").query_async(&mut connection).await;
-        let is_master = match role {
-            Ok(role) => role.first() == Some(&redis::Value::BulkString(b"master".to_vec())),
-            // The ACL may forbid ROLE; a replica then refuses the first write.
-            Err(error) => error.code() == Some("NOPERM"),
-        };
-        Ok(is_master.then_some(connection))
-    }
+/// Connects to the server that a sentinel named; `None` if it is no master, as after a failover
+/// the sentinel or the server may not know yet.
+async fn master(
+    login: &ConnectionInfo,
+    (host, port): &Place,
+    config: &AsyncConnectionConfig,
+) -> Result<Option<MultiplexedConnection>, RedisError> {
+    let mut connection = node::connect(login, (host, *port), config).await?;
+    let role: Result<Vec<redis::Value>, RedisError> =
+        redis::cmd("ROLE").query_async(&mut connection).await;
+    let is_master = match role {
+        Ok(role) => role.first() == Some(&redis::Value::BulkString(b"master".to_vec())),
+        // The ACL may forbid ROLE; a replica then refuses the first write.
+        Err(error) => error.code() == Some("NOPERM"),
+    };
+    Ok(is_master.then_some(connection))
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use redis::aio::{AsyncPushSender, MultiplexedConnection};
+use redis::aio::MultiplexedConnection;
 use tokio::sync::watch;
 
 use super::redis_address::RedisAddress;
@@ -21,7 +21,6 @@ struct ServerState {
     refused: watch::Sender<Option<Instant>>,
 }
 
-/// The address of Redis as last read.
 struct CurrentAddress {
     way: Arc<RedisAddress>,
     /// The settings to read again; `None` if the login was given.
@@ -99,24 +98,17 @@ impl Server {
         let connected = match way.connect(blocks).await {
             Err(refused) if refused.is_login_refused() => match self.read_again(number).await {
                 Ok(true) => {
-                    let (way, number) = self.way_and_number();
-                    way.connect(blocks).await.map(|connection| (connection, number))
+                    let (way, way_number) = self.way_and_number();
+                    let connected = way.connect(blocks).await;
+                    connected.map(|connection| Connected { connection, way: way_number })
                 }
                 Ok(false) => Err(refused),
                 Err(unreadable) => Err(refused.because(&unreadable)),
             },
-            connected => connected.map(|connection| (connection, number)),
+            connected => connected.map(|connection| Connected { connection, way: number }),
         };
         self.note(&connected);
-        connected.map(|(connection, way)| Connected { connection, way })
-    }
-
-    /// Connects in the version of the protocol where Redis sends messages by itself. `take` gets them.
-    pub(super) async fn connect_for_pushes(
-        &self,
-        take: impl AsyncPushSender,
-    ) -> Result<MultiplexedConnection, StoreError> {
-        self.way().connect_for_pushes(take).await
+        connected
     }
 
     /// Reads the login again. Returns whether it differs from the login of the way with this number.
@@ -129,7 +121,6 @@ impl Server {
         Ok(self.number() != number)
     }
 
-    /// Notes whether Redis refuses the login.
     fn note<T>(&self, connected: &Result<T, StoreError>) {
         let is_refused = connected.as_ref().is_err_and(StoreError::is_login_refused);
         self.0.refused.send_if_modified(|since| {

@@ -9,13 +9,10 @@ use crate::proto::message::Control;
 pub enum CallDelivery {
     /// Its actor has been told.
     Delivered,
-    /// The job does not exist.
     Missing,
-    /// The job is no session.
     NoSession,
     /// The session does not run: it is in this state, or stopping.
     NotRunning(String),
-    /// It serves another call.
     Busy,
     /// It has had as many calls as a session may have.
     Many,
@@ -23,12 +20,10 @@ pub enum CallDelivery {
     Unowned,
 }
 
-/// The next call of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextCall {
     /// The boot does not own the job any more.
     Lost,
-    /// There is none yet.
     None,
     /// This call; `None` if another program wrote something else there.
     Call(Option<SessionCall>),
@@ -51,10 +46,8 @@ impl Store {
             CallKind::End { .. } => String::new(),
         };
         let arguments = (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most);
-        let mut script = self.scripts.call.prepare_invoke();
-        script.arg(arguments);
         let (code, detail): (String, String) =
-            self.invoke_for_caller(DOING, Some(id), script).await?;
+            self.run_for_caller(DOING, Some(id), &self.scripts.call, arguments).await?;
         Ok(match code.as_str() {
             "given" => CallDelivery::Delivered,
             "missing" => CallDelivery::Missing,
@@ -78,11 +71,10 @@ impl Store {
         served: Option<(&JobId, &SessionAnswer)>,
     ) -> Result<NextCall, StoreError> {
         const DOING: &str = "answering a call of a session";
-        let mut script = self.scripts.next_call.prepare_invoke();
-        script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at);
-        script.arg(served.map_or("", |(call, _)| call.as_str()));
-        script.arg(served.map(|(_, answer)| answer.to_json()).unwrap_or_default());
-        let (code, call): (String, String) = self.invoke(DOING, &script).await?;
+        let served = served.map(|(call, answer)| (call.as_str(), answer.to_json()));
+        let arguments = (boot.as_str(), id.as_str(), claimed_at, served.unwrap_or_default());
+        let (code, call): (String, String) =
+            self.run_script(DOING, &self.scripts.next_call, arguments).await?;
         Ok(match code.as_str() {
             "lost" => NextCall::Lost,
             "none" => NextCall::None,

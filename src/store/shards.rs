@@ -28,7 +28,6 @@ impl Shards {
         config.shard_count().shards().map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The number of shards.
     pub fn count(&self) -> ShardCount {
         u16::try_from(self.0.len()).ok().and_then(ShardCount::new).unwrap_or_default()
     }
@@ -44,7 +43,6 @@ impl Shards {
         &self.0
     }
 
-    /// Returns the store of a shard of this system.
     pub fn at(&self, shard: Shard) -> &Store {
         self.0.get(usize::from(shard.number())).unwrap_or_else(|| self.home())
     }

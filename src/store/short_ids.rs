@@ -6,21 +6,17 @@ use super::text::StoredText;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
-/// The ids that begin with a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdsFound {
     /// The first of them, at most [`IdsFound::MOST`].
     pub ids: BTreeSet<JobId>,
-    /// The number of ids that were looked at.
     pub looked: usize,
     /// True if there are more than were looked at.
     pub more: bool,
 }
 
 impl IdsFound {
-    /// The maximum number of ids that are found.
     pub const MOST: usize = 8;
-    /// The maximum number of ids that are looked at.
     pub const LOOKED_MAX: usize = 100_000;
 }
 

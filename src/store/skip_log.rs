@@ -8,7 +8,6 @@ use tracing::warn;
 /// The shortest time between two log lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The log of the ids that a process skips.
 #[derive(Debug, Default)]
 pub(super) struct SkipLog(Mutex<Untold>);
 

@@ -3,19 +3,16 @@
 use super::{Store, StoreError};
 use crate::proto::job::{JobEnd, JobStatus};
 
-/// The terminal states.
 const TERMINAL: [JobStatus; 2] = [JobStatus::Finished, JobStatus::Error];
 /// The types whose ended jobs one step counts.
 const TYPES_PER_STEP: usize = 100;
 /// Indexes that one round trip counts.
 const INDEXES_PER_PAGE: usize = 1000;
 
-/// The numbers of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobCounts {
     /// The jobs of each state, the held ones among the dispatched.
     pub states: [(JobStatus, u64); JobStatus::ALL.len()],
-    /// The ended jobs by their ends.
     pub ends: [(JobEnd, u64); JobEnd::ALL.len()],
     /// The ended jobs of an older version that are not sorted by their ends yet.
     pub unsorted: u64,
@@ -29,7 +26,6 @@ impl Default for JobCounts {
 }
 
 impl JobCounts {
-    /// Returns the number of jobs in a state.
     pub fn of_state(&self, status: JobStatus) -> u64 {
         self.states.iter().filter(|(of, _)| *of == status).map(|(_, number)| number).sum()
     }
@@ -40,12 +36,10 @@ impl JobCounts {
         (self.unsorted == 0).then(|| wanted.map(|(_, number)| number).sum())
     }
 
-    /// Returns the number of all jobs.
     pub fn all(&self) -> u64 {
         self.states.iter().map(|(_, number)| number).sum()
     }
 
-    /// Adds jobs in a state.
     fn add(&mut self, status: JobStatus, number: u64) {
         let own = self.states.iter_mut().filter(|(of, _)| *of == status);
         own.for_each(|(_, sum)| *sum += number);
@@ -64,7 +58,6 @@ impl JobCounts {
         self.ends.iter_mut().zip(of_ends).for_each(|((_, sum), number)| *sum += number);
     }
 
-    /// Adds the numbers of another shard.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.states.iter_mut().zip(other.states).for_each(|((_, sum), (_, of))| *sum += of);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::attempts::millis;
+use super::backoff::{from_now, micros, millis};
 use super::{Store, StoreError};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -11,10 +11,8 @@ use crate::proto::target::ScriptType;
 /// The maximum number of steps of one sample; each removes some thousand entries of expired jobs.
 const STEPS_MAX: usize = 100;
 
-/// A sample of the throughput.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// The types that were sampled.
     pub types: u64,
     /// Jobs of a type have ended since the sample before, or entries are left to clean or to sort.
     pub jobs_end: bool,
@@ -47,17 +45,14 @@ impl Store {
         &self,
         long: Duration,
     ) -> Result<Vec<(Queue, Option<Duration>)>, StoreError> {
-        let mut script = self.scripts.long_waits.prepare_invoke();
-        script.arg(u64::try_from(long.as_micros()).unwrap_or(u64::MAX));
-        let news: Vec<(String, i64)> = self.invoke("looking for long waits", &script).await?;
-        let waited = |us| u64::try_from(us).ok().map(Duration::from_micros);
-        Ok(news
-            .into_iter()
-            .filter_map(|(queue, us)| Some((queue.parse().ok()?, waited(us))))
-            .collect())
+        let news: Vec<(String, i64)> = self
+            .run_script("looking for long waits", &self.scripts.long_waits, micros(long))
+            .await?;
+        let read = |(queue, us): (String, i64)| Some((queue.parse().ok()?, from_now(us)));
+        Ok(news.into_iter().filter_map(read).collect())
     }
 
-    /// The counters of several types, in their order.
+    /// The counters of several types, in their order: submitted, started, finished, failed, retried, dead, skipped.
     pub async fn counters_of(
         &self,
         types: &[ScriptType],
@@ -65,16 +60,6 @@ impl Store {
         let of_type = |of| ("HGETALL", self.keys.stats(of));
         let answers = self.link.each("reading statistics", types, of_type).await?;
         Ok(answers.into_iter().map(|answer| numbers(answer.unwrap_or_default())).collect())
-    }
-
-    /// The counters of a type: submitted, started, finished, failed, retried, dead, skipped.
-    pub async fn counters(
-        &self,
-        script_type: &ScriptType,
-    ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.stats(script_type));
-        Ok(numbers(self.link.query("reading statistics", &command).await?))
     }
 
     /// Counts spans of traces that no receiver got.
@@ -85,9 +70,8 @@ impl Store {
 
     /// Returns the number of spans of traces that no receiver got, by service.
     pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.keys.spans_dropped());
-        Ok(numbers(self.link.query("reading statistics", &command).await?))
+        let key = self.keys.spans_dropped();
+        Ok(numbers(self.link.command("reading statistics", "HGETALL", key).await?))
     }
 }
 

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::listing::read;
 use super::presence::PRESENCE_TTL_SECS;
-use super::text::StoredText;
+use super::text::{StoredText, read};
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
@@ -21,25 +20,21 @@ pub struct TypeState {
     pub script_type: ScriptType,
     /// Jobs that wait for prerequisites.
     pub waiting: u64,
-    /// Jobs that wait for their time.
     pub scheduled: u64,
     /// Scheduled jobs whose time has come.
     pub due: u64,
     /// Scheduled jobs whose scripts wait.
     pub waits: u64,
-    /// Dead letters.
     pub dead: u64,
     /// The counters of the last hour. `None` until a supervisor has sampled them.
     pub hour: Option<LastHour>,
 }
 
 impl TypeState {
-    /// Returns the state of a type without jobs.
     pub fn unused(script_type: ScriptType) -> Self {
         Self { script_type, waiting: 0, scheduled: 0, due: 0, waits: 0, dead: 0, hour: None }
     }
 
-    /// Adds the jobs of the same type on another shard.
     pub fn add(&mut self, other: &Self) {
         self.waiting += other.waiting;
         self.scheduled += other.scheduled;
@@ -61,11 +56,9 @@ impl TypeState {
 /// The counters of a script type since its first sample of the last hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastHour {
-    /// Jobs that finished.
     pub finished: u64,
     /// Jobs that ended in `error`.
     pub failed: u64,
-    /// Jobs that became dead letters.
     pub dead: u64,
     /// The time since that sample: an hour, or less for a new type, or more if no supervisor was
     /// live.
@@ -91,7 +84,6 @@ impl Store {
         Ok((live, Some(mark).filter(|mark| !mark.is_empty())))
     }
 
-    /// Gives up the presence of a supervisor.
     pub async fn supervisor_leaves(&self, id: &BootId) -> Result<(), StoreError> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("DEL").arg(self.keys.supervisor(id)).ignore();
@@ -108,16 +100,11 @@ impl Store {
         if known.is_empty() {
             return Ok(Vec::new());
         }
-        let mut command = redis::cmd("MGET");
-        for id in &known {
-            command.arg(self.keys.supervisor(id));
-        }
-        let texts: Vec<Option<Vec<u8>>> = self.link.query(DOING, &command).await?;
-        let mut live: Vec<SupervisorPresence> = texts
-            .into_iter()
-            .flatten()
-            .filter_map(|text| SupervisorPresence::parse(&text).ok())
-            .collect();
+        let keys: Vec<String> = known.iter().map(|id| self.keys.supervisor(id)).collect();
+        let texts: Vec<Option<Vec<u8>>> = self.link.command(DOING, "MGET", keys).await?;
+        let texts = texts.into_iter().flatten();
+        let mut live: Vec<SupervisorPresence> =
+            texts.filter_map(|text| SupervisorPresence::parse(&text).ok()).collect();
         live.sort_by(|a, b| (&a.unit, &a.hostname, a.pid).cmp(&(&b.unit, &b.hostname, b.pid)));
         Ok(live)
     }

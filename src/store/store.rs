@@ -9,7 +9,6 @@ mod ack;
 mod acting;
 mod adopt;
 mod amqp;
-mod amqp_presence;
 mod asked_output;
 mod atomic_batch;
 mod attempt_ends;
@@ -19,14 +18,12 @@ mod backoff;
 mod backup;
 mod batch_order;
 mod blocker;
-mod checkpoint;
 mod children;
 mod cluster;
 mod confirmations;
 mod connection;
 mod control;
 mod cron_added;
-mod cron_batch;
 mod cron_marks;
 mod cron_state;
 mod cursor;
@@ -57,7 +54,6 @@ mod notes;
 mod notifications;
 mod notify_backup;
 mod objects;
-mod older;
 mod outage;
 mod outputs;
 mod oversized_calls;
@@ -65,7 +61,6 @@ mod portions;
 mod presence;
 mod problem_marks;
 mod push_notifications;
-mod queue_depth;
 mod queue_place;
 mod queues;
 mod raw_speed;
@@ -100,8 +95,7 @@ mod unindexed;
 mod write_trial;
 
 pub use adopt::{Adopted, AdoptionRules, AfterAdoption, START_PATIENCE};
-pub use amqp::{Attached, MessageEnd, MessageJob, TakenEnds};
-pub use amqp_presence::BrokerPresence;
+pub use amqp::{Attached, BrokerPresence, MessageEnd, MessageJob, TakenEnds};
 pub use atomic_batch::{BatchOutcome, TOO_SLOW};
 pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed, ReturnedAttempt};
@@ -112,10 +106,9 @@ pub use children::ChildSubmitted;
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
 pub use cron_added::{CronEdit, CronEdited};
-pub use cron_batch::FiredBatch;
 pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
 pub use cron_state::{
-    Disabled, FIRINGS_MAX, Fired, Firing, FiringOutcome, LastFiring, PeriodicJobState,
+    Disabled, FIRINGS_MAX, Fired, FiredBatch, Firing, FiringOutcome, LastFiring, PeriodicJobState,
 };
 pub use cursor::Cursor;
 pub use dependents::JobDependents;
@@ -123,7 +116,7 @@ pub use edit::{EditOutcome, JobEdit};
 pub use emptied::EmptiedRedis;
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
-pub use files::{FileSide, FilesResult};
+pub use files::FileSide;
 pub use graphs::{GraphMember, GraphPage, NewGraph};
 pub use idle::{Outlook, WorkKind};
 pub use inputs::{AbsentOutput, AskedInputs, NoInputs, Outputs};
@@ -194,7 +187,6 @@ pub struct Store {
     is_unawaited: bool,
     /// The largest output in the hash of its job.
     output_inline_max: u64,
-    /// The shard of its namespace.
     shard: Shard,
     /// Where the writes of a job must have arrived before they are answered.
     ack: Ack,
@@ -226,7 +218,6 @@ impl Store {
         })
     }
 
-    /// The shard of its namespace.
     pub fn shard(&self) -> Shard {
         self.shard
     }
@@ -264,7 +255,6 @@ impl Store {
         Self { scripts: Arc::new(Scripts::new(&keys)), keys: Arc::new(keys), ..self }
     }
 
-    /// The keys of the namespace.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -279,7 +269,6 @@ impl Store {
         self.link.server.refused()
     }
 
-    /// Returns whether Redis refuses the login.
     pub fn is_refused(&self) -> bool {
         self.link.server.refused().borrow().is_some()
     }
@@ -300,15 +289,13 @@ impl Store {
     /// Pings Redis; in a cluster the node that has the keys, and has all of them.
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut command = redis::cmd("PING");
-        if self.link.server.way().is_cluster() {
+        if self.link.server.way().cluster().is_some() {
             command = redis::cmd("EXISTS");
             command.arg(self.keys.probe());
         }
-        self.link.query::<redis::Value>("pinging redis", &command).await?;
-        Ok(())
+        self.link.query::<redis::Value>("pinging redis", &command).await.map(drop)
     }
 
-    /// Runs a script with these arguments.
     async fn run_script<T: FromRedisValue>(
         &self,
         doing: &'static str,
@@ -318,6 +305,19 @@ impl Store {
         let mut invocation = script.prepare_invoke();
         invocation.arg(arguments);
         self.invoke(doing, &invocation).await
+    }
+
+    /// Runs a script as [`Store::invoke_for_caller`], with these arguments before the rights.
+    async fn run_for_caller<T: FromRedisValue>(
+        &self,
+        doing: &'static str,
+        id: Option<&JobId>,
+        script: &LuaScript,
+        arguments: impl ToRedisArgs,
+    ) -> Result<T, StoreError> {
+        let mut invocation = script.prepare_invoke();
+        invocation.arg(arguments);
+        self.invoke_for_caller(doing, id, invocation).await
     }
 
     /// Runs a script that names jobs for a caller: its last argument are the rights of the caller, which it compares

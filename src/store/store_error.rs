@@ -1,5 +1,7 @@
 //! The errors of the store, told apart where a caller acts on them.
 
+use std::str::FromStr;
+
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::proto::units::readable_size;
@@ -15,44 +17,24 @@ pub enum StoreError {
     Unreachable {
         /// The address, without a password.
         address: String,
-        /// The error of the attempt.
         reason: String,
         /// True if Redis may have run the command, and only its answer is missing.
         sent: bool,
     },
     /// Redis cannot serve now: loading, a read-only replica, out of memory. Worth a retry.
     #[error("redis at {address} does not serve: {reason}")]
-    NotServing {
-        address: String,
-        /// The message of Redis.
-        reason: String,
-    },
+    NotServing { address: String, reason: String },
     /// Redis denies access: a wrong password, or a command or key that the ACL forbids.
     #[error("redis at {address} refuses{}: {reason}", if is_about_login(reason) { " the login" } else { "" })]
-    NotPermitted {
-        address: String,
-        /// The message of Redis.
-        reason: String,
-    },
+    NotPermitted { address: String, reason: String },
     /// Redis closes the connection at a call of this size, and serves others.
     #[error(
         "{doing}: redis at {address} takes no call of {}: {BOUNDS}; raise that, or make it smaller", shown_bytes(*bytes)
     )]
-    Oversized {
-        address: String,
-        /// The operation.
-        doing: &'static str,
-        /// The size of the call.
-        bytes: usize,
-    },
+    Oversized { address: String, doing: &'static str, bytes: usize },
     /// Redis returned another error, or an unexpected answer.
     #[error("{doing}: {reason}")]
-    Failed {
-        /// The operation.
-        doing: &'static str,
-        /// The message of Redis.
-        reason: String,
-    },
+    Failed { doing: &'static str, reason: String },
 }
 
 /// The settings of Redis that bound a call.
@@ -80,7 +62,6 @@ impl StoreError {
         self.is_transient() || self.is_login_refused()
     }
 
-    /// Returns true if Redis refuses the login.
     pub fn is_login_refused(&self) -> bool {
         matches!(self, Self::NotPermitted { reason, .. } if is_about_login(reason))
     }
@@ -132,8 +113,7 @@ impl StoreError {
         let reason = describe(error);
         let not_serving = |reason: &str| {
             let said = code_within(reason).or(error.code()).and_then(in_our_words);
-            let reason = said.map_or_else(|| reason.to_owned(), str::to_owned);
-            Self::NotServing { address: address.clone(), reason }
+            Self::not_serving(&address, said.unwrap_or(reason).to_owned())
         };
         if reason.contains(TOO_MANY_CLIENTS) {
             return Self::too_many_clients(&address);
@@ -151,15 +131,7 @@ impl StoreError {
                 Self::NotPermitted { address, reason }
             }
             ErrorKind::InvalidClientConfig => Self::Settings(reason),
-            ErrorKind::Server(
-                ServerErrorKind::BusyLoading
-                | ServerErrorKind::ReadOnly
-                | ServerErrorKind::MasterDown
-                | ServerErrorKind::Moved
-                | ServerErrorKind::Ask
-                | ServerErrorKind::TryAgain
-                | ServerErrorKind::ClusterDown,
-            ) => not_serving(&reason),
+            _ if has_not_run(error) || serves_elsewhere(error) => not_serving(&reason),
             ErrorKind::Parse if is_of_other_form(&reason) => {
                 Self::Failed { doing, reason: told_form(&reason) }
             }
@@ -188,21 +160,27 @@ impl StoreError {
                 || answer.contains(&format!(": -{code} "))
         };
         let code = REJECTS_WRITES.into_iter().find(|code| is(code))?;
-        let reason = in_our_words(code).unwrap_or(answer).to_owned();
-        Some(Self::NotServing { address: address.to_owned(), reason })
+        Some(Self::not_serving(address, in_our_words(code).unwrap_or(answer).to_owned()))
     }
 
     /// The error of a Redis that does not answer in time. `sent` as in [`StoreError::Unreachable`].
-    pub(super) fn silent(address: &str, sent: bool) -> Self {
-        let (address, reason) = (address.to_owned(), "it does not answer".to_owned());
-        Self::Unreachable { address, reason, sent }
+    pub fn silent(address: &str, sent: bool) -> Self {
+        Self::unreachable(address, "it does not answer".to_owned(), sent)
+    }
+
+    pub(super) fn unreachable(address: &str, reason: String, sent: bool) -> Self {
+        Self::Unreachable { address: address.to_owned(), reason, sent }
+    }
+
+    pub(super) fn not_serving(address: &str, reason: String) -> Self {
+        Self::NotServing { address: address.to_owned(), reason }
     }
 
     /// The error of a Redis that has as many connections as it takes.
     pub(super) fn too_many_clients(address: &str) -> Self {
         let reason = "it refuses connections, as it has as many as its maxclients permits; close some, or raise \
                       maxclients";
-        Self::NotServing { address: address.to_owned(), reason: reason.to_owned() }
+        Self::not_serving(address, reason.to_owned())
     }
 
     /// The error of a call that is larger than Redis takes.
@@ -218,6 +196,11 @@ impl StoreError {
             "{reason}; it closed the connection at a call of {size} and serves others: perhaps {BOUNDS}"
         );
         Self::Unreachable { address, reason, sent }
+    }
+
+    /// Parses a part of an answer of Redis.
+    pub(super) fn or_parsed<T: FromStr>(doing: &'static str, answer: &str) -> Result<T, Self> {
+        answer.parse().map_err(|_| Self::unexpected(doing))
     }
 
     pub(super) fn unexpected(doing: &'static str) -> Self {
@@ -258,17 +241,20 @@ fn in_our_words(code: &str) -> Option<&'static str> {
 /// Returns true if the connection must be replaced: it is lost, has no login that Redis wants, or leads to a replica or a Redis that
 /// is not ready, while another may serve at the same address or be named by a sentinel or a cluster.
 pub(super) fn is_connection_useless(error: &RedisError) -> bool {
-    let elsewhere = matches!(
-        error.kind(),
-        ErrorKind::Server(
-            ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown
-        )
-    );
-    elsewhere
+    serves_elsewhere(error)
         || is_oversized(error)
         || has_not_run(error)
         || is_connection_lost(error)
         || is_without_login(error)
+}
+
+fn serves_elsewhere(error: &RedisError) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Server(
+            ServerErrorKind::ReadOnly | ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown
+        )
+    )
 }
 
 /// Returns true if Redis wants a login that the connection has not made: it began before Redis wanted one.

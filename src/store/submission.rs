@@ -15,7 +15,6 @@ pub(super) const ANY: char = '?';
 /// The answer to the submission of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Submitted {
-    /// It is stored, and in this state.
     Accepted(JobStatus),
     /// Its id is taken; nothing was written.
     Exists,

@@ -3,7 +3,6 @@
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
-/// The answer to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TellOutcome {
     /// The job waited for it, and goes to its queue.
@@ -18,11 +17,9 @@ pub enum TellOutcome {
     Forbidden,
     /// The job keeps too many events.
     Full,
-    /// The job has ended.
     Refused(JobStatus),
     /// Its fields name no queue.
     Illegal,
-    /// It does not exist.
     Missing,
 }
 
@@ -35,10 +32,9 @@ impl Store {
         names: &[String],
     ) -> Result<TellOutcome, StoreError> {
         const DOING: &str = "telling a job an event";
-        let mut script = self.scripts.tell.prepare_invoke();
-        script.arg((id.as_str(), name, event, names));
+        let arguments = (id.as_str(), name, event, names);
         let (code, detail): (String, String) =
-            self.invoke_for_caller(DOING, Some(id), script).await?;
+            self.run_for_caller(DOING, Some(id), &self.scripts.tell, arguments).await?;
         Ok(match code.as_str() {
             "told" => TellOutcome::Told,
             "kept" => TellOutcome::Kept,
@@ -46,9 +42,7 @@ impl Store {
             "missed" => TellOutcome::Missed,
             "forbidden" => TellOutcome::Forbidden,
             "full" => TellOutcome::Full,
-            "refused" => {
-                TellOutcome::Refused(detail.parse().map_err(|_| StoreError::unexpected(DOING))?)
-            }
+            "refused" => TellOutcome::Refused(StoreError::or_parsed(DOING, &detail)?),
             "illegal" => TellOutcome::Illegal,
             "missing" => TellOutcome::Missing,
             _ => return Err(StoreError::unexpected(DOING)),

@@ -6,6 +6,20 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::proto::text::text_of;
 
+/// A name and a value, or an entry and a reason, which another program may have written.
+pub(super) type BytePair = (Vec<u8>, Vec<u8>);
+
+/// Returns pairs as text; invalid UTF-8 is replaced.
+pub(super) fn lossy_pairs(pairs: Vec<BytePair>) -> Vec<(String, String)> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    pairs.into_iter().map(|(one, other)| (text(one), text(other))).collect()
+}
+
+/// Reads a value; `None` if it has another type.
+pub(super) fn read<T: FromRedisValue>(value: Value) -> Option<T> {
+    redis::from_redis_value(value).ok()
+}
+
 /// A text of Redis, with bytes that are not UTF-8 as `\xNN`. In a list one such member, which is no legal name, must
 /// not hide the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,9 +10,7 @@ const TOKENS_MAX: usize = 1000;
 /// The answer to a new token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenAdded {
-    /// It is kept.
     Yes,
-    /// Another token has its name.
     NameInUse,
     /// There are as many tokens as there may be.
     Full,
@@ -26,9 +24,9 @@ impl Store {
         record: &TokenRecord,
     ) -> Result<TokenAdded, StoreError> {
         let json = serde_json::to_string(record).unwrap_or_default();
-        let mut script = self.scripts.add_token.prepare_invoke();
-        script.arg(hash).arg(record.name.as_str()).arg(json).arg(TOKENS_MAX);
-        let added: i64 = self.invoke("adding a token", &script).await?;
+        let arguments = (hash, record.name.as_str(), json, TOKENS_MAX);
+        let added: i64 =
+            self.run_script("adding a token", &self.scripts.add_token, arguments).await?;
         Ok(match added {
             1 => TokenAdded::Yes,
             0 => TokenAdded::NameInUse,

@@ -14,12 +14,13 @@ const KEYS_PER_STEP: u32 = 50;
 /// Two steps of the walk are at least so far apart, by whichever supervisors.
 const STEP_PAUSE: Duration = Duration::from_millis(125);
 
-/// The result of one look.
+/// The values that `find_unindexed.lua` returns.
+type Answer = (u64, u64, u64, u64, u64, String, Vec<JobNote>);
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundUnindexed {
     /// The jobs that it put where they belong.
     pub recovered: Recovered,
-    /// The time until the next step of the walk.
     pub next: Duration,
     /// The jobs that the walk, which has ended, found to be in no index and to name no legal script type, if the last
     /// walk found another number: this number, and the id of one.
@@ -44,10 +45,7 @@ impl Store {
     }
 
     /// Looks at jobs that are noted since they stand in no index, and, with `walks`, at some of the hashes of all jobs.
-    /// Walks are `pause` apart.
-    ///
-    /// # Errors
-    /// [`StoreError`]; calling again is safe.
+    /// Walks are `pause` apart. Calling again is safe.
     pub async fn find_unindexed(
         &self,
         walks: bool,
@@ -57,15 +55,8 @@ impl Store {
         let mut script = self.scripts.find_unindexed.prepare_invoke();
         script.arg(millis(GRACE)).arg(if walks { KEYS_PER_STEP } else { 0 });
         script.arg(millis(STEP_PAUSE.min(pause))).arg(millis(pause)).arg(kept(retention));
-        let (put_back, started, ended, next_ms, number, one, notes): (
-            u64,
-            u64,
-            u64,
-            u64,
-            u64,
-            String,
-            Vec<JobNote>,
-        ) = self.invoke("finding jobs that stand in no index", &script).await?;
+        let (put_back, started, ended, next_ms, number, one, notes): Answer =
+            self.invoke("finding jobs that stand in no index", &script).await?;
         let foreign = started + ended;
         Ok(FoundUnindexed {
             recovered: Recovered { put_back, foreign, notes, ..Recovered::default() },

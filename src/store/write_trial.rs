@@ -11,7 +11,6 @@ pub enum WriteTrial {
     /// It was not asked, or its access list forbids the question.
     #[default]
     Unknown,
-    /// It accepts writes.
     Accepted,
     /// It refuses every write, as it cannot write to its disk.
     DiskFails,
@@ -39,7 +38,6 @@ impl Store {
 }
 
 impl WriteTrial {
-    /// Returns true if every write is refused.
     pub(super) fn is_refused(self) -> bool {
         matches!(self, Self::DiskFails | Self::FewReplicas)
     }

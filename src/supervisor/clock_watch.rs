@@ -36,7 +36,6 @@ impl ClockReading {
     }
 }
 
-/// The clock of one Redis.
 #[derive(Debug, Default)]
 pub(super) struct ClockWatch {
     latest: Mutex<Option<ClockReading>>,

@@ -1,6 +1,5 @@
 //! Delivers one message of a notification, by each of its ways and to each of its addresses.
 
-mod command;
 mod mail;
 mod webhook;
 
@@ -9,6 +8,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::config::{NotifyConfig, Password};
+use crate::engine::process::{FedProgram, feed_program};
 use crate::proto::notification::{NotifyMessage, NotifyName};
 
 /// A channel that did not take a message, or an address of it.
@@ -45,7 +45,7 @@ pub(super) async fn deliver(
                 in_time(notify, mail::send(notify, message, address)).await
             }
             DeliveryChannel::Command => {
-                command::run(notify, message).await.map_err(DeliveryFailure::from)
+                run_command(notify, message).await.map_err(DeliveryFailure::from)
             }
             DeliveryChannel::Journal => {
                 let (title, text) = (message.title(), message.text());
@@ -89,7 +89,6 @@ impl DeliveryChannel<'_> {
     }
 }
 
-/// Returns the ways of a notification, in their order.
 fn ways(notify: &NotifyConfig) -> Vec<DeliveryChannel<'_>> {
     let mut ways = Vec::new();
     ways.extend(notify.webhook.is_some().then_some(DeliveryChannel::Webhook));
@@ -133,4 +132,22 @@ async fn secret(notify: &NotifyConfig, name: &NotifyName) -> Result<Option<Passw
     let (notify, name) = (notify.clone(), name.clone());
     let read = tokio::task::spawn_blocking(move || notify.secret(&name)).await;
     read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+}
+
+/// Gives a message to a program on its standard input, sandboxed as a script is: it gets no secret and no variable of the
+/// supervisor.
+///
+/// # Errors
+/// The reason why it did not end with 0.
+async fn run_command(notify: &NotifyConfig, message: &NotifyMessage) -> Result<(), String> {
+    let (notify, input) = (notify.clone(), message.document().to_string());
+    let ran = tokio::task::spawn_blocking(move || {
+        feed_program(&FedProgram {
+            command: &notify.command,
+            input: input.as_bytes(),
+            sandbox: &notify.sandbox(),
+            timeout: notify.timeout,
+        })
+    });
+    ran.await.map_err(|error| error.to_string())?
 }

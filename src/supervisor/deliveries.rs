@@ -12,7 +12,6 @@ use crate::proto::text::counted;
 /// The longest time that messages which are being delivered hold up the end.
 pub(super) const LAST_WITHIN: Duration = Duration::from_secs(10);
 
-/// The messages that are being delivered.
 #[derive(Debug, Default)]
 pub(super) struct PendingDeliveries {
     is_ending: AtomicBool,

@@ -15,7 +15,7 @@ use super::whole_crontab::WholeCrontab;
 use crate::config::{
     ActorConfig, Crontab, JobConfig, NotifyConfig, OsisConfig, ScriptFiles, SupervisorConfig,
 };
-use crate::proto::job::TypeTimes;
+use crate::proto::job::{Retention, TypeTimes};
 use crate::proto::message::RECOVERING;
 use crate::proto::notification::NotifyName;
 use crate::proto::report::{redis_away, redis_refuses};
@@ -48,11 +48,9 @@ pub struct SupervisorSettings {
     pub fallbacks: BTreeMap<ScriptType, Fallback>,
     /// The times that jobs of a script type have unless they say.
     pub times: Arc<TypeTimes>,
-    /// The notifications.
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
     /// The rules by which problems are reported.
     pub health: HealthRules,
-    /// The periodic jobs.
     pub crontab: Arc<Crontab>,
     /// The scripts of files, which it publishes.
     pub scripts: Arc<ScriptFiles>,
@@ -67,39 +65,45 @@ pub(super) struct Round {
     pub(super) store: Store,
     /// The stores of the whole system.
     pub(super) system: Shards,
-    /// Takes spans; `None` if none are made.
     pub(super) tracer: Option<Tracer>,
     pub(super) settings: Arc<SupervisorSettings>,
-    /// The counters of its shard.
     pub(super) counts: Arc<DutyCounts>,
 }
 
 impl Round {
-    /// Returns the pause of a duty that no job waits for: a multiple of the sweep interval.
+    pub(super) fn sweep(&self) -> Duration {
+        self.settings.supervisor.sweep_interval
+    }
+
+    /// Returns a multiple of the sweep interval.
+    pub(super) fn pause(&self, factor: u32) -> Duration {
+        self.sweep().saturating_mul(factor)
+    }
+
+    /// Returns the pause of a duty that no job waits for.
     pub(super) fn long_pause(&self) -> Duration {
-        self.settings.supervisor.sweep_interval.saturating_mul(5)
+        self.pause(5)
+    }
+
+    pub(super) fn kept(&self) -> Retention {
+        self.settings.job.kept()
     }
 
     /// Returns the pause of a duty that rests until a look finds work of this kind: at least `pause`. A duty
     /// that is never told of it has its next round after 30 sweep intervals all the same.
     pub(super) fn until(&self, work: WorkKind, pause: Duration) -> Next {
-        Next::Seen { work, pause, at_latest: self.unseen().max(pause) }
+        Next::Seen { work, pause, at_latest: self.pause(UNSEEN_FACTOR).max(pause) }
     }
 
     /// Returns the pause of a duty whose next work is due after this time, unless a look finds some before.
     pub(super) fn until_due(&self, work: WorkKind, next: Option<Duration>) -> Next {
-        Next::due(work, next, self.settings.supervisor.sweep_interval, self.unseen())
-    }
-
-    fn unseen(&self) -> Duration {
-        self.settings.supervisor.sweep_interval.saturating_mul(UNSEEN_FACTOR)
+        Next::due(work, next, self.sweep(), self.pause(UNSEEN_FACTOR))
     }
 }
 
 /// The time of the next round of a duty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// After a pause.
     After(Duration),
     /// After a pause, as soon as a look has found work.
     Seen {
@@ -123,7 +127,6 @@ impl Next {
         if is_more { Self::After(Duration::ZERO) } else { self }
     }
 
-    /// Waits for the next round.
     async fn wait(self, outlook: &watch::Sender<Outlook>) {
         match self {
             Self::After(pause) => tokio::time::sleep(pause).await,
@@ -154,7 +157,6 @@ pub(super) struct DutyCounts {
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// The state of Redis, as of the last check of what it keeps.
     redis: Mutex<Option<RedisState>>,
-    /// Redis's clock.
     pub(super) clock: ClockWatch,
     /// The work that the latest look has found.
     pub(super) outlook: watch::Sender<Outlook>,
@@ -164,7 +166,6 @@ pub(super) struct DutyCounts {
     pub(super) crontab: WholeCrontab,
     /// The scripts of files that were published last.
     pub(super) scripts: Mutex<Option<Arc<ScriptFiles>>>,
-    /// The notifications that are being delivered.
     pub(super) deliveries: PendingDeliveries,
     /// Scheduled jobs dispatched.
     pub(super) dispatched: AtomicU64,
@@ -229,11 +230,6 @@ impl DutyCounts {
         }
     }
 
-    /// Returns whether Redis refuses the login.
-    fn is_refused(&self) -> bool {
-        self.outage.is_refused()
-    }
-
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
         self.outage.since().or(*self.awaited.lock())
@@ -288,7 +284,7 @@ pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
     };
     let away = shards.iter().filter_map(|counts| counts.redis_away_since());
     let away: Vec<Duration> = away.map(|since| since.elapsed()).collect();
-    let refused = shards.iter().filter(|counts| counts.is_refused()).count();
+    let refused = shards.iter().filter(|counts| counts.outage.is_refused()).count();
     let redis = redis_refuses(refused, shards.len())
         .or_else(|| redis_away(&away, shards.len()))
         .or_else(|| shards.iter().find_map(|counts| counts.wrong()));
@@ -334,19 +330,15 @@ pub(super) async fn repeat<F>(
                 counts.redis_failed(name, &error);
                 Next::After(backoff.failed())
             }
-            Err(error) if error.is_access_refused() => {
-                // Every round fails in the same way until the list is changed: one line says what it lacks.
-                let failure = failure(name, &error);
-                let is_new = counts.failing.lock().insert(name, failure.clone()).is_none();
-                if is_new {
-                    warn!("{failure}; {}", lacking(store).await);
-                }
-                Next::After(backoff.failed())
-            }
             Err(error) => {
                 let failure = failure(name, &error);
-                counts.failing.lock().insert(name, failure.clone());
-                if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
+                let is_new = counts.failing.lock().insert(name, failure.clone()).is_none();
+                if error.is_access_refused() {
+                    // Every round fails in the same way until the list is changed: one line says what it lacks.
+                    if is_new {
+                        warn!("{failure}; {}", lacking(store).await);
+                    }
+                } else if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
                     warned_at = Some(Instant::now());
                     warn!("{failure}; trying again");
                 } else {

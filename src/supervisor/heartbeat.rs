@@ -3,29 +3,30 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use super::cron_in_force::CronWatch;
 use super::duty::{DutyCounts, SupervisorSettings, status};
-use super::loss_watch::LossWatch;
 use crate::proto::cron::CronInForce;
 use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
 use crate::proto::report::{Reporter, ServiceReport};
-use crate::store::{Backoff, Store, StoreError};
+use crate::proto::text::counted;
+use crate::store::{Backoff, EmptiedRedis, Store, StoreError};
 use crate::trace::Tracer;
 
 /// The longest time between two heartbeats, and the longest wait for an answer to one: a third of the
 /// time that presence lasts. The duties share the connection, so a heartbeat may wait for their
 /// attempts to connect.
 pub(super) const BEAT: Duration = Duration::from_secs(5);
+/// The time between two counts of jobs.
+const COUNTED_EACH: Duration = Duration::from_secs(30);
 
-/// The heartbeat of one supervisor on one shard.
 pub(super) struct Heartbeat<'a> {
     pub(super) store: &'a Store,
     /// The id of this start.
@@ -37,7 +38,6 @@ pub(super) struct Heartbeat<'a> {
     pub(super) settings: &'a watch::Receiver<Arc<SupervisorSettings>>,
     /// The counters of all shards, for the status line.
     pub(super) all: &'a [Arc<DutyCounts>],
-    /// Counts the spans that no receiver got.
     pub(super) tracer: Option<&'a Tracer>,
 }
 
@@ -114,13 +114,8 @@ impl Heartbeat<'_> {
         };
         let times = Arc::clone(&self.settings.borrow().times);
         let renewed = self.store.supervise(&self.id, &presence, &times);
-        tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(|_| {
-            Err(StoreError::Unreachable {
-                address: self.store.address().to_string(),
-                reason: "it does not answer".to_owned(),
-                sent: true,
-            })
-        })
+        let silent = |_| Err(StoreError::silent(&self.store.address().to_string(), true));
+        tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(silent)
     }
 
     /// Gives the presence up. If Redis is away for longer than the patience, it expires by itself.
@@ -136,5 +131,45 @@ impl Heartbeat<'_> {
         if tokio::time::timeout(PATIENCE, leaves).await.is_err() {
             debug!("cannot give up the presence; it expires by itself");
         }
+    }
+}
+
+/// The state of Redis at the last heartbeats, which shows that it has lost all keys of the namespace.
+#[derive(Default)]
+struct LossWatch {
+    /// When the jobs were last counted; none before the first heartbeat.
+    counted_at: Option<Instant>,
+    jobs: u64,
+    /// The mark of the data.
+    mark: Option<String>,
+    /// The process of Redis.
+    run_id: Option<String>,
+}
+
+impl LossWatch {
+    /// Checks a heartbeat. `mark` is the mark of the data, if Redis did not have the presence before it.
+    async fn watch(&mut self, store: &Store, mark: Option<String>) -> Result<(), StoreError> {
+        let is_due = self.counted_at.is_none_or(|at| at.elapsed() >= COUNTED_EACH);
+        let before = mark.clone().and_then(|mark| self.mark.replace(mark));
+        let is_lost = before.is_some() && before != mark;
+        if self.jobs > 0 && is_lost {
+            self.report(store).await?;
+        } else if !is_due {
+            return Ok(());
+        }
+        self.jobs = store.count_jobs().await?.all();
+        self.run_id = store.redis_state(false).await?.run_id;
+        self.counted_at = Some(Instant::now());
+        Ok(())
+    }
+
+    async fn report(&self, store: &Store) -> Result<(), StoreError> {
+        let run_id = store.redis_state(false).await?.run_id;
+        let restarted = run_id.is_some() && self.run_id.is_some() && run_id != self.run_id;
+        let emptied = EmptiedRedis { at: store.now().await?, jobs: self.jobs, restarted };
+        let jobs = counted(emptied.jobs, "job was known", "jobs were known");
+        let how = if restarted { "was restarted without its data" } else { "was emptied" };
+        error!("redis at {} {how}: {jobs}, all keys of the namespace are gone", store.address());
+        store.note_emptied(&emptied).await
     }
 }

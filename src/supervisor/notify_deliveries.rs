@@ -17,7 +17,6 @@ const PER_ROUND: usize = 16;
 /// The time that is left to record what became of a message, before another supervisor takes it.
 const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Delivers messages.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let notify = &round.settings.notify;
     let Some(longest) = notify.values().map(longest).max() else {
@@ -34,7 +33,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let is_full = taken.len() == PER_ROUND;
     let ended = join_all(taken.into_iter().zip(begun).map(|of| attempt(&round, of))).await;
     ended.into_iter().collect::<Result<Vec<()>, _>>()?;
-    Ok(Next::After(round.settings.supervisor.sweep_interval).unless_more(is_full))
+    Ok(Next::After(round.sweep()).unless_more(is_full))
 }
 
 /// Tries to deliver a message, and records what became of it.
@@ -50,42 +49,39 @@ async fn attempt(
     };
     let at = format!("{:.3}", Timestamp::now());
     let (name, title) = (message.to.clone(), message.title());
-    let refused = message.refused.join("; ");
-    match delivered {
-        Ok(()) if !refused.is_empty() => {
-            message.attempts = message.attempts.saturating_add(1);
-            let record = message.record(at, &refused, false);
-            if round.store.notify_done(&message, &record, None).await? {
-                warn!(
-                    notification = %name, message_id = %message.id,
-                    "{name} refuses a message for good: {}: {title}", record.error
-                );
-            }
-        }
-        Ok(()) => {
-            let record = message.record(at, "", false);
-            if round.store.notify_done(&message, &record, None).await? {
-                info!(notification = %name, message_id = %message.id, "told {name}: {title}");
-            }
-        }
-        Err(error) => {
-            let reasons = [refused, error].into_iter().filter(|reason| !reason.is_empty());
-            let error = reasons.collect::<Vec<_>>().join("; ");
-            let now_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
-            let again_ms = message.failed(now_ms);
-            let record = message.record(at, &error, again_ms.is_some());
-            if round.store.notify_done(&message, &record, again_ms).await? {
-                let then = match again_ms {
-                    Some(_) => "trying again",
-                    None if message.is_test() => "a test is tried once",
-                    None => "given up after an hour",
-                };
-                warn!(
-                    notification = %name, message_id = %message.id,
-                    "cannot deliver to {name}: {}; {then}: {title}", record.error
-                );
-            }
-        }
+    let is_failure = delivered.is_err();
+    let reasons = [message.refused.join("; "), delivered.err().unwrap_or_default()];
+    let reasons = reasons.into_iter().filter(|reason| !reason.is_empty());
+    let error = reasons.collect::<Vec<_>>().join("; ");
+    let mut again_ms = None;
+    if is_failure {
+        let now_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+        again_ms = message.failed(now_ms);
+    } else if !error.is_empty() {
+        message.attempts = message.attempts.saturating_add(1);
+    }
+    let record = message.record(at, &error, again_ms.is_some());
+    if !round.store.notify_done(&message, &record, again_ms).await? {
+        return Ok(());
+    }
+    let (id, error) = (&message.id, &record.error);
+    if is_failure {
+        let then = match again_ms {
+            Some(_) => "trying again",
+            None if message.is_test() => "a test is tried once",
+            None => "given up after an hour",
+        };
+        warn!(
+            notification = %name, message_id = %id,
+            "cannot deliver to {name}: {error}; {then}: {title}"
+        );
+    } else if error.is_empty() {
+        info!(notification = %name, message_id = %id, "told {name}: {title}");
+    } else {
+        warn!(
+            notification = %name, message_id = %id,
+            "{name} refuses a message for good: {error}: {title}"
+        );
     }
     Ok(())
 }

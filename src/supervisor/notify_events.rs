@@ -12,7 +12,6 @@ use crate::store::{NotifySnapshot, ReadEvents, StoreError, wanted_if_named};
 /// The events of one shard per round; if more are there, the next round follows at once.
 const PER_ROUND: usize = 500;
 
-/// Makes messages of events.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let notify = &round.settings.notify;
     if notify.is_empty() {
@@ -28,7 +27,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     if read.iter().any(|of| of.until.is_some()) && !tell(&round, look, &read).await? {
         debug!("another supervisor has read the same events");
     }
-    Ok(Next::After(round.settings.supervisor.sweep_interval).unless_more(is_full))
+    Ok(Next::After(round.sweep()).unless_more(is_full))
 }
 
 /// Decides which messages report these events, and writes them. Returns false if another supervisor was first.

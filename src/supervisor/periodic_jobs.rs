@@ -19,12 +19,11 @@ use crate::trace::{OpenSpan, SpanKind};
 /// The firings of one job per round; if more are due, the next round follows at once.
 const FIRINGS_PER_ROUND: usize = 100;
 
-/// Submits periodic jobs.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let crontab = round.counts.crontab.with(&round.settings.crontab, &round.store).await?;
     let entries = &crontab.entries;
     // A look finds changes, and reloads.
-    let sweep = round.settings.supervisor.sweep_interval;
+    let sweep = round.sweep();
     if entries.is_empty() {
         return Ok(round.until(WorkKind::Crontab, sweep));
     }
@@ -48,7 +47,9 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
         } else if left > 0 {
             next = Duration::ZERO;
         }
-        next = next.min(until_next(entry, now));
+        let due = entry.schedule.next_after(now);
+        let due = due.and_then(|due| due.duration_since(now).try_into().ok());
+        next = next.min(due.unwrap_or(Duration::MAX));
     }
     Ok(Next::Seen { work: WorkKind::Crontab, pause: next.min(sweep), at_latest: next })
 }
@@ -79,19 +80,12 @@ async fn note_lateness(
     }
 }
 
-/// Returns the time from now until a job is due again.
-fn until_next(entry: &CronEntry, now: Timestamp) -> Duration {
-    let next = entry.schedule.next_after(now);
-    next.and_then(|next| next.duration_since(now).try_into().ok()).unwrap_or(Duration::MAX)
-}
-
 /// Fires a job for a time. Returns false if the firing, and those after it, wait for the job of the last one.
 async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, StoreError> {
     let mut job = entry.job(due);
     // Each firing is a trace of its own.
     let span = round.tracer.as_ref().and_then(|tracer| OpenSpan::begin(tracer, None));
     job.spec.traceparent = span.as_ref().map(|span| span.own);
-    let retention = round.settings.job.kept();
     let rules = (entry.overlap, entry.catch_up);
     let fired = if entry.kind().is_some() {
         let Some(fired) = Box::pin(fire_batch(round, entry, due, &job)).await? else {
@@ -104,7 +98,7 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
         let checked = resolved.and_then(|()| job.spec.check(&round.settings.job.bounds()));
         let why = checked.err().map(|error| error.to_string());
         let fired = why.as_deref().map_or(Ok(&job), |why| Err((&job, why)));
-        round.store.fire_or_fail(&entry.name, due, rules, fired, retention).await?
+        round.store.fire(&entry.name, due, rules, fired, round.kept()).await?
     };
     let what = entry.kind().map_or("job", GraphKind::as_str);
     match fired {
@@ -144,13 +138,12 @@ async fn fire_batch(
     job: &Job,
 ) -> Result<Option<Fired>, StoreError> {
     let (name, rules) = (&entry.name, (entry.overlap, entry.catch_up));
-    let retention = round.settings.job.kept();
     let fail = async |why: ClientError| {
         let why = match why {
             ClientError::Store(error) => return Err(error),
             why => why.to_string(),
         };
-        let failed = round.store.fire_or_fail(name, due, rules, Err((job, &why)), retention);
+        let failed = round.store.fire(name, due, rules, Err((job, &why)), round.kept());
         failed.await.map(Some)
     };
     let client = Client::on(&round.system, round.settings.job.clone());
@@ -164,7 +157,7 @@ async fn fire_batch(
             Ok(firing) => firing,
             Err(error) => return fail(error).await,
         };
-        match round.store.fire_batch(name, due, rules, &firing, retention).await? {
+        match round.store.fire_batch(name, due, rules, &firing, round.kept()).await? {
             Ok(fired) => return Ok(Some(fired)),
             Err(outcome @ BatchOutcome::Refused { .. }) => {
                 return fail(Client::refusal_of_firing(outcome, &firing)).await;

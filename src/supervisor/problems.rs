@@ -17,7 +17,6 @@ use crate::view::{NamespaceHealth, Problem, Snapshot, Subject};
 /// The time for which a problem lasts before it is reported, in sweep intervals: an actor may restart meanwhile.
 const LASTING: u32 = 10;
 
-/// Tells problems.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let mut on = round.settings.notify.values().flat_map(|notify| &notify.on);
     if !on.any(|kind| kind.is_problem()) {
@@ -32,7 +31,7 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
         let problems = problems(&snapshot, &round, &crontab);
         let is_known =
             |name: &str| snapshot.periodic_jobs.iter().any(|of| of.name.as_str() == name);
-        let lasting = round.settings.supervisor.sweep_interval.saturating_mul(LASTING);
+        let lasting = round.pause(LASTING);
         let steps = ProblemSteps::of(now_ms, lasting, &read.marks, &problems, is_known);
         if !steps.marks.is_empty() && !round.store.tell_problems(&read, now_ms, &steps).await? {
             debug!("another supervisor has judged the same moment");

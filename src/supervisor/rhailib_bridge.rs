@@ -4,12 +4,14 @@
 //! of supervisors may serve one circle. The outcome needs no bridge: the script that ends such a job
 //! writes the details and pushes the reply in the same step.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tracing::{debug, warn};
+use tokio::task::JoinSet;
+use tracing::{debug, info, warn};
 
 use super::duty::DutyCounts;
 use crate::proto::legacy::RhailibCircle;
@@ -25,6 +27,37 @@ const POLL_REST: Duration = Duration::from_millis(20);
 /// The first and the longest pause between the checks that follow.
 const CHECK_FIRST: Duration = Duration::from_millis(1);
 const CHECK_LONGEST: Duration = Duration::from_millis(250);
+
+/// The time between two looks at the circles that were found.
+const FOUND_EVERY: Duration = Duration::from_secs(1);
+
+/// Starts a bridge for each circle that the search through all keys finds for a pattern of the configuration, until
+/// the task is dropped. The named ones among `circles` have theirs.
+pub(super) async fn run_found(store: Store, circles: Vec<RhailibCircle>, counts: Arc<DutyCounts>) {
+    let named = circles.iter().filter(|circle| !circle.circle.is_pattern());
+    let mut served: BTreeSet<_> = named.map(|circle| circle.circle.clone()).collect();
+    let (mut bridges, mut backoff) = (JoinSet::new(), Backoff::default());
+    loop {
+        let wait = match store.found_circles(&circles).await {
+            Ok(found) => {
+                for circle in found {
+                    if served.insert(circle.circle.clone()) {
+                        info!(circle = %circle.circle, "found a circle");
+                        let counts = Arc::clone(&counts);
+                        bridges.spawn(run(store.clone(), circle, counts));
+                    }
+                }
+                backoff.succeeded();
+                FOUND_EVERY
+            }
+            Err(error) => {
+                debug!("looking for circles: {error}");
+                backoff.failed()
+            }
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
 
 /// Serves a circle until the task is dropped.
 pub(super) async fn run(store: Store, circle: RhailibCircle, counts: Arc<DutyCounts>) {
@@ -118,18 +151,12 @@ impl LateTasks {
     }
 }
 
-/// Returns the pause after a number of checks.
 fn check_pause(checks: u32) -> Duration {
     CHECK_FIRST.saturating_mul(1 << checks.min(16)).min(CHECK_LONGEST)
 }
 
 async fn take(store: &Store, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
     let taken = store.take_tasks(circle).await?;
-    note(circle, &taken);
-    Ok(taken)
-}
-
-fn note(circle: &RhailibCircle, taken: &TasksTaken) {
     let name = &circle.circle;
     for (task, why) in &taken.told {
         warn!(circle = %name, task = %task, "not taken as a job: {why}");
@@ -137,6 +164,7 @@ fn note(circle: &RhailibCircle, taken: &TasksTaken) {
     if taken.made > 0 {
         debug!(circle = %name, jobs = taken.made, "tasks became jobs");
     }
+    Ok(taken)
 }
 
 #[cfg(test)]

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tracing::{error, info, warn};
 
-use super::duty::{DutyCounts, Next, Round};
-use crate::config::{ScriptFile, ScriptFiles};
+use super::duty::{Next, Round};
+use crate::config::ScriptFile;
 use crate::proto::named_script::Provenance;
 use crate::store::{ScriptEdit, ScriptEdited, StoreError};
 
-/// Publishes the scripts of files.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     let files = &round.settings.scripts;
-    let is_known = is_published(&round.counts, files);
+    let published = round.counts.scripts.lock().clone();
+    let is_known = published.is_some_and(|published| Arc::ptr_eq(&published, files));
     if !files.scripts.is_empty() {
         let known = round.store.published_scripts().await?;
         for script in &files.scripts {
@@ -25,11 +25,6 @@ pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
     }
     *round.counts.scripts.lock() = Some(Arc::clone(files));
     Ok(Next::After(round.long_pause()))
-}
-
-fn is_published(counts: &DutyCounts, files: &Arc<ScriptFiles>) -> bool {
-    let published = counts.scripts.lock();
-    published.as_ref().is_some_and(|published| Arc::ptr_eq(published, files))
 }
 
 async fn publish(round: &Round, script: &ScriptFile) -> Result<(), StoreError> {

@@ -20,9 +20,8 @@ const CONTENTS_MAX: usize = 2000;
 /// The contents per call of the store.
 const BATCH_LEN_MAX: usize = 32;
 
-/// Deletes contents.
 pub(super) async fn round(round: Round) -> Result<Next, StoreError> {
-    let pause = round.settings.supervisor.sweep_interval.saturating_mul(PAUSE_FACTOR);
+    let pause = round.pause(PAUSE_FACTOR);
     let Some(place) = round.settings.job.artifacts.clone() else {
         return Ok(Next::After(pause));
     };

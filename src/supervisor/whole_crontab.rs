@@ -36,7 +36,6 @@ impl WholeCrontab {
         self.0.lock().as_ref().map(|read| Arc::clone(&read.whole))
     }
 
-    /// Returns them all.
     pub(super) async fn with(
         &self,
         files: &Arc<Crontab>,

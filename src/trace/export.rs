@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
-use super::dropped::DroppedSpans;
 use super::span::{JobSpan, attributes};
 use crate::config::TraceConfig;
 use crate::http::HttpPoster;
@@ -23,12 +23,39 @@ const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// The wait after a failure, in which spans are collected.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The task that sends spans.
+/// The number of spans that no receiver got, for the log and for the metrics of the namespace.
+#[derive(Debug, Default)]
+pub(super) struct DroppedSpans {
+    all: AtomicU64,
+    /// The part of them that Redis does not know.
+    untold: AtomicU64,
+}
+
+impl DroppedSpans {
+    pub(super) fn add(&self, number: u64) {
+        self.all.fetch_add(number, Ordering::Relaxed);
+        self.give_back(number);
+    }
+
+    pub(super) fn all(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
+    }
+
+    /// Takes the number that was not taken yet.
+    pub(super) fn take_untold(&self) -> u64 {
+        self.untold.swap(0, Ordering::Relaxed)
+    }
+
+    /// Gives back a number that could not be reported.
+    pub(super) fn give_back(&self, number: u64) {
+        self.untold.fetch_add(number, Ordering::Relaxed);
+    }
+}
+
 pub(super) struct SpanExport {
     /// Host and port of the receiver, for the log.
     place: String,
     poster: HttpPoster,
-    /// The headers of each request.
     headers: Vec<(String, String)>,
     resource: Value,
     pub(super) dropped: Arc<DroppedSpans>,

@@ -17,17 +17,12 @@ pub struct JobSpan {
     pub own: TraceParent,
     /// The id of the span above.
     pub parent: Option<String>,
-    /// The name of the work.
     pub name: String,
     /// The kind, as OTLP numbers it.
     pub kind: SpanKind,
-    /// The time of its start.
     pub begin: Timestamp,
-    /// The time that it took.
     pub took: Duration,
-    /// The reason if it failed.
     pub error: Option<String>,
-    /// The facts about it.
     pub attributes: Vec<(&'static str, String)>,
 }
 

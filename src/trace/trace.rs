@@ -5,13 +5,13 @@ use hero_http as http;
 use hero_proto as proto;
 use hero_store as store;
 
-mod dropped;
 mod export;
-mod open_span;
 mod span;
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -20,9 +20,7 @@ use tracing::debug;
 use crate::config::TraceConfig;
 use crate::proto::job::{Job, TraceParent};
 use crate::store::Store;
-use dropped::DroppedSpans;
-use export::SpanExport;
-pub use open_span::OpenSpan;
+use export::{DroppedSpans, SpanExport};
 pub use span::{JobSpan, SpanKind};
 
 /// The spans that wait for the receiver; further ones are dropped.
@@ -37,18 +35,9 @@ pub struct Tracer {
     sample: f64,
 }
 
-/// The task that sends spans.
 pub struct Sending {
     task: JoinHandle<()>,
     closing: watch::Sender<bool>,
-}
-
-#[derive(Clone, Copy)]
-pub struct TracePlace {
-    /// The trace, and the span above what is done here.
-    pub above: TraceParent,
-    /// False if there is no span above.
-    pub has_parent: bool,
 }
 
 impl Tracer {
@@ -69,7 +58,6 @@ impl Tracer {
         }
     }
 
-    /// Returns the number of spans that no receiver got.
     pub fn dropped(&self) -> u64 {
         self.dropped.all()
     }
@@ -92,11 +80,11 @@ impl Tracer {
         TraceParent::of_random(fastrand::u128(1..), new_span(), fastrand::f64() < self.sample)
     }
 
-    /// Returns the place of a job. The trace of a job without one follows from its id, or from its graph's, so that
+    /// Returns the place of a job, and the id of the span above if there is one. The trace of a job without one follows from its id, or from its graph's, so that
     /// every process finds the same.
-    pub fn place_of(&self, job: &Job) -> Option<TracePlace> {
+    pub fn place_of(&self, job: &Job) -> Option<(TraceParent, Option<String>)> {
         if let Some(above) = job.spec.traceparent {
-            return Some(TracePlace { above, has_parent: true });
+            return Some((above, Some(above.span_id())));
         }
         let id = job.graph_id.as_ref().unwrap_or(&job.id);
         let created = job.created_at.filter(|_| job.graph_id.is_none());
@@ -107,14 +95,45 @@ impl Tracer {
         // 53 bits are what a number with decimals holds.
         #[expect(clippy::cast_precision_loss, reason = "the numbers have 53 bits")]
         let share = (dice >> 11) as f64 / (1_u64 << 53) as f64;
-        let above = TraceParent::of_random(trace, 1, share < self.sample)?;
-        Some(TracePlace { above, has_parent: false })
+        Some((TraceParent::of_random(trace, 1, share < self.sample)?, None))
     }
 }
 
-/// Returns the id of a new span.
 pub fn new_span() -> u64 {
     fastrand::u64(1..)
+}
+
+/// A piece of work that goes on, with the times of this machine.
+pub struct OpenSpan {
+    /// Its place in the trace, for what is done by it.
+    pub own: TraceParent,
+    parent: Option<String>,
+    begin: Timestamp,
+    begun: Instant,
+}
+
+impl OpenSpan {
+    /// Begins below a place in a trace, without one in a new trace. `None` if it can have no place.
+    pub fn begin(tracer: &Tracer, above: Option<TraceParent>) -> Option<Self> {
+        let own = above.or_else(|| tracer.new_trace())?.below(new_span());
+        let parent = above.map(|above| above.span_id());
+        Some(Self { own, parent, begin: Timestamp::now(), begun: Instant::now() })
+    }
+
+    /// Sends it, if its trace is recorded: the work has ended, perhaps with this error.
+    pub fn end(
+        self,
+        tracer: &Tracer,
+        (kind, name): (SpanKind, String),
+        error: Option<String>,
+        attributes: Vec<(&'static str, String)>,
+    ) {
+        let Self { own, parent, begin, begun } = self;
+        if own.is_sampled() {
+            let took = begun.elapsed();
+            tracer.send(JobSpan { own, parent, name, kind, begin, took, error, attributes });
+        }
+    }
 }
 
 impl Sending {

@@ -17,7 +17,6 @@ pub struct ClaimedQueue<'a> {
     pub machines: BTreeSet<&'a str>,
 }
 
-/// The jobs that wait for a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineWaits {
     /// Jobs that no other machine claims.
@@ -26,7 +25,6 @@ pub struct MachineWaits {
     pub shared: u64,
 }
 
-/// An actor with its machine.
 struct Claimant<'a> {
     machine: &'a str,
     actor: &'a ActorId,

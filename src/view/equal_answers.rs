@@ -6,12 +6,9 @@ use crate::proto::job::JobStatus;
 /// Begins the answer of a machine whose job still waits or runs.
 const UNENDED: &str = "has not ended";
 
-/// The answer of a machine or actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetAnswer<'a> {
-    /// The name of the machine or actor.
     pub name: String,
-    /// The id of its job.
     pub id: &'a str,
     /// Why it did not finish.
     pub error: Option<String>,
@@ -22,17 +19,13 @@ pub struct FleetAnswer<'a> {
 /// An equal answer of some machines or actors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EqualAnswers<'a> {
-    /// Why they did not finish.
     pub error: Option<String>,
-    /// Their output.
     pub output: &'a [u8],
-    /// Their names.
     pub names: Vec<String>,
     /// The ids of their jobs, in the order of the names.
     pub ids: Vec<&'a str>,
 }
 
-/// Returns why a job did not finish.
 pub fn answered_error(status: JobStatus, error: Option<&str>) -> Option<String> {
     if status.is_terminal() {
         return error.map(str::to_owned);

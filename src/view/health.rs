@@ -28,7 +28,6 @@ use crate::proto::target::ScriptType;
 /// The part of the configuration that judges a snapshot.
 #[derive(Debug, Clone)]
 pub struct HealthRules {
-    /// The thresholds.
     pub check: CheckConfig,
     /// The configured script types, each with the reason if this machine lacks its program.
     pub types: BTreeMap<ScriptType, Option<String>>,
@@ -83,7 +82,6 @@ pub struct NamespaceHealth {
 }
 
 impl NamespaceHealth {
-    /// Judges a snapshot.
     pub fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
         Self::of_problems(groups::joined(&Self::problems_of_parts(snapshot, rules)))
     }
@@ -143,13 +141,11 @@ impl NamespaceHealth {
         self.problems.iter().filter(|problem| problem.severity > Severity::Note)
     }
 
-    /// The problem of this kind, if there is one.
     pub fn problem(&self, kind: ProblemKind) -> Option<&Problem> {
         self.problems.iter().find(|problem| problem.kind == kind)
     }
 }
 
-/// Collects problems.
 #[derive(Default)]
 struct Found(Vec<Problem>);
 

@@ -9,9 +9,7 @@ use crate::client::{Client, ClientError, SampleDocument};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Minute {
     pub length: Duration,
-    /// Jobs that were submitted.
     pub submitted: u64,
-    /// Jobs that finished.
     pub finished: u64,
     /// Jobs that ended in `error`.
     pub failed: u64,

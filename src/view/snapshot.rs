@@ -22,10 +22,8 @@ use crate::store::{
     RedisState, TypeState,
 };
 
-/// A snapshot of the namespace.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Redis's time.
     pub at: Timestamp,
     /// The time of this machine when it was read.
     pub read: Instant,
@@ -47,7 +45,6 @@ pub struct Snapshot {
     pub unserved: Vec<(String, Option<u64>)>,
     /// The ids that programs pushed within the last minute and whose hashes are not there, each after its list.
     pub ids_without_hash: Vec<(String, String)>,
-    /// The live supervisors.
     pub supervisors: Vec<SupervisorPresence>,
     /// The brokers of RabbitMQ of the last day, if they are configured.
     pub brokers: Vec<BrokerPresence>,
@@ -59,9 +56,7 @@ pub struct Snapshot {
     pub actors: Vec<PresenceOf>,
     /// The actors that have no heartbeat, and have not shut down within the last day, each with its last one.
     pub silent_actors: Vec<(ActorId, Timestamp)>,
-    /// The live actors, counted by script type.
     pub actor_counts: BTreeMap<ScriptType, ActorCount>,
-    /// The rules that pause queues.
     pub pauses: Vec<PauseRule>,
     /// The persons and programs that paused queues, by the names of queues and rules, as far as that is known.
     pub paused_by: BTreeMap<String, String>,
@@ -73,20 +68,15 @@ pub struct Snapshot {
     pub minutes: Arc<[Minute]>,
 }
 
-/// The live actors of one script type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActorCount {
-    /// All of them.
     pub live: u64,
     /// The number that is not draining.
     pub ready: u64,
-    /// The number that is draining.
     pub draining: u64,
     /// Ready, but they claim no jobs, as their machine is overloaded or full.
     pub holding: u64,
-    /// Their running jobs.
     pub running: usize,
-    /// Their tasks.
     pub tasks: usize,
 }
 
@@ -119,7 +109,9 @@ impl Snapshot {
         };
         let emptied = client.emptied(at).await.unwrap_or_default();
         let wrong_types = client.wrong_types().await?;
-        let (unserved, ids_without_hash) = pushed_in_vain(client).await;
+        // What may not be read is unknown.
+        let unserved = client.unserved_lists().await.unwrap_or_default();
+        let ids_without_hash = client.ids_without_hash().await.unwrap_or_default();
         let supervisors = client.list_supervisors().await?;
         // A key that another program uses hides the brokers, and not everything else.
         let brokers = client.list_brokers().await.unwrap_or_default();
@@ -185,7 +177,6 @@ impl Snapshot {
         self.servers().iter().any(|(_, redis)| redis.refuses_writes())
     }
 
-    /// The brokers that renew their presence.
     pub fn live_brokers(&self) -> impl Iterator<Item = &BrokerPresence> {
         self.brokers.iter().filter(|of| of.is_alive)
     }
@@ -204,7 +195,6 @@ impl Snapshot {
         died.min(self.types.iter().map(|of| of.dead).sum())
     }
 
-    /// The jobs that limits hold, of a script type.
     pub fn held(&self, script_type: &ScriptType) -> u64 {
         let of_type = |state: &QueueState| state.queue.target.script_type() == script_type;
         self.queues.iter().filter(|(state, _)| of_type(state)).map(|(state, _)| state.held).sum()
@@ -223,7 +213,6 @@ pub struct LatestJobs {
 }
 
 impl LatestJobs {
-    /// Reads at most so many of each.
     pub async fn read(client: &Client, most: usize) -> Result<Self, ClientError> {
         let list = async |status| {
             let (statuses, ends) = (vec![status], JobEnd::FAILURES.to_vec());
@@ -248,12 +237,10 @@ impl LatestJobs {
     }
 }
 
-/// Returns the id of the prerequisite whose failure ended a job.
 fn prerequisite_of(job: &JobSummary) -> Option<JobId> {
     failed_prerequisite(job.fields.get("error")?)
 }
 
-/// Returns each queue with the number of ready actors that claim from it.
 fn with_actors(states: Vec<QueueState>, actors: &[PresenceOf]) -> Vec<(QueueState, u64)> {
     let claimed = claimed_by(actors);
     let with_number = |state: QueueState| {
@@ -284,12 +271,7 @@ fn claimed_by(actors: &[PresenceOf]) -> BTreeMap<Target, u64> {
         if presence.state == ActorState::Draining {
             continue;
         }
-        let ActorId { script_type, group, instance } = actor.clone();
-        for target in [
-            Target::any(script_type.clone()),
-            Target::group(script_type.clone(), group.clone()),
-            Target::instance(script_type, group, instance),
-        ] {
+        for target in actor.targets_with(&[]) {
             *claimed.entry(target).or_default() += 1;
         }
     }
@@ -308,7 +290,6 @@ fn known_queues(types: &[TypeState], actors: &[PresenceOf]) -> BTreeSet<Queue> {
     of_types.chain(of_groups).map(queue).collect()
 }
 
-/// Counts live actors by their script type.
 pub fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
     let mut counts: BTreeMap<ScriptType, ActorCount> = BTreeMap::new();
     for PresenceOf { actor, presence } in actors {
@@ -322,12 +303,6 @@ pub fn counted(actors: &[PresenceOf]) -> BTreeMap<ScriptType, ActorCount> {
         count.tasks += presence.tasks;
     }
     counts
-}
-
-/// Returns the lists that nobody serves, and the ids whose hashes are not there, as far as they may be read.
-async fn pushed_in_vain(client: &Client) -> (Vec<(String, Option<u64>)>, Vec<(String, String)>) {
-    let unserved = client.unserved_lists().await.unwrap_or_default();
-    (unserved, client.ids_without_hash().await.unwrap_or_default())
 }
 
 #[cfg(test)]

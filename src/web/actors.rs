@@ -6,14 +6,13 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
-pub(super) use list::{ActorTable, drain_buttons, heartbeat, list, live, versions};
+pub(super) use list::{ActorTable, drain_table, heartbeat, list, live, versions};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{Confirm, meter, sign, things, time_of, was};
+use super::parts::{bar, head, meter, sign, things, time_of, was};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -23,13 +22,20 @@ use crate::proto::target::Priority;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
 
-/// Returns the state of an actor in a word. Normal is grey.
-fn state_sign(of: &PresenceOf) -> Markup {
+fn state_word(of: &PresenceOf) -> &'static str {
     match (of.presence.state, &of.presence.holding) {
-        (ActorState::Draining, _) => sign("still", "pause", "draining"),
-        (_, Some(_)) => sign("warn", "warn", "holding"),
-        (ActorState::Foreign, None) => html! { span.faint { "foreign" } },
-        (ActorState::Ready, None) => html! { span.faint { "ready" } },
+        (ActorState::Draining, _) => "draining",
+        (_, Some(_)) => "holding",
+        (state, None) => state.as_str(),
+    }
+}
+
+/// Returns the state of an actor or of a machine with its glyph. Normal is grey.
+pub(super) fn state_sign(word: &str) -> Markup {
+    match word {
+        "absent" | "holding" | "in part absent" => sign("warn", "warn", word),
+        "draining" | "in part draining" => sign("still", "pause", word),
+        word => html! { span.faint { (word) } },
     }
 }
 
@@ -41,7 +47,6 @@ fn turn(of: &PresenceOf) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns why an actor is not ready.
 fn reason(of: &PresenceOf) -> String {
     match (of.presence.state, &of.presence.holding) {
         (ActorState::Draining, _) if of.presence.running == 0 => "runs nothing any more".to_owned(),
@@ -55,7 +60,7 @@ fn reason(of: &PresenceOf) -> String {
 fn machine_link(links: &SiteLinks, of: &PresenceOf) -> Markup {
     let host = &of.presence.hostname;
     let address = match label(&of.presence.labels, "machine") {
-        Some(machine) => links.machine(machine.as_str()),
+        Some(machine) => links.page("machines", machine.as_str()),
         None => links.with("/actors", &[("host", host)]),
     };
     html! { a href=(address) { (host) } }
@@ -70,12 +75,7 @@ fn find<'a>(now: &'a SiteSnapshot, name: &str) -> PageResult<&'a PresenceOf> {
     found.ok_or_else(|| PageError::not_found(format!("No live actor {name}.")))
 }
 
-/// Shows one actor.
-pub(super) async fn show(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let of = find(&now, &name)?;
     let links = visit.links();
@@ -96,7 +96,7 @@ pub(super) async fn show(
 fn line(of: &PresenceOf) -> Markup {
     let busy = jobs(of.presence.running);
     html! {
-        (state_sign(of)) @if !reason(of).is_empty() { ": " (reason(of)) } ". It runs " (busy) "; it may run "
+        (state_sign(state_word(of))) @if !reason(of).is_empty() { ": " (reason(of)) } ". It runs " (busy) "; it may run "
         (of.presence.tasks) " at once."
     }
 }
@@ -135,7 +135,7 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
                     @for queue in all.iter().filter(|queue| queue.priority == Priority::Normal) {
                         // A queue without jobs has no page.
                         @if now.snapshot.queues.iter().any(|(state, _)| state.queue == *queue) {
-                            a href=(links.queue(&queue.to_string())) { (queue) } " "
+                            a href=(links.page("queues", &queue.to_string())) { (queue) } " "
                         } @else { (queue) " " }
                     }
                 }
@@ -144,7 +144,6 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> Markup {
     }
 }
 
-/// Returns the live parts of one actor.
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
     let Ok(of) = find(now, name) else {
         let gone = html! { p #headline .err { "It is not live any more." } };
@@ -157,14 +156,11 @@ fn actions(visit: &Visit, of: &PresenceOf) -> Markup {
     if !visit.may(Scope::Operate) || of.presence.state == ActorState::Foreign {
         return html! {};
     }
-    let address = visit.links().actor(&of.actor.to_string());
+    let address = visit.links().page("actors", &of.actor.to_string());
     let (word, verb) = turn(of);
     html! {
         div.actions {
-            form method="post" action=(address) {
-                (visit.forgery_field())
-                button name="do" value=(verb) { (word) }
-            }
+            (visit.form(&address, &html! { button name="do" value=(verb) { (word) } }))
             @if visit.may(Scope::Admin) {
                 a.btn.danger href={ (address) "/stop" } data-ask { "Stop…" }
             }
@@ -172,7 +168,6 @@ fn actions(visit: &Visit, of: &PresenceOf) -> Markup {
     }
 }
 
-/// Asks before an actor is stopped.
 pub(super) async fn ask_stop(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "stop an actor")?;
     let now = visit.snapshot().await?;
@@ -184,12 +179,10 @@ pub(super) async fn ask_stop(visit: Visit, Path(name): Path<String>) -> PageResu
     let text = format!(
         "It finishes {claimed}, claims no more, and exits. systemd starts it again only if its unit says so."
     );
-    let address = visit.links().actor(&name);
-    let question = Confirm::of(address, ("stop", "Stop the actor"), title, text);
-    visit.question(Nav::Machines, &question).await
+    let address = visit.links().page("actors", &name);
+    visit.ask_before(Nav::Machines, address, ("stop", "Stop the actor"), (title, &text)).await
 }
 
-/// Drains, resumes or stops one actor.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb = fields.get("do");
     let said = tell(&visit, verb, &name).await?;

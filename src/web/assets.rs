@@ -33,7 +33,6 @@ pub(super) fn path(name: &str) -> String {
     format!("/static/{}/{name}", *HASH)
 }
 
-/// Answers with a file.
 pub(super) async fn file(Path((hash, name)): Path<(String, String)>) -> Response {
     match FILES.iter().find(|(of, ..)| *of == name && hash == *HASH) {
         Some((_, kind, text)) => {

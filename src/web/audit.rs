@@ -4,9 +4,9 @@ use maud::html;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
-use super::page_query::PageQuery;
-use super::parts::{data_table, empty, given, was_at};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
+use super::parts::{data_table, empty, given, head, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::rpc::results::AuditList;
@@ -14,7 +14,6 @@ use crate::rpc::results::AuditList;
 const HEADS: [(&str, &str); 5] =
     [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
 
-/// The filters of changes.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AuditQuery {
@@ -22,11 +21,8 @@ pub(super) struct AuditQuery {
     what: String,
 }
 
-/// Lists the changes.
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(AuditQuery { who, what }): PageQuery<AuditQuery>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, PageQuery(asked): PageQuery<AuditQuery>) -> PageResult {
+    let AuditQuery { who, what } = asked;
     let now = visit.snapshot().await?;
     let params = json!({ "limit": 200, "who": given(&who), "what": given(&what) });
     let AuditList { records } = visit.ask("audit.list", params).await?;

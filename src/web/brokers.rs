@@ -6,17 +6,16 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
-use super::parts::{Paged, ago, count, data_table, empty, sign, things};
+use super::parts::{Paged, ago, bar, count, data_table, empty, head, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::store::BrokerPresence;
 
-/// The page of the list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct BrokerPage {
@@ -123,7 +122,6 @@ fn row(of: &BrokerPresence, at: Timestamp) -> Markup {
     }
 }
 
-/// Returns the state of a broker in words: what it lacks, else that it is live.
 fn state(of: &BrokerPresence) -> Markup {
     if !of.is_alive {
         return sign("error", "error", "gone");

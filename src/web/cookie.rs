@@ -4,7 +4,6 @@ use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::links::encoded;
 
-/// Returns the value of a cookie.
 pub(super) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|line| line.split(';'))
@@ -13,27 +12,15 @@ pub(super) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// A cookie of an answer. It is for this site alone, and no script reads it.
-pub(super) struct SetCookie<'a> {
-    pub(super) name: &'a str,
-    pub(super) value: &'a str,
-    /// The path of the pages.
-    pub(super) path: &'a str,
-    /// Seconds until it is forgotten; 0 forgets it now.
-    pub(super) max_age_s: u64,
+/// Returns a cookie of an answer. It is for this site alone, and no script reads it. After `max_age_s` it is forgotten, with 0
+/// now.
+pub(super) fn set_cookie(name: &str, value: &str, path: &str, max_age_s: u64) -> HeaderValue {
+    let (value, path) = (encoded(value), if path.is_empty() { "/" } else { path });
+    let text =
+        format!("{name}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite=Strict");
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
 }
 
-impl SetCookie<'_> {
-    pub(super) fn header(&self) -> HeaderValue {
-        let Self { name, value, path, max_age_s } = self;
-        let (value, path) = (encoded(value), if path.is_empty() { "/" } else { path });
-        let text =
-            format!("{name}={value}; Path={path}; Max-Age={max_age_s}; HttpOnly; SameSite=Strict");
-        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
-    }
-}
-
-/// Lets the cookies of an answer travel over TLS only.
 pub(super) fn over_tls_only(headers: &mut HeaderMap) {
     let all: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     headers.remove(header::SET_COOKIE);
@@ -75,7 +62,7 @@ mod tests {
     #[test]
     fn text_survives_a_cookie() {
         let text = "Stopped 3 jobs; 1 ran – ü";
-        let cookie = SetCookie { name: "t", value: text, path: "", max_age_s: 10 }.header();
+        let cookie = set_cookie("t", text, "", 10);
         let line = cookie.to_str().expect("ASCII").to_owned();
         assert!(line.ends_with("Path=/; Max-Age=10; HttpOnly; SameSite=Strict"), "{line}");
         let value = line.split(';').next().expect("a value").trim_start_matches("t=");

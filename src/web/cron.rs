@@ -7,16 +7,14 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::page_query::{NoParameters, PageQuery};
 use super::parts::{
-    Confirm, ShownState, ago, count, data_table, empty, id_link, sign, things, time_of, until,
+    ShownState, ago, bar, count, data_table, empty, head, id_link, sign, things, time_of, until,
     was_at,
 };
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::client::{FiringDocument, PeriodicJobDocument, PeriodicJobHistoryDocument};
 use crate::config::format_duration;
@@ -27,11 +25,7 @@ use crate::rpc::Scope;
 use crate::rpc::results::{FiringList, Id, PeriodicJobList};
 use crate::store::FIRINGS_MAX;
 
-/// Lists periodic jobs.
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let PeriodicJobList { cron: jobs, problems } = visit.ask("cron.list", json!({})).await?;
     let disabled = jobs.iter().filter(|job| !job.enabled).count() as u64;
@@ -61,7 +55,7 @@ fn table(
     let rows = html! {
         @for job in jobs {
             tr role="row" {
-                td.m1 role="cell" { a.id href=(links.periodic_job(&job.name)) { (job.name) } }
+                td.m1 role="cell" { a.id href=(links.page("cron", &job.name)) { (job.name) } }
                 td.m4 role="cell" { (state(job)) }
                 td.mono.m5 role="cell" { (job.schedule) " " span.faint { (job.time_zone) } }
                 td.dim.wide role="cell" { (job.type_words()) }
@@ -100,18 +94,16 @@ fn state(job: &PeriodicJobDocument) -> Markup {
     }
 }
 
-/// Returns the button that runs a periodic job now.
 fn run_form(forgery: &Markup, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
     let name = &job.name;
     html! {
-        form method="post" action=(links.periodic_job(name)) {
+        form method="post" action=(links.page("cron", name)) {
             (forgery)
             button name="do" value="run" aria-label={ "Run " (name) " now" } { "Run" }
         }
     }
 }
 
-/// Returns how long ago it succeeded last, and whether it is overdue.
 fn succeeded(job: &PeriodicJobDocument, now: Timestamp) -> Markup {
     html! {
         @if job.overdue { (sign("warn", "warn", "overdue")) " " }
@@ -139,12 +131,11 @@ fn links_of_added(visit: &Visit, name: &str, is_graph: bool) -> Markup {
     html! {
         @if !is_graph { (links_to_form(visit, name)) }
         @if visit.may(Scope::Admin) {
-            " " a.btn href={ (visit.links().periodic_job(name)) "/delete" } { "Delete" }
+            " " a.btn href={ (visit.links().page("cron", name)) "/delete" } { "Delete" }
         }
     }
 }
 
-/// Asks before a periodic job in Redis is deleted.
 pub(super) async fn ask_delete(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "delete a periodic job")?;
     let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", json!({ "name": name })).await?;
@@ -157,12 +148,10 @@ pub(super) async fn ask_delete(visit: Visit, Path(name): Path<String>) -> PageRe
     }
     let title = format!("Delete the periodic job {name}?");
     let text = "It does not fire any more, and its history is gone for good. Its jobs stay.";
-    let address = visit.links().periodic_job(&name);
-    let question = Confirm::of(address, ("delete", "Delete it"), title, text.to_owned());
-    visit.question(Nav::PeriodicJobs, &question).await
+    let address = visit.links().page("cron", &name);
+    visit.ask_before(Nav::PeriodicJobs, address, ("delete", "Delete it"), (title, text)).await
 }
 
-/// Returns the last firing: its job, with its state, and the time.
 fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         @if let Some(last) = &job.last {
@@ -172,12 +161,7 @@ fn last(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup 
     }
 }
 
-/// Shows a periodic job.
-pub(super) async fn show(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "name": name });
     let whole: PeriodicJobHistoryDocument = visit.ask("cron.get", asked).await?;
@@ -192,7 +176,7 @@ pub(super) async fn show(
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
         @let edit = job.added_by.as_ref().map(|_| links_of_added(&visit, &name, whole.graph.is_some()));
-        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job, links)) }))
+        (head(&name, &line, &html! { @if let Some(edit) = edit { (edit) } (actions(&visit, job)) }))
         (facts(job, links, now.snapshot.at))
         section {
             (bar("Next", "", None))
@@ -210,7 +194,7 @@ pub(super) async fn show(
             },
         }
         section {
-            @let all = format!("{}/history", links.periodic_job(&job.name));
+            @let all = format!("{}/history", links.page("cron", &job.name));
             (bar("Firings", "", Some(("All firings", &all))))
             (firing_table(&whole.history, links, now.snapshot.at))
         }
@@ -218,7 +202,6 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::still(name.as_str(), Nav::PeriodicJobs, main)))
 }
 
-/// Returns the jobs of a graph, with those that each waits for.
 fn graph_section(plan: &CronGraph) -> Markup {
     let text = |job: &Map<String, Value>, field: &str| job.get(field)?.as_str().map(str::to_owned);
     let rows = html! {
@@ -239,7 +222,6 @@ fn graph_section(plan: &CronGraph) -> Markup {
     }
 }
 
-/// Returns what is known of a periodic job.
 fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         section {
@@ -290,19 +272,14 @@ fn facts(job: &PeriodicJobDocument, links: &SiteLinks, now: Timestamp) -> Markup
     }
 }
 
-/// Shows all firings of a periodic job that are kept.
-pub(super) async fn all_firings(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn all_firings(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "name": name, "limit": FIRINGS_MAX });
     let FiringList { firings } = visit.ask("cron.history", asked).await?;
     let links = visit.links();
     let main = html! {
         p.crumb {
-            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(links.periodic_job(&name)) { (name) }
+            a href=(links.to("/cron")) { "Periodic jobs" } " / " a href=(links.page("cron", &name)) { (name) }
         }
         (head("Firings", &html! { (things(firings.len() as u64, "firing")) }, &html! {}))
         (firing_table(&firings, links, now.snapshot.at))
@@ -314,7 +291,6 @@ fn seconds(seconds: u64) -> String {
     format_duration(Duration::from_secs(seconds))
 }
 
-/// Returns firings, each with its job or the reason for which it was left out.
 fn firing_table(firings: &[FiringDocument], links: &SiteLinks, now: Timestamp) -> Markup {
     let rows = html! { @for firing in firings { (firing_row(firing, links, now)) } };
     let heads = [("", "Job"), ("", "State"), ("num", "Due"), ("", "Why")];
@@ -352,11 +328,11 @@ fn firing_row(firing: &FiringDocument, links: &SiteLinks, now: Timestamp) -> Mar
     }
 }
 
-fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> Markup {
+fn actions(visit: &Visit, job: &PeriodicJobDocument) -> Markup {
     html! {
-        @if visitor.may(Scope::Operate) {
-            form.actions method="post" action=(links.periodic_job(&job.name)) {
-                (visitor.forgery_field())
+        @if visit.may(Scope::Operate) {
+            form.actions method="post" action=(visit.links().page("cron", &job.name)) {
+                (visit.forgery_field())
                 button name="do" value="run" { "Run now" }
                 @if job.enabled { button name="do" value="disable" { "Disable" } }
                 @else { button name="do" value="enable" { "Enable" } }
@@ -365,7 +341,6 @@ fn actions(visitor: &Visitor, job: &PeriodicJobDocument, links: &SiteLinks) -> M
     }
 }
 
-/// Runs, enables, disables or deletes a periodic job.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb @ ("run" | "enable" | "disable" | "delete") = fields.get("do") else {
         return Err(PageError::wrong("The form asks for nothing that a periodic job can do."));

@@ -8,18 +8,17 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, head};
+use super::fields::{Fields, PageQuery};
+use super::layout::{Nav, WebPage};
 use super::links::page_of;
-use super::page_query::PageQuery;
-use super::parts::{described, labelled, options, or_any, select};
-use super::submit::{DraftError, JobDraft, offered_types, periodic_inputs};
+use super::parts::{described, head, labelled, options, or_any, select};
+use super::submit::{DraftError, JobDraft, JobForm, offered_types};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use crate::client::PeriodicJobHistoryDocument;
 use crate::config::format_duration;
 use crate::proto::cron::CalendarName;
-use crate::rpc::{RpcError, Scope};
+use crate::rpc::Scope;
 
 /// The fields of a periodic job beside the settings of its jobs: the name, the label and the hint.
 const OWN: [(&str, &str, &str); 7] = [
@@ -47,7 +46,6 @@ const CHOICES: [(&str, &[(&str, &str)]); 2] = [
     ),
 ];
 
-/// The texts of the form.
 #[derive(Debug, Default)]
 struct CronDraft {
     /// The name of the periodic job that is changed; empty for a new one.
@@ -72,7 +70,6 @@ impl CronDraft {
         draft
     }
 
-    /// Takes the periodic job that the API shows.
     fn of_document(document: PeriodicJobHistoryDocument) -> Self {
         let PeriodicJobHistoryDocument { job: of, mut settings, script, .. } = document;
         let spread = of.spread.map(|spread| format_duration(Duration::from_secs(spread.most_s)));
@@ -129,7 +126,6 @@ impl CronDraft {
     }
 }
 
-/// The query of the form.
 #[derive(Deserialize)]
 pub(super) struct CronQuery {
     /// The periodic job that is changed; empty for a new one.
@@ -137,18 +133,14 @@ pub(super) struct CronQuery {
     name: String,
 }
 
-/// Shows the form.
-pub(super) async fn show(
-    visit: Visit,
-    PageQuery(CronQuery { name }): PageQuery<CronQuery>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<CronQuery>) -> PageResult {
     visit.needs(Scope::Admin, "add or edit periodic jobs")?;
     let now = visit.snapshot().await?;
+    let CronQuery { name } = asked;
     let draft = if name.is_empty() { CronDraft::default() } else { read(&visit, &name).await? };
     Ok(visit.page(&now, &page(&visit, &draft, &DraftError::default())))
 }
 
-/// Adds or changes the periodic job of a form.
 pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
     visit.needs(Scope::Admin, "add or edit periodic jobs")?;
     let draft = CronDraft::of_fields(&fields);
@@ -165,7 +157,10 @@ pub(super) async fn change(visit: Visit, fields: Fields) -> PageResult {
                 let done = if before.is_some() { "Changed" } else { "Added" };
                 return Ok(visit.done(&page_of("cron", name), &format!("{done} {name}.")));
             }
-            Err(error) => refusal(error, draft.text("name"))?,
+            Err(error) => {
+                let refused = DraftError::of(error, String::new())?;
+                DraftError { field: field_of(&refused.message, draft.text("name")), ..refused }
+            }
         },
     };
     Ok(visit.refused(&now, &page(&visit, &draft, &error)))
@@ -187,15 +182,6 @@ async fn read(visit: &Visit, name: &str) -> PageResult<CronDraft> {
         return Err(PageError::wrong(text));
     }
     Ok(CronDraft::of_document(document))
-}
-
-/// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
-fn refusal(error: RpcError, name: &str) -> PageResult<DraftError> {
-    let page = PageError::from(error.clone());
-    if !matches!(page.status.as_u16(), 400 | 403 | 409) {
-        return Err(page);
-    }
-    Ok(DraftError { field: field_of(&error.message, name), message: error.message })
 }
 
 /// Returns the field that a message begins with; empty if it names none of the form.
@@ -224,7 +210,7 @@ fn page(visit: &Visit, draft: &CronDraft, error: &DraftError) -> WebPage {
     let links = visit.links();
     let (title, verb, back) = match draft.of.as_str() {
         "" => ("Add a periodic job", "Add", links.to("/cron")),
-        name => ("Edit a periodic job", "Save", links.periodic_job(name)),
+        name => ("Edit a periodic job", "Save", links.page("cron", name)),
     };
     let main = html! {
         p.crumb { a href=(links.to("/cron")) { "Periodic jobs" } }
@@ -237,7 +223,7 @@ fn page(visit: &Visit, draft: &CronDraft, error: &DraftError) -> WebPage {
             @if draft.of.is_empty() {
                 p.dim { "A graph of several jobs: " code { "hero cron add NAME --schedule LINE --graph FILE" } }
             }
-            (periodic_inputs(&draft.job, &types, error))
+            (JobForm { draft: &draft.job, types: &types, error }.periodic_inputs())
             div.actions {
                 button.main { (verb) }
                 a href=(back) { "Cancel" }

@@ -23,7 +23,6 @@ pub(super) const FAILED: &str = "failed_prerequisite";
 /// The outcome of a job of a graph, which a deleted job has instead of a state.
 pub(super) const OUTCOME: &str = "outcome";
 
-/// A job, as the API returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(super) struct JobDoc(Map<String, Value>);
@@ -67,10 +66,7 @@ impl JobDoc {
     }
 
     pub(super) fn number(&self, field: &str) -> Option<f64> {
-        match self.get(field)? {
-            Value::String(text) => text.parse().ok(),
-            value => value.as_f64(),
-        }
+        self.plain(field).parse().ok()
     }
 
     /// Returns its progress, from 0 to 1.
@@ -81,23 +77,18 @@ impl JobDoc {
 
     /// Returns the whole number of a field.
     pub(super) fn whole(&self, field: &str) -> Option<u64> {
-        match self.get(field)? {
-            Value::String(text) => text.parse().ok(),
-            value => value.as_u64(),
-        }
+        self.plain(field).parse().ok()
     }
 
     pub(super) fn time(&self, field: &str) -> Option<Timestamp> {
         self.text(field).parse().ok()
     }
 
-    /// Returns the texts of a list.
     pub(super) fn list(&self, field: &str) -> Vec<&str> {
         let values = self.get(field).and_then(Value::as_array);
         values.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Returns the names and texts of a map.
     pub(super) fn map(&self, field: &str) -> Vec<(&str, &str)> {
         let values = self.get(field).and_then(Value::as_object);
         let entries = values.into_iter().flatten();

@@ -1,21 +1,19 @@
 //! `/events`: the changes of a page as server-sent events.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_core::Stream;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::cookie::decoded;
-use super::live::{Feed, LivePart, PERIOD, Picture, Pictures};
-use super::page_query::PageQuery;
+use super::fields::PageQuery;
+use super::live::{Feed, LiveParts, PERIOD, Picture, Pictures};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use super::{actors, brokers, graph, job, jobs, layout, limits, machines, overview, queues};
@@ -44,26 +42,19 @@ pub(super) struct EventsQuery {
     page: String,
 }
 
-/// Follows a page.
-///
-/// # Errors
-/// [`PageError`] if the page does not exist or has no live parts, or too many pages are open.
-pub(super) async fn follow(
-    visit: Visit,
-    PageQuery(EventsQuery { page }): PageQuery<EventsQuery>,
-) -> PageResult {
+pub(super) async fn follow(visit: Visit, PageQuery(asked): PageQuery<EventsQuery>) -> PageResult {
     // Pages differ by what their visitors may do.
     let Caller { name, scopes, bounds } = &*visit.caller;
     let name = if visit.is_bound() { name } else { "" };
-    let key = format!("{page} {scopes:?} {bounds:?} {name}");
+    let key = format!("{} {scopes:?} {bounds:?} {name}", asked.page);
     let loaded = Instant::now();
     let Some((pictures, feed)) = visit.site.feeds.join(&key) else {
         return Err(PageError::overloaded("Too many pages are open."));
     };
     if let Some(feed) = feed {
-        tokio::spawn(render(visit.clone(), page, key, feed));
+        tokio::spawn(render(visit.clone(), asked.page, key, feed));
     }
-    let (events, receiver) = mpsc::channel(1);
+    let (events, mut receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         tokio::select! {
             () = events.closed() => {}
@@ -72,7 +63,8 @@ pub(super) async fn follow(
         }
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Ok(Sse::new(EventStream(receiver)).keep_alive(alive).into_response())
+    let sent = stream::poll_fn(move |context| receiver.poll_recv(context));
+    Ok(Sse::new(sent.map(Ok::<_, Infallible>)).keep_alive(alive).into_response())
 }
 
 /// Returns the pause after a rendering. `took` is its time, `quiet` the number of renderings in a row without news:
@@ -149,7 +141,7 @@ async fn send(mut pictures: Pictures, loaded: Instant, events: &mpsc::Sender<Eve
     }
 }
 
-async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
+async fn parts(visit: &Visit, page: &str) -> LiveParts {
     let (path, query) = page.split_once('?').unwrap_or((page, ""));
     let names: Vec<&str> = path.trim_matches('/').split('/').collect();
     let now = visit.snapshot().await?;
@@ -157,9 +149,9 @@ async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
     parts.extend(match names.as_slice() {
         [""] => overview::live(visit, &now),
         ["jobs"] => jobs::live(visit, &now, query).await?,
-        ["jobs", id, "graph"] => graph::live(visit, &now, (id, query)).await?,
-        ["graphs", id] => graph::live_whole(visit, &now, (id, query)).await?,
-        ["jobs", id] => job::live(visit, &now, (id, query)).await?,
+        ["jobs", id, "graph"] => graph::live(visit, &now, id, query).await?,
+        ["graphs", id] => graph::live_whole(visit, &now, id, query).await?,
+        ["jobs", id] => job::live(visit, &now, id, query).await?,
         ["brokers"] => brokers::live(visit, &now, query),
         ["limits"] => limits::live(visit).await?,
         ["queues"] => queues::live(visit, &now, query),
@@ -171,17 +163,6 @@ async fn parts(visit: &Visit, page: &str) -> PageResult<Vec<LivePart>> {
         _ => Vec::new(),
     });
     Ok(parts)
-}
-
-/// The events of one reader.
-struct EventStream(mpsc::Receiver<Event>);
-
-impl Stream for EventStream {
-    type Item = Result<Event, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `/jobs/ID/graph`: the jobs around a job, as a drawing and as a table.
 
 mod change;
-mod correct;
 mod draw;
 mod fleet;
 mod layout;
@@ -13,13 +12,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::doc::JobDoc;
+use super::fields::PageQuery;
 use super::job::read;
 use super::jobs::what_it_is_at;
-use super::layout::{Nav, WebPage, bar};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
-use super::parts::{ShownState, data_table, duration, was};
+use super::live::{LivePart, LiveParts, filters_of};
+use super::parts::{ShownState, bar, data_table, duration, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -27,8 +26,7 @@ use super::web_error::{PageError, PageResult};
 use crate::client::GraphJob;
 use crate::proto::job::JobId;
 
-pub(super) use change::{ask_delete, ask_stop, change};
-pub(super) use correct::{ask_correction, correct};
+pub(super) use change::{ask_correction, ask_delete, ask_stop, change, correct};
 pub(super) use whole::{live as live_whole, show as show_whole};
 
 use draw::GraphZoom;
@@ -39,7 +37,6 @@ fn id_alone(id: &str) -> String {
     format!("id:{id}")
 }
 
-/// The maximum number of jobs of a drawing.
 const JOBS_MAX: usize = 200;
 
 /// The graph around a job, as the visitor may see it.
@@ -58,7 +55,6 @@ async fn around(visit: &Visit, id: &str) -> PageResult<VisibleGraph> {
     Ok(of(&seen, graph.is_cut))
 }
 
-/// Builds the graph of jobs whose prerequisites are known.
 fn of(seen: &[GraphJob], is_cut: bool) -> VisibleGraph {
     let place = |id: &JobId| seen.iter().position(|other| other.job.id == *id);
     let mut edges = Vec::new();
@@ -74,7 +70,6 @@ fn of(seen: &[GraphJob], is_cut: bool) -> VisibleGraph {
     VisibleGraph { jobs, edges, is_cut }
 }
 
-/// The query of a page with a drawing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ZoomQuery {
@@ -82,7 +77,6 @@ pub(super) struct ZoomQuery {
     zoom: String,
 }
 
-/// Shows the graph around a job.
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
@@ -116,12 +110,7 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
-/// Returns the live parts.
-pub(super) async fn live(
-    visit: &Visit,
-    now: &SiteSnapshot,
-    (id, query): (&str, &str),
-) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, id: &str, query: &str) -> LiveParts {
     let own = read(visit, id).await?;
     let mut graph = around(visit, id).await?;
     relations::add_to(visit, &mut graph.jobs).await?;
@@ -157,7 +146,7 @@ fn zoom_links(page: &str, at: GraphZoom) -> Markup {
         nav.zoom aria-label="Size of the drawing" {
             "Size "
             @for zoom in GraphZoom::ALL {
-                a href={ (page) "?zoom=" (zoom.word()) "#figure" }
+                a href={ (page) "?zoom=" (zoom) "#figure" }
                     aria-current=[(zoom == at).then_some("true")] { (zoom.label()) }
             }
         }

@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::page_query::PageQuery;
-use super::parts::{ShownState, count, data_table, empty, pager, short_id, things, was_at};
+use super::parts::{ShownState, count, data_table, empty, head, pager, short_id, things, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::client::GraphDocument;
@@ -20,7 +20,6 @@ use crate::rpc::results::ListedGraphs;
 /// The rows of a page.
 const ROWS: usize = 100;
 
-/// The page that an address asks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GraphsQuery {
@@ -28,11 +27,12 @@ pub(super) struct GraphsQuery {
     after: String,
 }
 
-/// Lists graphs and batches.
 pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>) -> PageResult {
     let now = visit.snapshot().await?;
     let params = page_params(json!({ "limit": ROWS }), &query.after);
     let ListedGraphs { graphs, next } = visit.ask("graph.list", params).await?;
+    let next = next.map(|next| next.to_string());
+    let further = |after: &str| visit.links().with("/graphs", &[("after", after)]);
     let line = html! { "Jobs that were submitted together, and what became of them." };
     let main = html! {
         (head("Graphs", &line, &html! {}))
@@ -44,7 +44,7 @@ pub(super) async fn list(visit: Visit, PageQuery(query): PageQuery<GraphsQuery>)
         } @else {
             (graphs_table(&graphs, visit.links(), now.snapshot.at))
         }
-        (pages(visit.links(), "/graphs", (&query.after, next), &things(graphs.len() as u64, "graph")))
+        (pager(&things(graphs.len() as u64, "graph"), (&query.after, next.as_deref()), further))
     };
     Ok(visit.page(&now, &WebPage::still("Graphs", Nav::Graphs, main)))
 }
@@ -57,7 +57,6 @@ pub(super) fn page_params(mut params: Value, after: &str) -> Value {
     params
 }
 
-/// Returns the path of its page.
 pub(super) fn address(graph: &GraphDocument) -> String {
     page_of("graphs", &graph.id)
 }
@@ -67,19 +66,6 @@ pub(super) fn label(graph: &GraphDocument) -> &str {
     graph.name.as_deref().unwrap_or(short_id(&graph.id))
 }
 
-/// Returns the line below a list. `after` is the place of this page, `next` the place of the next one.
-pub(super) fn pages(
-    links: &SiteLinks,
-    path: &str,
-    (after, next): (&str, Option<u64>),
-    shown: &str,
-) -> Markup {
-    let next = next.map(|next| links.with(path, &[("after", &next.to_string())]));
-    let first = (!after.is_empty()).then(|| links.to(path));
-    pager(shown, first.as_deref(), next.as_deref())
-}
-
-/// Returns the state in the words for a job's state.
 pub(super) fn state(graph: &GraphDocument) -> Markup {
     match graph.state {
         GraphState::Running => ShownState::Running,

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::cookie::{decoded, over_tls_only, read};
-use super::refused::refused;
+use super::layout::refused;
 use super::session::FoundSession;
 use super::site::Site;
 use super::visit::Visit;
@@ -158,7 +158,6 @@ fn visitor(site: &Site, request: &Parts, caller: Arc<Caller>, session: Option<St
     }
 }
 
-/// Returns the theme that the visitor chose.
 pub(super) fn theme(headers: &HeaderMap) -> Option<&'static str> {
     let chosen = read(headers, "hero_theme")?;
     ["light", "dark"].into_iter().find(|theme| *theme == chosen)
@@ -230,12 +229,9 @@ fn refuse(site: &Site, request: &Parts) -> Response {
     if !is_browser(&request.headers) {
         return PageError::unknown().into_response();
     }
-    let next = match request.method {
-        Method::GET => path_of(&request.uri),
-        _ => String::new(),
-    };
-    let next = if next == "/" { String::new() } else { next };
-    Redirect::to(&site.links.with("/login", &[("next", &next)])).into_response()
+    let path = path_of(&request.uri);
+    let next = if request.method == Method::GET && path != "/" { path.as_str() } else { "" };
+    Redirect::to(&site.links.with("/login", &[("next", next)])).into_response()
 }
 
 #[cfg(test)]

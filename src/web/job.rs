@@ -4,12 +4,9 @@ mod attempt_section;
 mod attempts;
 mod change;
 mod facts;
-mod files;
 mod highlight;
 mod log_pane;
-mod retry_form;
 mod source;
-mod tell_form;
 mod time_line;
 
 use std::collections::HashMap;
@@ -23,25 +20,23 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::doc::JobDoc;
+use super::fields::PageQuery;
 use super::jobs::{attachment, tags};
 use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
+use super::live::{LivePart, LiveParts, filters_of};
 use super::parts::{duration, given, percent, was};
 use super::relations;
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::{JobId, JobStatus};
 use crate::rpc::Scope;
 use crate::rpc::results::JobDocument;
 use crate::store::LogLine;
 
-pub(super) use change::{ask_delete, change};
-pub(super) use files::download;
-pub(super) use retry_form::{ask_correction, correct};
+pub(super) use change::{ask_correction, ask_delete, change, correct};
+pub(super) use facts::download;
 
 use facts::{RELATED_MAX, RelatedId};
 use log_pane::LogView;
@@ -78,7 +73,6 @@ fn parsed(id: &str) -> PageResult<JobId> {
     id.parse().map_err(|_| PageError::not_found("No job has this id."))
 }
 
-/// Shows a job.
 pub(super) async fn show(
     visit: Visit,
     Path(id): Path<String>,
@@ -101,18 +95,18 @@ pub(super) async fn show(
         }
         div.cols.job {
             div {
-                (tell_form::section(&job, links, &visit, may_change(&visit, &job)))
+                (change::wait(&visit, &job))
                 (attempt_section::section(&job, links, now.snapshot.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
                 (source::output(&job))
                 (source::kept_state(&job))
                 (source::script(&job))
-                (retry_form::link(&job, links))
+                (change::correction_link(&job, links))
             }
             aside aria-label="Facts" {
                 (facts::facts(&job, links, now.snapshot.at))
-                (files::section(&visit, &job).await?)
+                (facts::files(&visit, &job).await?)
                 (facts::environment(&job, &visit.site.config().log.redact))
                 (relations(&visit, &job, now.snapshot.at).await?)
             }
@@ -122,12 +116,7 @@ pub(super) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Jobs(None), main)))
 }
 
-/// Returns the live parts of a job.
-pub(super) async fn live(
-    visit: &Visit,
-    now: &SiteSnapshot,
-    (id, query): (&str, &str),
-) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, id: &str, query: &str) -> LiveParts {
     let job = told(visit, id).await?;
     let (view, links): (LogView, _) = (filters_of(query), visit.links());
     let mut parts = vec![
@@ -139,7 +128,7 @@ pub(super) async fn live(
         LivePart::whole("output", source::output(&job)),
         LivePart::whole("kept", source::kept_state(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.snapshot.at)),
-        LivePart::whole("files", files::section(visit, &job).await?),
+        LivePart::whole("files", facts::files(visit, &job).await?),
         LivePart::whole("relations", relations(visit, &job, now.snapshot.at).await?),
     ];
     if view.is_end() {
@@ -152,7 +141,7 @@ pub(super) async fn live(
         parts.push(LivePart::whole("log-nothing", log_pane::nothing(&job, &log)));
     }
     if visit.may(Scope::Operate) {
-        parts.push(LivePart::whole("job-actions", buttons(&job, links, true)));
+        parts.push(LivePart::whole("job-actions", buttons(&job, links)));
     }
     Ok(parts)
 }
@@ -209,7 +198,7 @@ fn headline(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
                 span {
                     @if job.status() == JobStatus::Started { "for " (duration(took)) }
                     @else { "took " (duration(took)) }
-                    @if !actor.is_empty() { " on " a href=(links.actor(actor)) { (actor) } }
+                    @if !actor.is_empty() { " on " a href=(links.page("actors", actor)) { (actor) } }
                 }
             } @else {
                 span { (super::jobs::what_it_is_at(job, links, now)) }
@@ -237,21 +226,13 @@ fn progress(job: &JobDoc) -> Markup {
     }
 }
 
-fn may_change(visitor: &Visitor, job: &JobDoc) -> bool {
-    let is_own = job.text("caller_id") == visitor.caller.name;
-    visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
-}
-
 /// Returns the buttons in their form. The live parts have the buttons alone, without the token.
 fn actions(visit: &Visit, job: &JobDoc) -> Markup {
     let links = visit.links();
     html! {
         div.actions {
-            @if may_change(visit, job) {
-                form method="post" action=(links.job(job.id())) {
-                    (visit.forgery_field())
-                    (buttons(job, links, true))
-                }
+            @if visit.may_change(job.text("caller_id")) {
+                (visit.form(&links.job(job.id()), &buttons(job, links)))
             }
             @if visit.may(Scope::Submit) {
                 a.btn href=(links.with("/submit", &[("from", job.id())])) { "Submit again with changes" }
@@ -260,28 +241,25 @@ fn actions(visit: &Visit, job: &JobDoc) -> Markup {
     }
 }
 
-fn buttons(job: &JobDoc, links: &SiteLinks, may_change: bool) -> Markup {
+fn buttons(job: &JobDoc, links: &SiteLinks) -> Markup {
     let is_over = job.status().is_terminal();
     html! {
         span #job-actions .actions {
-            @if may_change {
-                // With ids of their own one never turns into the other under the pointer.
-                @if is_over { button #do-retry name="do" value="retry" data-key="retry" { "Retry" } }
-                @else { button #do-stop name="do" value="stop" data-key="stop" { "Stop" } }
-                @if job.status() == JobStatus::Started {
-                    button.danger type="button" disabled aria-describedby="why-del" title="Stop the job first" {
-                        "Delete…"
-                    }
-                    span.sr #why-del { "Stop the job first" }
-                } @else {
-                    a.btn.danger href={ (links.job(job.id())) "/delete" } data-ask { "Delete…" }
+            // With ids of their own one never turns into the other under the pointer.
+            @if is_over { button #do-retry name="do" value="retry" data-key="retry" { "Retry" } }
+            @else { button #do-stop name="do" value="stop" data-key="stop" { "Stop" } }
+            @if job.status() == JobStatus::Started {
+                button.danger type="button" disabled aria-describedby="why-del" title="Stop the job first" {
+                    "Delete…"
                 }
+                span.sr #why-del { "Stop the job first" }
+            } @else {
+                a.btn.danger href={ (links.job(job.id())) "/delete" } data-ask { "Delete…" }
             }
         }
     }
 }
 
-/// Returns the jobs before and after a job.
 async fn relations(visit: &Visit, job: &JobDoc, now: Timestamp) -> PageResult<Markup> {
     let with_note = |field: &str, note| job.list(field).into_iter().map(move |id| (id, note));
     let before: Vec<RelatedId> =
@@ -345,7 +323,6 @@ pub(super) struct LogQuery {
     since: String,
 }
 
-/// Answers with the log as text.
 pub(super) async fn log(
     visit: Visit,
     Path(id): Path<String>,

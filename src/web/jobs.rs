@@ -6,17 +6,18 @@ mod failures;
 mod filter;
 mod related_jobs;
 mod rows;
-mod search;
 
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::{LivePart, filters_of};
-use super::page_query::PageQuery;
-use super::parts::{ShownState, count, empty, filter_choice, or_any, pager, things, with_value};
+use super::live::{LivePart, LiveParts, filters_of};
+use super::parts::{
+    ShownState, count, empty, filter_choice, head, or_any, pager, search, things, with_value,
+};
 use super::relations;
 use super::site::Site;
 use super::snapshot::SiteSnapshot;
@@ -32,11 +33,10 @@ pub(super) use export::attachment;
 pub(super) use related_jobs::{of_actor, of_machine, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
-use filter::{AGES, JobsQuery};
-use rows::RowStyle;
-use search::JobListPage;
+use failures::FailureTable;
+use filter::{AGES, JobListPage, JobsQuery};
+use rows::JobTable;
 
-/// Shows the list.
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
 }
@@ -55,7 +55,7 @@ async fn show(visit: &Visit, filter: JobsQuery) -> PageResult {
     if filter.place.by == "error" {
         return by_error(visit, &now, &filter).await;
     }
-    let mut found = search::find(visit, &filter, now.snapshot.at, size).await?;
+    let mut found = filter.find(visit, now.snapshot.at, size).await?;
     relations::add_to(visit, &mut found.jobs).await?;
     let title = title(&filter);
     let main = html! {
@@ -90,23 +90,18 @@ fn is_live(filter: &JobsQuery) -> bool {
     filter.is_plain() && filter.place.cursor.is_empty()
 }
 
-/// Returns the live parts of the list.
-pub(super) async fn live(
-    visit: &Visit,
-    now: &SiteSnapshot,
-    query: &str,
-) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> LiveParts {
     let filter: JobsQuery = filters_of(query);
     if !is_live(&filter) || filter.place.by == "error" {
         return Ok(Vec::new());
     }
-    let mut found = search::find(visit, &filter, now.snapshot.at, filter.size()?).await?;
+    let mut found = filter.find(visit, now.snapshot.at, filter.size()?).await?;
     relations::add_to(visit, &mut found.jobs).await?;
-    let look = RowStyle { picks: picks(visit), died: false };
     if found.jobs.is_empty() && !found.complete {
         return Ok(vec![LivePart::headline(&headline(now, &filter, &found))]);
     }
-    let rows = rows::rows(&found.jobs, visit.links(), now.snapshot.at, look);
+    let (links, at) = (visit.links(), now.snapshot.at);
+    let rows = JobTable { links, now: at, picks: picks(visit), died: false }.rows(&found.jobs);
     Ok(vec![LivePart::headline(&headline(now, &filter, &found)), LivePart::rows("job-rows", rows)])
 }
 
@@ -194,11 +189,7 @@ fn filters(site: &Site, now: &SiteSnapshot, filter: &JobsQuery) -> Markup {
             @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name == "status") {
                 input type="hidden" name=(name) value=(value);
             }
-            label.grow {
-                span.sr { "Id, name, tag or error" }
-                input.w type="search" name="text" value=(value("text"))
-                    placeholder="Id, name, tag or error";
-            }
+            (search("text", "Id, name, tag or error", "Id, name, tag or error", value("text")))
             label.btn.only-m { "Filters" input.sr #more type="checkbox"; }
             label.opt { "Type " (choice("script_type", value("type"), types)) }
             label.opt {
@@ -234,7 +225,7 @@ fn choice<'a>(
 
 fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let (links, picks) = (visit.links(), picks(visit));
-    let look = RowStyle { picks, died: filter.is_of_dead() };
+    let table = JobTable { links, now: now.snapshot.at, picks, died: filter.is_of_dead() };
     html! {
         @if found.jobs.is_empty() && !(is_live(filter) && found.complete) {
             (empty(&html! { (none(filter, found)) " " a href=(links.to(filter.path())) { "Clear the filters." } }))
@@ -243,7 +234,7 @@ fn body(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery, found: &JobListPa
             form method="post" action=(links.to(filter.path())) {
                 (visit.forgery_field())
                 @for (name, value) in filter.fields() { input type="hidden" name=(name) value=(value); }
-                (rows::table(&found.jobs, links, now.snapshot.at, look, Some("job-rows")))
+                (table.markup(&found.jobs, Some("job-rows")))
                 @if picks { (bulk::bar(filter)) }
                 (foot(links, filter, found))
             }
@@ -268,13 +259,11 @@ fn none(filter: &JobsQuery, found: &JobListPage) -> Markup {
 fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let more = if found.next.is_some() { ", and there may be more" } else { "" };
     let shown = things(found.jobs.len() as u64, "job") + more;
-    let first = filter.address(links, filter.path(), &[]);
-    let first = (!filter.place.cursor.is_empty()).then_some(first.as_str());
-    let next =
-        found.next.as_ref().map(|next| filter.address(links, filter.path(), &[("cursor", next)]));
+    let place = (filter.place.cursor.as_str(), found.next.as_deref());
+    let further = |cursor: &str| filter.address(links, filter.path(), &[("cursor", cursor)]);
     let is_failed = matches!(filter.state(), Some(ShownState::Error));
     html! {
-        (pager(&shown, first, next.as_deref()))
+        (pager(&shown, place, further))
         p.pager {
             span { "As a file: all jobs that match as CSV, up to " (count(export::EXPORT_MAX as u64)) " as JSON" }
             @if is_failed { a href=(filter.address(links, "/jobs", &[("by", "error")])) { "Group by error" } }
@@ -294,11 +283,14 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> Page
     let (query, search) = failed.search(now.snapshot.at)?;
     let sees = |job: &_| visit.sees(job);
     let found = visit.site.client.error_groups(&query, &search, sees, failures::KINDS_MAX).await?;
-    let retries = visit.may(Scope::Operate).then(|| visit.forgery_field());
+    let (links, now_at) = (visit.links(), now.snapshot.at);
+    let forgery = visit.may(Scope::Operate).then(|| visit.forgery_field());
+    let forgery = forgery.as_ref();
+    let table = FailureTable { filter: &failed, links, now: now_at, forgery };
     let main = html! {
         p.crumb { a href=(failed.address(visit.links(), failed.path(), &[])) { (title(filter)) } " / Failures" }
         (head("Failures", &failures::headline(&found), &html! {}))
-        (failures::table(&found, &failed, visit.links(), now.snapshot.at, retries.as_ref()))
+        (table.markup(&found))
     };
     Ok(visit.page(now, &WebPage::still("Failures", nav(&failed), main)))
 }
@@ -307,12 +299,11 @@ async fn by_error(visit: &Visit, now: &SiteSnapshot, filter: &JobsQuery) -> Page
 pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
     let now = visit.snapshot().await?.snapshot.at;
-    let found = search::find(&visit, &filter, now, most).await?;
+    let found = filter.find(&visit, now, most).await?;
     let list = json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next });
     Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
 }
 
-/// Answers with the whole list as CSV.
 pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     let body = export::whole_csv(visit, filter).await?;
     Ok((attachment("text/csv; charset=utf-8", "jobs.csv"), body).into_response())

@@ -1,5 +1,7 @@
 //! The frame of every page: head, side bar with the states and their counts, dialogs.
 
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::assets;
@@ -7,6 +9,7 @@ use super::links::SiteLinks;
 use super::live::LivePart;
 use super::parts::{ShownState, count};
 use super::snapshot::SiteSnapshot;
+use super::visible::visible;
 use super::visitor::Visitor;
 use super::web_error::{PageError, sentence};
 use crate::rpc::Scope;
@@ -34,12 +37,10 @@ pub(super) enum Nav {
     Nowhere,
 }
 
-/// The content of a page inside of its frame.
 #[derive(Debug, Clone)]
 pub(super) struct WebPage {
     /// The title of the document, before the name of the program.
     pub(super) title: String,
-    /// Its place in the side bar.
     pub(super) nav: Nav,
     /// The content of `main`, with one `h1`.
     pub(super) main: Markup,
@@ -59,23 +60,12 @@ impl WebPage {
     }
 }
 
-/// The values that the frame of a page shows.
 pub(super) struct PageFrame<'a> {
     pub(super) links: &'a SiteLinks,
     pub(super) visitor: &'a Visitor,
     /// The state of the namespace; the last known one on an error page.
     pub(super) now: Option<&'a SiteSnapshot>,
     pub(super) namespace: &'a str,
-}
-
-/// Returns the head of a page: its `h1`, one line below it, and its buttons.
-pub(super) fn head(title: &str, line: &Markup, actions: &Markup) -> Markup {
-    html! {
-        div.head {
-            div { h1 { (title) } p #headline { (line) } }
-            (actions)
-        }
-    }
 }
 
 pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
@@ -99,7 +89,6 @@ pub(super) fn whole(frame: &PageFrame, page: &WebPage) -> Markup {
     )
 }
 
-/// Returns a document with a body.
 pub(super) fn document(
     links: &SiteLinks,
     theme: Option<&str>,
@@ -241,7 +230,6 @@ fn side_numbers(now: Option<&SiteSnapshot>) -> Vec<(&'static str, Markup)> {
     states.into_iter().chain(others).map(shown).collect()
 }
 
-/// Returns the live parts of the side bar.
 pub(super) fn live_parts(now: &SiteSnapshot) -> Vec<LivePart> {
     let numbers = side_numbers(Some(now)).into_iter();
     numbers.map(|(name, number)| LivePart::whole(&format!("n-{name}"), number)).collect()
@@ -306,7 +294,6 @@ fn keys_dialog() -> Markup {
     }
 }
 
-/// Returns the page that says why there is none.
 pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
     let main = html! {
         div.head { div { h1 { (error.title) } } }
@@ -317,12 +304,22 @@ pub(super) fn error_page(error: &PageError, links: &SiteLinks) -> WebPage {
     WebPage::still(error.title, Nav::Nowhere, main)
 }
 
-/// Returns a heading of a section, with a link at its right.
-pub(super) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Markup {
-    html! {
-        div.bar {
-            h2 { (title) @if !small.is_empty() { " " small { (small) } } }
-            @if let Some((text, href)) = link { a href=(href) { (text) } }
-        }
-    }
+/// Answers a visitor who is not known with the reason of a refusal, and the way to the page.
+pub(super) fn refused(status: StatusCode, reason: &str, links: &SiteLinks) -> Response {
+    let is_away = status == StatusCode::SERVICE_UNAVAILABLE;
+    let title = if is_away { "Not available" } else { "Not done" };
+    let page = document(
+        links,
+        None,
+        title,
+        &html! {
+            main.login {
+                div.brand { (mark(22)) "Hero" }
+                h1 { (title) }
+                div.note-err role="alert" { p { (sentence(reason)) } }
+                p.gap { a href=(links.to("/")) { "Open the page" } }
+            }
+        },
+    );
+    (status, Html(visible(page))).into_response()
 }

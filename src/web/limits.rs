@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::NoQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{count, data_table, empty};
+use super::live::{LivePart, LiveParts};
+use super::parts::{count, data_table, empty, head};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::client::LimitDocument;
@@ -18,11 +18,7 @@ async fn read(visit: &Visit) -> PageResult<Vec<LimitDocument>> {
     Ok(limits)
 }
 
-/// Lists the limits.
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let limits = read(&visit).await?;
     let line =
@@ -31,7 +27,7 @@ pub(super) async fn list(
     Ok(visit.page(&now, &WebPage::live("Limits", Nav::Limits, main)))
 }
 
-pub(super) async fn live(visit: &Visit) -> PageResult<Vec<LivePart>> {
+pub(super) async fn live(visit: &Visit) -> LiveParts {
     let limits = read(visit).await?;
     Ok(vec![LivePart::whole("limits", table(&limits, visit.links()))])
 }

@@ -2,7 +2,12 @@
 
 use std::fmt::Write as _;
 
-/// The addresses of the pages.
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// The bytes of a part of an address that are encoded.
+const ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct SiteLinks {
     /// The prefix, without a slash at its end; often empty.
@@ -20,29 +25,13 @@ impl SiteLinks {
         format!("{}{path}", self.prefix)
     }
 
-    /// Returns the address of a job.
+    /// Returns the address of the page of a thing: of a job by `jobs` and its id.
+    pub(super) fn page(&self, list: &str, name: &str) -> String {
+        self.to(&page_of(list, name))
+    }
+
     pub(super) fn job(&self, id: &str) -> String {
-        self.to(&page_of("jobs", id))
-    }
-
-    /// Returns the address of a queue.
-    pub(super) fn queue(&self, name: &str) -> String {
-        self.to(&page_of("queues", name))
-    }
-
-    /// Returns the address of an actor.
-    pub(super) fn actor(&self, name: &str) -> String {
-        self.to(&page_of("actors", name))
-    }
-
-    /// Returns the address of a machine.
-    pub(super) fn machine(&self, name: &str) -> String {
-        self.to(&page_of("machines", name))
-    }
-
-    /// Returns the address of a periodic job.
-    pub(super) fn periodic_job(&self, name: &str) -> String {
-        self.to(&page_of("cron", name))
+        self.page("jobs", id)
     }
 
     /// Returns the address of a page with these filters; empty values are left out.
@@ -70,18 +59,7 @@ pub(super) fn page_of(list: &str, name: &str) -> String {
 
 /// Returns a text as a part of an address.
 pub(super) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 #[cfg(test)]
@@ -91,7 +69,7 @@ mod tests {
     #[test]
     fn addresses_have_the_prefix_and_encoded_parts() {
         let links = SiteLinks::new("/hero/");
-        assert_eq!(links.queue("type:osis"), "/hero/queues/type:osis");
+        assert_eq!(links.page("queues", "type:osis"), "/hero/queues/type:osis");
         assert_eq!(
             links.with("/jobs", &[("status", "failed"), ("q", ""), ("type", "a b&c")]),
             "/hero/jobs?status=failed&type=a%20b%26c"

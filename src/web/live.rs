@@ -14,11 +14,15 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use super::visible::visible;
+use super::web_error::PageResult;
 
 /// The time between two renderings.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
 /// The maximum number of kinds of pages that are open at once.
 const FEEDS_MAX: usize = 500;
+
+/// The parts of a page that change.
+pub(super) type LiveParts = PageResult<Vec<LivePart>>;
 
 /// A part of a page that changes: an element with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +40,6 @@ enum Content {
 }
 
 impl LivePart {
-    /// Creates a part from an element, which has this id.
     pub(super) fn whole(id: &str, element: Markup) -> Self {
         Self { id: id.to_owned(), content: Content::Whole(visible(element).into()) }
     }
@@ -172,10 +175,8 @@ impl Picture {
     }
 }
 
-/// The pictures of a page, as its readers get them.
 pub(super) type Pictures = watch::Receiver<Arc<Picture>>;
 
-/// A page that is open in a browser.
 #[derive(Clone)]
 pub(super) struct Feed {
     pub(super) pictures: watch::Sender<Arc<Picture>>,

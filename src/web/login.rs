@@ -11,27 +11,23 @@ use serde::Deserialize;
 use super::cookie::read;
 use super::fields::Fields;
 use super::guard::{REFUSED_LINK, signed_in_by_link, theme as chosen_theme};
-use super::layout::{document, mark};
-use super::refused::refused;
+use super::layout::{document, mark, refused};
 use super::site::{SESSION_COOKIE_S, Site, THEME_COOKIE_S};
 use super::visible::visible;
 use super::visit::Visit;
 use crate::rpc::has_hidden_origin;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct SignInQuery {
     /// The page to go to, without the prefix.
-    #[serde(default)]
     next: String,
     /// A token to sign in with, as the address has it that `hero dev` prints.
-    #[serde(default)]
     token: String,
     /// Set if a token was refused, to `link` if it came by a link that signs nobody in.
-    #[serde(default)]
     refused: String,
 }
 
-/// Shows the form.
 pub(super) async fn form(
     State(site): State<Site>,
     request: Parts,
@@ -111,7 +107,6 @@ pub(super) struct SignIn {
     csrf: String,
 }
 
-/// Opens a session for a token.
 pub(super) async fn sign_in(
     State(site): State<Site>,
     headers: HeaderMap,
@@ -130,7 +125,6 @@ pub(super) async fn sign_in(
     }
 }
 
-/// Ends the session.
 pub(super) async fn sign_out(visit: Visit, _: Fields) -> Response {
     if let Some(secret) = &visit.session {
         visit.site.sessions.close(secret);

@@ -9,13 +9,12 @@ use serde_json::json;
 
 pub(super) use list::{list, live};
 
-use super::actors::{ActorTable, heartbeat};
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
-use super::links::SiteLinks;
+use super::actors::{ActorTable, heartbeat, state_sign};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
+use super::links::{SiteLinks, page_of};
 use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{Confirm, count, meter, sign, things, was_at};
+use super::parts::{bar, count, head, meter, things, was_at};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};
@@ -59,15 +58,6 @@ fn state_word(now: &SiteSnapshot, of: &MachineDocument) -> String {
             "holding".to_owned()
         }
         state => state,
-    }
-}
-
-/// Returns the state of a machine with its glyph. Normal is grey.
-fn state_sign(now: &SiteSnapshot, of: &MachineDocument) -> Markup {
-    match state_word(now, of).as_str() {
-        word @ ("absent" | "holding" | "in part absent") => sign("warn", "warn", word),
-        word @ ("draining" | "in part draining") => sign("still", "pause", word),
-        word => html! { span.faint { (word) } },
     }
 }
 
@@ -119,12 +109,7 @@ fn find(now: &SiteSnapshot, name: &str) -> PageResult<MachineDocument> {
     }
 }
 
-/// Shows one machine.
-pub(super) async fn show(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let of = find(&now, &name)?;
     let links = visit.links();
@@ -136,7 +121,7 @@ pub(super) async fn show(
         (facts(links, &now, &of))
         section {
             (bar("Actors", "", Some(("All of this host name", &all))))
-            (table(&visit, &now, &of).markup(links, &visit, &now))
+            (table(&visit, &now, &of).markup(&visit, &now))
         }
         (jobs)
     };
@@ -145,14 +130,14 @@ pub(super) async fn show(
 
 fn table<'a>(visit: &Visit, now: &'a SiteSnapshot, of: &MachineDocument) -> ActorTable<'a> {
     let own = |actor: &PresenceOf| is_on(actor, &of.machine);
-    let back = SiteLinks::default().machine(&of.machine);
+    let back = page_of("machines", &of.machine);
     let none = html! { "No actor of it is live. Jobs that only it may run wait for its return." };
     ActorTable::of((now, visit), own, ("", back), none)
 }
 
 fn line(now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     html! {
-        (state_sign(now, of))
+        (state_sign(&state_word(now, of)))
         @match holding(now, of) {
             Some(reason) => { ": " (reason) "." },
             None if of.live => {
@@ -163,7 +148,6 @@ fn line(now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     }
 }
 
-/// Returns the live parts of one machine.
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
     let Ok(of) = find(now, name) else {
         let gone = html! { p #headline .err { "It was forgotten." } };
@@ -211,7 +195,6 @@ fn facts(links: &SiteLinks, now: &SiteSnapshot, of: &MachineDocument) -> Markup 
     }
 }
 
-/// Returns the available memory of a machine.
 fn free(of: &MachineDocument) -> String {
     of.memory_available.map_or_else(|| "–".to_owned(), readable_size)
 }
@@ -226,7 +209,7 @@ fn queues(links: &SiteLinks, claimed: &[ClaimedQueue], machine: &str) -> Markup 
         @for of in own.iter().take(QUEUES_MAX) {
             @let name = of.state.queue.to_string();
             span.nw {
-                (things(of.state.depth, "job")) " in " a href=(links.queue(&name)) { (name) }
+                (things(of.state.depth, "job")) " in " a href=(links.page("queues", &name)) { (name) }
                 @if of.machines.len() == 1 { " for it alone" } @else { " shared" }
             }
             " "
@@ -239,10 +222,7 @@ fn actions(visit: &Visit, now: &SiteSnapshot, of: &MachineDocument) -> Markup {
     html! {
         @if may_change(visit, now, of) {
             div.actions {
-                form method="post" action=(visit.links().machine(&of.machine)) {
-                    (visit.forgery_field())
-                    (buttons(visit, now, of))
-                }
+                (visit.form(&visit.links().page("machines", &of.machine), &buttons(visit, now, of)))
             }
         }
     }
@@ -254,14 +234,13 @@ fn buttons(visit: &Visit, now: &SiteSnapshot, of: &MachineDocument) -> Markup {
             @if may_change(visit, now, of) {
                 @for (verb, word) in verbs(of) { button name="do" value=(verb) { (word) } }
                 @if !of.live {
-                    a.btn.danger href={ (visit.links().machine(&of.machine)) "/forget" } data-ask { "Forget…" }
+                    a.btn.danger href={ (visit.links().page("machines", &of.machine)) "/forget" } data-ask { "Forget…" }
                 }
             }
         }
     }
 }
 
-/// Asks before a machine is forgotten.
 pub(super) async fn ask_forget(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Operate, "forget a machine")?;
     let now = visit.snapshot().await?;
@@ -269,17 +248,14 @@ pub(super) async fn ask_forget(visit: Visit, Path(name): Path<String>) -> PageRe
     let title = format!("Forget {}?", of.host);
     let text = "Jobs for every machine skip it from then on, until an actor is live on it again. Jobs that wait \
                 for it stay.";
-    let address = visit.links().machine(&of.machine);
-    let question = Confirm::of(address, ("forget", "Forget the machine"), title, text.to_owned());
-    visit.question(Nav::Machines, &question).await
+    let address = visit.links().page("machines", &of.machine);
+    visit.ask_before(Nav::Machines, address, ("forget", "Forget the machine"), (title, text)).await
 }
 
-/// Drains, resumes or forgets one machine.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     let verb = fields.get("do");
     let message = perform(&visit, verb, &name).await?;
-    let back =
-        if verb == "forget" { "/machines".to_owned() } else { SiteLinks::default().machine(&name) };
+    let back = if verb == "forget" { "/machines".to_owned() } else { page_of("machines", &name) };
     Ok(visit.done(&back, &message))
 }
 
@@ -294,18 +270,12 @@ pub(super) async fn change_many(visit: Visit, fields: Fields) -> PageResult {
     let visit_of = &visit;
     let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let changes = names.into_iter().map(|name| async move { perform(visit_of, verb, &name).await });
-    let changes = stream::iter(changes).buffered(AT_ONCE);
-    let (done, failed): (Vec<_>, Vec<_>) =
-        changes.collect::<Vec<_>>().await.into_iter().partition(Result::is_ok);
-    let mut message = format!("Ordered {} to {verb}.", things(done.len() as u64, "machine"));
-    let notes: Vec<PageError> = failed.into_iter().filter_map(Result::err).collect();
-    for error in notes.iter().take(NOTES_MAX) {
-        message = format!("{message} {}", error.text);
-    }
-    if notes.len() > NOTES_MAX {
-        message = format!("{message} And {} more failed.", notes.len() - NOTES_MAX);
-    }
-    Ok(visit.done(back, &message))
+    let results: Vec<_> = stream::iter(changes).buffered(AT_ONCE).collect().await;
+    let done = results.iter().filter(|result| result.is_ok()).count();
+    let message = format!("Ordered {} to {verb}.", things(done as u64, "machine"));
+    let failed: Vec<String> =
+        results.into_iter().filter_map(|result| Some(result.err()?.text)).collect();
+    Ok(visit.done(back, &noted(message, &failed, " failed")))
 }
 
 async fn perform(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
@@ -328,16 +298,18 @@ async fn perform(visit: &Visit, verb: &str, name: &str) -> PageResult<String> {
     })
 }
 
-/// Returns a sentence with what a person should know of a change.
 fn after(message: String, change: &MachineChange) -> String {
-    let notes = change.notes();
-    let more = notes.len().saturating_sub(NOTES_MAX);
-    let mut message = notes
-        .iter()
-        .take(NOTES_MAX)
-        .fold(message, |message, note| format!("{message} {}", sentence(note)));
-    if more > 0 {
-        message = format!("{message} And {more} more.");
+    let notes: Vec<String> = change.notes().iter().map(|note| sentence(note)).collect();
+    noted(message, &notes, "")
+}
+
+/// Returns a message with the first notes behind it, and the number of the others.
+fn noted(mut message: String, notes: &[String], what_of_others: &str) -> String {
+    for note in notes.iter().take(NOTES_MAX) {
+        message = format!("{message} {note}");
     }
-    message
+    match notes.len().saturating_sub(NOTES_MAX) {
+        0 => message,
+        more => format!("{message} And {more} more{what_of_others}."),
+    }
 }

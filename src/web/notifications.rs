@@ -3,20 +3,16 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{data_table, empty, was_at};
+use super::fields::NoQuery;
+use super::layout::{Nav, WebPage};
+use super::parts::{data_table, empty, head, was_at};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::proto::notification::DeliveryRecord;
 use crate::rpc::results::DeliveryList;
 
-/// Lists the deliveries.
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "limit": 200 });
     let DeliveryList { failing, deliveries, .. } = visit.ask("notify.list", asked).await?;

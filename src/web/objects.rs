@@ -4,22 +4,22 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, head};
+use super::fields::{Fields, PageQuery};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::page_query::PageQuery;
 use super::parts::{
-    Confirm, bulk, columns, count, data_table, empty, given, pager, pick, pick_all, table, things,
+    Confirm, bulk, columns, count, data_table, empty, given, head, pager, pick, pick_all, table,
+    things,
 };
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use crate::rpc::Scope;
 use crate::rpc::results::{Deleted, ObjectPage, TypeCount, TypeCounts};
+use crate::view::job_csv::plain;
 
 /// The longest text of an object in a row, in characters.
 const SHOWN_MAX: usize = 400;
 
-/// The choice of objects.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ObjectQuery {
@@ -44,12 +44,12 @@ async fn types(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
     let params = json!({ "after": given(&query.after) });
     let TypeCounts { types, next } = visit.ask("object.types", params).await?;
     let links = visit.links();
-    let next = next.map(|next| links.with("/objects", &[("after", &next)]));
+    let further = |after: &str| links.with("/objects", &[("after", after)]);
     let line = html! { "Maps that osis scripts store, with an id, a type and a version." };
     Ok(html! {
         (head("Objects", &line, &html! {}))
         @if types.is_empty() { (empty(&html! { "No objects." })) } @else { (type_table(&types, links)) }
-        (pager(&things(types.len() as u64, "type"), None, next.as_deref()))
+        (pager(&things(types.len() as u64, "type"), ("", next.as_deref()), further))
     })
 }
 
@@ -77,14 +77,13 @@ async fn of_type(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
     let ObjectPage { objects, next } = visit.ask("object.list", params).await?;
     let (links, own) = (visit.links(), address(name, context));
     let picks = visit.may(Scope::Operate);
-    let next = next.map(|next| links.with("/objects", &[&own[..], &[("after", &next)]].concat()));
-    let first = given(&query.after).map(|_| links.with("/objects", &own));
+    let further = |after: &str| links.with("/objects", &[&own[..], &[("after", after)]].concat());
     let line = html! { @if context.is_empty() { "without a context" } @else { "of the context " (context) } };
     Ok(html! {
         p.crumb { a href=(links.to("/objects")) { "Objects" } }
         (head(name, &line, &html! {}))
         @if objects.is_empty() {
-            (empty(&html! { @if first.is_some() { "No further objects." } @else { "No objects of this type." } }))
+            (empty(&html! { @if !query.after.is_empty() { "No further objects." } @else { "No objects of this type." } }))
         } @else {
             form method="post" action=(links.to("/objects")) {
                 (visit.forgery_field())
@@ -96,7 +95,7 @@ async fn of_type(visit: &Visit, query: &ObjectQuery) -> PageResult<Markup> {
                 }
             }
         }
-        (pager(&things(objects.len() as u64, "object"), first.as_deref(), next.as_deref()))
+        (pager(&things(objects.len() as u64, "object"), (&query.after, next.as_deref()), further))
     })
 }
 
@@ -121,14 +120,6 @@ fn object_table(objects: &[Map<String, Value>], picks: bool) -> Markup {
         }
     };
     table(if picks { "fix" } else { "fix nopick" }, "Objects by id", &heads, (None, &rows))
-}
-
-fn plain(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-        None => String::new(),
-    }
 }
 
 /// Returns the fields of an object that its scripts wrote, cut.

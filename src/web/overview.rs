@@ -1,18 +1,16 @@
 //! The overview: what is wrong first, then the last hour, queues, actors and jobs.
 
-mod due;
 mod hour;
 mod latest;
-mod types;
 mod wrong;
 
 use maud::{Markup, html};
 
 use super::brokers;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::NoQuery;
+use super::layout::{Nav, WebPage};
 use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{problems, things, tiles};
+use super::parts::{bar, head, things};
 use super::queues::{self, QueueRow};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
@@ -23,14 +21,7 @@ const AGE_SHOWN_S: u64 = 2;
 /// The maximum number of queues on this page; those with problems and with jobs come first.
 const QUEUES_MAX: usize = 12;
 
-/// Shows the overview.
-///
-/// # Errors
-/// [`PageError`] if Redis does not answer.
-pub(super) async fn show(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let wrong = wrong::found(&now, &visit.site.config(), visit.links());
     let rows = chosen(queues::rows(&visit, &now));
@@ -41,18 +32,18 @@ pub(super) async fn show(
         (head("Overview", &headline(&now, wrong.len()), &html! {}))
         section aria-labelledby="wrong-title" {
             h2 #wrong-title .sr { "What is wrong now" }
-            (problems(&wrong))
+            (wrong::problems(&wrong))
         }
         (bar("The last hour", "", another.as_deref().map(|href| ("Another period", href))))
-        (tiles(&hour::tiles_of(&now)))
+        (hour::tiles(&hour::tiles_of(&now)))
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
-            (queues::table(visit.links(), &visit, &rows, "/", &queues::no_queue()))
+            (queues::table(&visit, &rows, "/", &queues::no_queue()))
         }
         (brokers::section(visit.links(), &now))
         div.cols.half.gap {
-            div.stacked { (latest::errors(visit.links(), &now)) (types::table(visit.links(), &now)) }
-            div.stacked { (latest::running(visit.links(), &now)) (due::table(visit.links(), &now)) }
+            div.stacked { (latest::errors(visit.links(), &now)) (latest::types(visit.links(), &now)) }
+            div.stacked { (latest::running(visit.links(), &now)) (latest::due(visit.links(), &now)) }
         }
     };
     Ok(visit.page(&now, &WebPage::live("Overview", Nav::Overview, main)))
@@ -63,13 +54,13 @@ pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
     let rows = chosen(queues::rows(visit, now));
     vec![
         LivePart::headline(&headline(now, wrong.len())),
-        LivePart::whole("problems", problems(&wrong)),
-        LivePart::whole("tiles", tiles(&hour::tiles_of(now))),
+        LivePart::whole("problems", wrong::problems(&wrong)),
+        LivePart::whole("tiles", hour::tiles(&hour::tiles_of(now))),
         queues::part_of(visit.links(), &rows, &queues::no_queue()),
         LivePart::whole("brokers-now", brokers::section(visit.links(), now)),
         LivePart::whole("latest-errors", latest::errors(visit.links(), now)),
-        LivePart::whole("by-type", types::table(visit.links(), now)),
-        LivePart::whole("due-next", due::table(visit.links(), now)),
+        LivePart::whole("by-type", latest::types(visit.links(), now)),
+        LivePart::whole("due-next", latest::due(visit.links(), now)),
         LivePart::whole("running-now", latest::running(visit.links(), now)),
     ]
 }

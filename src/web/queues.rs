@@ -8,12 +8,11 @@ use axum::extract::Path;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery};
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
 use super::live::LivePart;
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{Confirm, count, duration, rate, sign, things};
+use super::parts::{bar, count, duration, head, rate, sign, things};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
@@ -27,12 +26,10 @@ use crate::view::{HealthRules, HealthState, NamespaceHealth, ProblemKind, start_
 
 pub(super) use list::{list, live, no_queue, part_of, table};
 
-/// One queue as a row shows it.
 pub(super) struct QueueRow<'a> {
     pub(super) state: &'a QueueState,
     /// The ready actors that claim from it.
     pub(super) actors: u64,
-    /// Its problems.
     pub(super) health: NamespaceHealth,
     /// True if the visitor may pause and resume.
     pub(super) may_operate: bool,
@@ -80,7 +77,6 @@ impl QueueRow<'_> {
         }
     }
 
-    /// Returns the word and the verb that pauses it, or resumes it.
     fn turn(&self) -> (&'static str, &'static str) {
         if self.state.paused { ("Resume", "resume") } else { ("Pause", "pause") }
     }
@@ -91,7 +87,7 @@ impl QueueRow<'_> {
         html! {
             tr role="row" id=(self.id()) {
                 td.m1 role="cell" {
-                    a.id href=(links.queue(&name)) { (name) }
+                    a.id href=(links.page("queues", &name)) { (name) }
                     @if let Some(selector) = &state.selector { " " span.faint { (selector) } }
                 }
                 td.mr role="cell" { (self.sign()) }
@@ -170,12 +166,7 @@ fn find<'a>(visit: &Visit, now: &'a SiteSnapshot, name: &str) -> PageResult<Queu
     })
 }
 
-/// Shows one queue.
-pub(super) async fn show(
-    visit: Visit,
-    Path(name): Path<String>,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, Path(name): Path<String>, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let row = find(&visit, &now, &name)?;
     let jobs = super::jobs::of_queue(&visit, &now, &row.state.queue).await?;
@@ -197,7 +188,6 @@ pub(super) async fn show(
 }
 
 impl QueueRow<'_> {
-    /// Returns the sentence about the queue.
     fn sentence(&self) -> Markup {
         let QueueState { depth, held, held_by, .. } = self.state;
         let (depth, held) = (*depth, *held);
@@ -247,14 +237,11 @@ fn actions(visit: &Visit, row: &QueueRow) -> Markup {
     if !row.may_operate {
         return html! {};
     }
-    let address = visit.links().queue(&row.state.queue.to_string());
+    let address = visit.links().page("queues", &row.state.queue.to_string());
     let (word, verb) = row.turn();
     html! {
         div.actions {
-            form method="post" action=(address) {
-                (visit.forgery_field())
-                button name="do" value=(verb) { (word) }
-            }
+            (visit.form(&address, &html! { button name="do" value=(verb) { (word) } }))
             @if visit.may(Scope::Admin) {
                 a.btn.danger href={ (address) "/purge" } data-ask { "Purge…" }
             }
@@ -262,7 +249,6 @@ fn actions(visit: &Visit, row: &QueueRow) -> Markup {
     }
 }
 
-/// Returns the live parts of one queue.
 pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<LivePart> {
     match find(visit, now, name) {
         Ok(row) => vec![
@@ -273,7 +259,6 @@ pub(super) fn live_one(visit: &Visit, now: &SiteSnapshot, name: &str) -> Vec<Liv
     }
 }
 
-/// Asks before a purge.
 pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageResult {
     visit.needs(Scope::Admin, "purge a queue")?;
     let now = visit.snapshot().await?;
@@ -288,12 +273,10 @@ pub(super) async fn ask_purge(visit: Visit, Path(name): Path<String>) -> PageRes
          that wait for them fail too. Running jobs go on.",
         count(depth)
     );
-    let address = visit.links().queue(&name);
-    let question = Confirm::of(address, ("purge", "Purge the queue"), title, text);
-    visit.question(Nav::Queues, &question).await
+    let address = visit.links().page("queues", &name);
+    visit.ask_before(Nav::Queues, address, ("purge", "Purge the queue"), (title, &text)).await
 }
 
-/// Pauses, resumes or purges one queue.
 pub(super) async fn change(visit: Visit, Path(name): Path<String>, fields: Fields) -> PageResult {
     match fields.get("do") {
         verb @ ("pause" | "resume") => {

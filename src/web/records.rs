@@ -1,9 +1,12 @@
 //! `/records`: the log records that brokers store; all of one root in the order of time.
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::page_query::PageQuery;
-use super::parts::{data_table, empty, filter_choice, instant, or_any, pager, things, time_of};
+use super::parts::{
+    data_table, empty, filter_choice, head, instant, or_any, pager, search, shortened, things,
+    time_of,
+};
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult, sentence};
 use crate::amqp::logs::{LEVELS, LogCollection, LogPage, LogRecord, RecordQuery, chains};
@@ -11,12 +14,10 @@ use crate::amqp::message::MessageFailure;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-/// The records of a page.
 const ROWS: usize = 100;
 /// The longest field of a record that is shown, in characters.
 const SHOWN_MAX: usize = 400;
 
-/// The choice of records.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RecordFilter {
@@ -46,7 +47,6 @@ impl RecordFilter {
         !self.root.is_empty() && self.chain.is_empty()
     }
 
-    /// Returns the sentence of a page without a record.
     fn none(&self) -> &'static str {
         let Self { root, chain, level, after } = self;
         match (after.as_str(), [root, chain, level].iter().all(|of| of.is_empty())) {
@@ -69,7 +69,6 @@ impl From<MessageFailure> for PageError {
     }
 }
 
-/// Lists log records.
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter>) -> PageResult {
     visit.needs_no_bounds("read log records")?;
     let now = visit.snapshot().await?;
@@ -78,8 +77,7 @@ pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter
         .ok_or_else(|| PageError::wrong("amqp.logs.context is illegal."))?;
     let LogPage { records, next } = logs.fetch(&filter.query()).await?;
     let links = visit.links();
-    let next = next.map(|next| filter.address(links, &next));
-    let first = (!filter.after.is_empty()).then(|| filter.address(links, ""));
+    let further = |after: &str| filter.address(links, after);
     let main = html! {
         @if !filter.root.is_empty() || !filter.chain.is_empty() {
             p.crumb { a href=(links.to("/records")) { "Log records" } }
@@ -89,7 +87,7 @@ pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<RecordFilter
         @if records.is_empty() { (empty(&html! { (filter.none()) })) }
         @else if filter.is_tree() { (tree(&records, links)) }
         @else { (table(&records, links)) }
-        (pager(&things(records.len() as u64, "record"), first.as_deref(), next.as_deref()))
+        (pager(&things(records.len() as u64, "record"), (&filter.after, next.as_deref()), further))
     };
     Ok(visit.page(&now, &WebPage::still("Log records", Nav::LogRecords, main)))
 }
@@ -115,18 +113,10 @@ fn line(filter: &RecordFilter) -> Markup {
 }
 
 fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
-    let of = |name: &str, label: &str, value: &str| {
-        html! {
-            label.grow {
-                span.sr { (label) }
-                input.w type="search" name=(name) value=(value) placeholder=(label);
-            }
-        }
-    };
     html! {
         form.filters action=(links.to("/records")) role="search" aria-label="Filter log records" {
-            (of("root", "Root", &filter.root))
-            (of("chain", "Chain", &filter.chain))
+            (search("root", "Root", "Root", &filter.root))
+            (search("chain", "Chain", "Chain", &filter.chain))
             label {
                 "Level "
                 (filter_choice("level", or_any("all", LEVELS), &filter.level))
@@ -136,14 +126,13 @@ fn filters(filter: &RecordFilter, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Draws the records of a root as a tree of its chains.
 fn tree(records: &[LogRecord], links: &SiteLinks) -> Markup {
     html! {
         ul.tree aria-label="Chains of the root" {
             @for (chain, of_chain) in chains(records) {
                 li {
                     @if chain.is_empty() { span.id { "without a chain" } }
-                    @else { a.id href=(links.with("/records", &[("chain", chain)])) { (cut(chain, SHOWN_MAX)) } }
+                    @else { a.id href=(links.with("/records", &[("chain", chain)])) { (shortened(chain, SHOWN_MAX)) } }
                     " " span.faint { (things(of_chain.len() as u64, "record")) }
                     ul { @for record in of_chain { (leaf(record)) } }
                 }
@@ -177,8 +166,8 @@ fn text(record: &LogRecord) -> Markup {
     });
     let others = others.collect::<Vec<_>>().join(" ");
     html! {
-        (cut(record.text("message"), SHOWN_MAX))
-        @if !others.is_empty() { " " span.faint { (cut(&others, SHOWN_MAX)) } }
+        (shortened(record.text("message"), SHOWN_MAX))
+        @if !others.is_empty() { " " span.faint { (shortened(&others, SHOWN_MAX)) } }
     }
 }
 
@@ -198,7 +187,7 @@ fn table(records: &[LogRecord], links: &SiteLinks) -> Markup {
 fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
     let linked = |name: &str| {
         let id = record.text(name);
-        html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (cut(id, 36)) } } }
+        html! { @if !id.is_empty() { a.id href=(links.with("/records", &[(name, id)])) { (shortened(id, 36)) } } }
     };
     html! {
         tr role="row" {
@@ -208,13 +197,6 @@ fn row(record: &LogRecord, links: &SiteLinks) -> Markup {
             td.m5 role="cell" { (linked("root")) }
             td.wide role="cell" { (linked("chain")) }
         }
-    }
-}
-
-fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -18,9 +18,6 @@ use crate::store::JobSummary;
 const NAMED_MAX: usize = 2;
 
 /// Adds to jobs of a page which others they wait for, and the name and error of the one whose failure ended them.
-///
-/// # Errors
-/// [`PageError`] if Redis does not answer.
 pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()> {
     let is_waiting = |job: &JobDoc| job.status() == JobStatus::WaitingForPrerequisites;
     let waiting = jobs.iter().enumerate().filter(|(_, job)| is_waiting(job));
@@ -45,12 +42,8 @@ pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()>
     Ok(())
 }
 
-/// Adds the name and error of the job whose failure ended a job.
-pub(super) fn add_prerequisite(job: &mut JobDoc, prerequisite: &JobSummary) {
-    job.set(FAILED, told_of(prerequisite));
-}
-
-fn told_of(job: &JobSummary) -> Value {
+/// Returns id, name and error of a job.
+pub(super) fn told_of(job: &JobSummary) -> Value {
     let field = |name| job.fields.get(name).map_or("", String::as_str);
     json!({ "id": job.id, "name": field("name"), "error": field("error") })
 }

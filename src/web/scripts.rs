@@ -8,14 +8,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
-use super::layout::{Nav, WebPage, bar, head};
+use super::fields::{Fields, NoQuery, PageQuery};
+use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::page_query::{NoParameters, PageQuery};
-use super::parts::{count, data_table, empty, first_line, things, was_at};
+use super::parts::{bar, count, data_table, empty, first_line, head, things, was_at};
 use super::submit::DraftError;
 use super::visit::Visit;
-use super::visitor::Visitor;
 use super::web_error::{PageError, PageResult};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::proto::job::JobFiles;
@@ -24,15 +22,7 @@ use crate::rpc::results::{ScriptList, ScriptVersions};
 use crate::rpc::{RpcError, Scope};
 use form::{FIELD, RunDraft, given, run_form};
 
-fn address(links: &SiteLinks, name: &str) -> String {
-    links.to(&page_of("scripts", name))
-}
-
-/// Lists the published scripts.
-pub(super) async fn list(
-    visit: Visit,
-    PageQuery(NoParameters {}): PageQuery<NoParameters>,
-) -> PageResult {
+pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let ScriptList { scripts } = visit.ask("script.list", json!({})).await?;
     let line = html! { (things(scripts.len() as u64, "script")) };
@@ -60,7 +50,7 @@ fn table(scripts: &[ScriptDocument], links: &SiteLinks, now: Timestamp) -> Marku
     let rows = html! {
         @for script in scripts {
             tr role="row" {
-                td.m1 role="cell" { a.id href=(address(links, &script.name)) { (script.name) } }
+                td.m1 role="cell" { a.id href=(links.page("scripts", &script.name)) { (script.name) } }
                 td.num.m4 role="cell" { (count(script.version.into())) }
                 td.dim.wide role="cell" { (script.script_type) }
                 td.num.mr role="cell" { (was_at(&script.published_at, now)) }
@@ -78,15 +68,13 @@ fn publisher(script: &ScriptDocument) -> &str {
 }
 
 /// The query of a script: the version that is shown, and an older one that it is compared with.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct ScriptQuery {
-    #[serde(default)]
     version: String,
-    #[serde(default)]
     from: String,
 }
 
-/// Shows a published script.
 pub(super) async fn show(
     visit: Visit,
     Path(name): Path<String>,
@@ -125,17 +113,16 @@ async fn page(
         p.crumb { a href=(links.to("/scripts")) { "Scripts" } }
         (head(name, &line, &html! {}))
         @if !of.description.is_empty() { p { (of.description) } }
-        @if visit.may(Scope::Submit) { (run_form(of, &address(links, name), visit, draft)) }
+        @if visit.may(Scope::Submit) { (run_form(visit, of, draft)) }
         @if let Some(older) = &older { (difference(older, &script)) }
         section {
             (bar("Script", &of.digest, None))
             pre tabindex="0" { (script.script) }
         }
-        (history(name, &versions, of.version, links, visit, now))
+        (history(visit, &versions, of, now))
     })
 }
 
-/// Returns the lines in which two versions differ.
 fn difference(older: &ScriptTextDocument, newer: &ScriptTextDocument) -> Markup {
     let settings = |ScriptTextDocument { of, .. }: &ScriptTextDocument| {
         let settings = [
@@ -158,16 +145,14 @@ fn difference(older: &ScriptTextDocument, newer: &ScriptTextDocument) -> Markup 
 }
 
 fn history(
-    name: &str,
+    visit: &Visit,
     versions: &[ScriptDocument],
-    shown: u32,
-    links: &SiteLinks,
-    visitor: &Visitor,
+    shown: &ScriptDocument,
     now: Timestamp,
 ) -> Markup {
-    let own = page_of("scripts", name);
+    let (own, links, shown) = (page_of("scripts", &shown.name), visit.links(), shown.version);
     let latest = versions.first().map(|of| of.version);
-    let may_publish = visitor.may(Scope::Admin) && !visitor.is_bound();
+    let may_publish = visit.may(Scope::Admin) && !visit.is_bound();
     let rows = html! {
         @for of in versions {
             @let text = of.version.to_string();
@@ -189,7 +174,7 @@ fn history(
                     td.mr role="cell" {
                         @if Some(of.version) != latest {
                             form method="post" action=(links.to(&own)) {
-                                (visitor.forgery_field())
+                                (visit.forgery_field())
                                 input type="hidden" name="version" value=(text);
                                 button name="do" value="rollback" aria-label={ "Roll back to " (text) } { "Roll back" }
                             }

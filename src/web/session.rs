@@ -23,7 +23,6 @@ const AGE_MAX: Duration = Duration::from_hours(24 * 7);
 /// After this time the token is checked again, since it may be revoked.
 const CHECKED_EVERY: Duration = Duration::from_secs(5);
 
-/// All sessions of this process.
 pub(super) struct Sessions {
     /// By the hash of the cookie's value.
     open: Mutex<HashMap<[u8; 32], WebSession>>,
@@ -85,7 +84,6 @@ impl Sessions {
         Some(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// Finds the session of a cookie.
     pub(super) fn find(&self, secret: &str, now: Instant) -> Option<FoundSession> {
         let id = hash(secret);
         let mut open = self.lock();
@@ -108,7 +106,6 @@ impl Sessions {
         Some(session.token.clone())
     }
 
-    /// Notes the caller of a token that was checked again.
     pub(super) fn checked(&self, secret: &str, caller: Arc<Caller>, now: Instant) {
         if let Some(session) = self.lock().get_mut(&hash(secret)) {
             session.caller = caller;
@@ -116,7 +113,6 @@ impl Sessions {
         }
     }
 
-    /// Ends the session of a cookie.
     pub(super) fn close(&self, secret: &str) {
         self.lock().remove(&hash(secret));
     }

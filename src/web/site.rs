@@ -7,10 +7,9 @@ use std::time::Instant;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use ring::digest::{SHA256, digest};
-use tokio::sync::watch;
 use tracing::info;
 
-use super::cookie::SetCookie;
+use super::cookie::set_cookie;
 use super::links::SiteLinks;
 use super::live::Feeds;
 use super::session::Sessions;
@@ -19,30 +18,14 @@ use super::web_error::{PageError, PageResult};
 use crate::client::Client;
 use crate::config::Config;
 use crate::proto::text::hexadecimal;
-use crate::rpc::{Caller, MethodTable, TokenCheck};
+use crate::rpc::{ApiService, Caller};
 
-/// Settings of the pages.
-pub struct SiteSettings {
-    /// The configuration. It may change while the pages are served.
-    pub config: watch::Receiver<Arc<Config>>,
-    /// The path prefix of all addresses, as `/` or `/hero`.
-    pub path: String,
-    /// Returns the caller of a token that was valid before.
-    pub holder: TokenCheck,
-}
-
-/// Everything that all pages work with. Cheap to clone.
 #[derive(Clone)]
-pub struct Site(Arc<SiteParts>);
+pub(super) struct Site(Arc<SiteParts>);
 
-pub struct SiteParts {
-    /// The jobs of the namespace.
+pub(super) struct SiteParts {
     pub(super) client: Client,
-    /// The address of Redis, without a password.
-    pub(super) address: Arc<str>,
-    pub(super) table: Arc<MethodTable>,
-    check_token: TokenCheck,
-    settings: SiteSettings,
+    pub(super) service: ApiService,
     pub(super) links: SiteLinks,
     pub(super) sessions: Sessions,
     pub(super) snapshots: SnapshotReader,
@@ -66,58 +49,37 @@ pub(super) const TOAST_COOKIE_S: u64 = 10;
 pub(super) const THEME_COOKIE_S: u64 = 365 * 24 * 3600;
 
 impl Site {
-    /// Creates it. `address` is the address of Redis, without a password.
-    pub fn new(
-        client: Client,
-        address: Arc<str>,
-        table: Arc<MethodTable>,
-        check_token: TokenCheck,
-        settings: SiteSettings,
-    ) -> Self {
+    pub(super) fn new(service: ApiService) -> Self {
+        let config = service.config();
         // Cookies do not tell ports apart: sites of one machine need names of their own.
-        let namespace = settings.config.borrow().redis.namespace.clone();
-        let digest = digest(&SHA256, format!("{address} {namespace}").as_bytes());
-        let own = hexadecimal(&digest.as_ref()[..4]);
+        let named = format!("{} {}", service.address, config.redis.namespace);
+        let own = hexadecimal(&digest(&SHA256, named.as_bytes()).as_ref()[..4]);
         let parts = SiteParts {
-            links: SiteLinks::new(&settings.path),
+            links: SiteLinks::new(&config.api.path),
             sessions: Sessions::new(),
-            snapshots: SnapshotReader::new(
-                client.clone(),
-                address.clone(),
-                settings.config.clone(),
-            ),
+            snapshots: SnapshotReader::new(service.clone()),
             feeds: Feeds::default(),
             session_cookie: format!("hero_{own}"),
             sign_in_cookie: format!("hero_sign_in_{own}"),
             toast_cookie: format!("hero_toast_{own}"),
-            client,
-            address,
-            table,
-            check_token,
-            settings,
+            client: service.client.clone(),
+            service,
         };
         Self(Arc::new(parts))
     }
 
-    /// The configuration in force.
     pub(super) fn config(&self) -> Arc<Config> {
-        Arc::clone(&self.settings.config.borrow())
+        self.service.config()
     }
 
     /// Checks a token; a wrong one takes time.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
     pub(super) async fn check_token(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
-        Ok((self.check_token)(token.to_owned()).await?)
+        Ok(self.service.login.check(token).await?)
     }
 
     /// Returns the caller of a token that was valid before; an invalid one is no failed sign-in.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
     pub(super) async fn holder(&self, token: &str) -> PageResult<Option<Arc<Caller>>> {
-        Ok((self.settings.holder)(token.to_owned()).await?)
+        Ok(self.service.login.holder(token).await?)
     }
 
     /// Opens a session and goes to a page.
@@ -132,7 +94,6 @@ impl Site {
         response
     }
 
-    /// Adds a cookie to an answer.
     pub(super) fn set_cookie(
         &self,
         response: &mut Response,
@@ -141,11 +102,10 @@ impl Site {
         max_age_s: u64,
     ) {
         let path = self.links.to("/");
-        let header = SetCookie { name, value, path: &path, max_age_s }.header();
-        response.headers_mut().append(header::SET_COOKIE, header);
+        let cookie = set_cookie(name, value, &path, max_age_s);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
 
-    /// Forgets the sentence that was shown.
     pub(super) fn without_toast(&self, mut response: Response) -> Response {
         // The answer may set the next sentence.
         let name = &self.toast_cookie;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::parts::ShownState;
-use crate::client::{Client, ClientError, MachineDocument, PeriodicJobDocument, machines_of};
-use crate::config::Config;
+use crate::client::{ClientError, MachineDocument, PeriodicJobDocument, machines_of};
 use crate::proto::job::{JobEnd, JobStatus};
 use crate::proto::labels::label;
+use crate::rpc::ApiService;
 use crate::store::{JobCounts, SeenActor};
 use crate::view::{LatestJobs, Minute, Snapshot};
 
@@ -46,13 +46,9 @@ pub(super) struct SiteSnapshot {
 }
 
 impl SiteSnapshot {
-    async fn read(
-        client: &Client,
-        address: &str,
-        config: &Config,
-        slow: &SlowPart,
-    ) -> Result<Self, ClientError> {
-        let address = address.to_owned();
+    async fn read(service: &ApiService, slow: &SlowPart) -> Result<Self, ClientError> {
+        let (client, config) = (&service.client, service.config());
+        let address = service.address.to_string();
         Ok(Self {
             snapshot: Snapshot::read_beside(client, address, slow.minutes.clone()).await?,
             latest: LatestJobs::read(client, LATEST_READ).await?,
@@ -72,7 +68,6 @@ impl SiteSnapshot {
         machines_of(&self.seen, &self.snapshot.actors, |_, _| true)
     }
 
-    /// The number of machines that actors live on.
     pub(super) fn live_machines(&self) -> usize {
         let actors = self.snapshot.actors.iter();
         let machines = actors.filter_map(|of| label(&of.presence.labels, "machine"));
@@ -124,8 +119,9 @@ struct SlowPart {
 }
 
 impl SlowPart {
-    async fn read(client: &Client, config: &Arc<Config>) -> Result<Self, ClientError> {
-        let (now, config) = (client.now().await?, config.clone());
+    async fn read(service: &ApiService) -> Result<Self, ClientError> {
+        let (client, config) = (&service.client, service.config());
+        let now = client.now().await?;
         let of_files = tokio::task::spawn_blocking(move || config.crontab()).await;
         let mut table = client.whole_crontab(&of_files.unwrap_or_default()).await?;
         let number = table.entries.len() as u64;

@@ -8,11 +8,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::layout::{Nav, WebPage, head};
+use super::fields::PageQuery;
+use super::layout::{Nav, WebPage};
 use super::links::SiteLinks;
-use super::page_query::PageQuery;
 use super::parts::{
-    count, data_table, duration, empty, filter_choice, given, percent, things, time_of,
+    count, data_table, duration, empty, filter_choice, given, head, percent_of, things, time_of,
 };
 use super::visit::Visit;
 use super::web_error::PageResult;
@@ -33,7 +33,6 @@ const PERIODS: [(&str, &str, &str); 6] = [
 /// The period without a choice.
 const DEFAULT: &str = "24h";
 
-/// The period that an address names, as it was written.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AskedPeriod {
@@ -62,7 +61,6 @@ impl AskedPeriod {
     }
 }
 
-/// Shows the numbers of a period.
 pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<AskedPeriod>) -> PageResult {
     let now = visit.snapshot().await?;
     let period = asked.or_default();
@@ -210,7 +208,7 @@ fn place_row(
             td.num.m4 role="cell" { (count(of.finished)) span.only-n.faint { " finished" } }
             td.num.m5 role="cell" { (failures(links, &ended, of.failed)) }
             td.num.wide role="cell" { (count(of.cancelled)) }
-            td.num.wide role="cell" { (share(of.finished, of.failed)) }
+            td.num.wide role="cell" { (percent_of(of.failed, of.finished + of.failed)) }
             td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
             td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
             td.num.mr role="cell" { span.only-n.faint { "ran " } (shown_time(of.run.mean_s)) }
@@ -227,11 +225,6 @@ fn failures(links: &SiteLinks, of: &[(&str, &str)], failed: u64) -> Markup {
         @else { a.err href=(address) { (count(failed)) } }
         span.only-n.faint { " failed" }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
-fn share(finished: u64, failed: u64) -> String {
-    percent(failed as f64, (finished + failed) as f64)
 }
 
 fn shown_time(seconds: Option<f64>) -> Markup {
@@ -253,7 +246,7 @@ fn row(links: &SiteLinks, of: &TypeStatsDocument, (from, to): (&str, &str)) -> M
             td.num.m5 role="cell" { (count(finished)) span.only-n.faint { " finished" } }
             td.num.mr role="cell" { (failures(links, &ended, failed)) }
             td.num.wide role="cell" { (count(of.cancelled + of.replaced)) }
-            td.num.wide role="cell" { (share(finished, failed)) }
+            td.num.wide role="cell" { (percent_of(failed, finished + failed)) }
             td.num.wide role="cell" { (shown_time(of.wait.mean_s)) }
             td.num.wide role="cell" { (shown_time(of.wait.p95_s)) }
             td.num.wide role="cell" { (shown_time(of.run.mean_s)) }

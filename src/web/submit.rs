@@ -11,13 +11,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::fields::PageQuery;
 use super::job::read;
-use super::layout::{Nav, WebPage, bar, head};
-use super::page_query::PageQuery;
+use super::layout::{Nav, WebPage};
+use super::parts::{bar, head};
 use super::site::Site;
 use super::visit::Visit;
-use super::visitor::Visitor;
-use super::web_error::{PageError, PageResult, sentence};
+use super::web_error::{PageResult, sentence};
 use crate::config::{Config, JobConfig, format_size};
 use crate::engine::rhai::Finding;
 use crate::engine::scripts::FunctionDocument;
@@ -27,8 +27,7 @@ use crate::rpc::{RpcError, Scope};
 
 pub(super) use choice::DraftError;
 use choice::OfferedType;
-use form::inputs;
-pub(super) use form::{JobDraft, periodic_inputs};
+pub(super) use form::{JobDraft, JobForm};
 use upload::{INPUTS, SubmitForm, text_bytes_max};
 
 /// The script type of an empty form, if it is configured.
@@ -48,39 +47,32 @@ pub(super) async fn bound_body(
     next.run(request).await
 }
 
-/// The query of the form.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct SubmitQuery {
     /// The job whose settings fill the form.
-    #[serde(default)]
     from: String,
     /// The script type of an empty form.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     script_type: String,
 }
 
-/// Shows the form.
-pub(super) async fn show(
-    visit: Visit,
-    PageQuery(SubmitQuery { from, script_type }): PageQuery<SubmitQuery>,
-) -> PageResult {
+pub(super) async fn show(visit: Visit, PageQuery(asked): PageQuery<SubmitQuery>) -> PageResult {
     visit.needs(Scope::Submit, "submit jobs")?;
-    let draft = if !script_type.is_empty() {
-        JobDraft::of_type(&script_type)
-    } else if from.is_empty() {
+    let draft = if !asked.script_type.is_empty() {
+        JobDraft::of_type(&asked.script_type)
+    } else if asked.from.is_empty() {
         let has_first = visit.site.config().types.keys().any(|name| name.as_str() == FIRST_TYPE);
         if has_first { JobDraft::of_type(FIRST_TYPE) } else { JobDraft::default() }
     } else {
-        JobDraft::of_job(&read(&visit, &from).await?)
+        JobDraft::of_job(&read(&visit, &asked.from).await?)
     };
     show_draft(&visit, &draft).await
 }
 
 /// Submits the job of a form, or checks its script.
-pub(super) async fn change(
-    visit: Visit,
-    SubmitForm { fields, files, refused }: SubmitForm,
-) -> PageResult {
+pub(super) async fn change(visit: Visit, form: SubmitForm) -> PageResult {
+    let SubmitForm { fields, files, refused } = form;
     visit.needs(Scope::Submit, "submit jobs")?;
     let draft = JobDraft::of_fields(&fields);
     match fields.get("do") {
@@ -114,16 +106,12 @@ async fn show_draft(visit: &Visit, draft: &JobDraft) -> PageResult {
     Ok(visit.page(&now, &page(visit, draft, &DraftError::default(), &html! {}).await))
 }
 
-/// Returns the field that an error is about. An error that no change of the form mends has a page of its own.
+/// Returns the field that an error is about.
 fn refusal(error: RpcError) -> PageResult<DraftError> {
     let field = error.data.as_ref().and_then(|data| data.get("field")).and_then(Value::as_str);
     // The field of a name says what it is: "script type".
     let field = field.map(|field| field.replace(' ', "_")).unwrap_or_default();
-    let page = PageError::from(error.clone());
-    if field.is_empty() && !matches!(page.status.as_u16(), 400 | 403 | 409) {
-        return Err(page);
-    }
-    Ok(DraftError { field, message: error.message })
+    DraftError::of(error, field)
 }
 
 async fn check(visit: &Visit, draft: &JobDraft) -> PageResult {
@@ -172,7 +160,7 @@ async fn page(visit: &Visit, draft: &JobDraft, error: &DraftError, note: &Markup
             form.form method="post" action=(visit.links().to("/submit")) enctype="multipart/form-data" {
                 (visit.forgery_field())
                 (note)
-                (inputs(draft, &types, error, &files_hint(&config.job)))
+                (JobForm { draft, types: &types, error }.inputs(&files_hint(&config.job)))
                 div.actions {
                     button.main { "Submit" }
                     button name="do" value="check" formnovalidate { "Check the script" }
@@ -185,9 +173,8 @@ async fn page(visit: &Visit, draft: &JobDraft, error: &DraftError, note: &Markup
     WebPage::still("Submit a job", Nav::Submit, main)
 }
 
-/// Returns the script types that a visitor may use.
-pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedType> {
-    let offered = config.types.keys().filter(|name| visitor.caller.may_use(config, name));
+pub(super) fn offered_types(config: &Config, visit: &Visit) -> Vec<OfferedType> {
+    let offered = config.types.keys().filter(|name| visit.caller.may_use(config, name));
     let label = |name| {
         let note = if config.is_sandboxed(name) { "" } else { " (not sandboxed)" };
         format!("{name}{note}")
@@ -195,7 +182,6 @@ pub(super) fn offered_types(config: &Config, visitor: &Visitor) -> Vec<OfferedTy
     offered.map(|name| OfferedType { name: name.to_string(), label: label(name) }).collect()
 }
 
-/// Returns what a visitor may give as files.
 fn files_hint(job: &JobConfig) -> String {
     let size = match &job.artifacts {
         Some(folder) => format!("{} each", format_size(folder.max_size)),

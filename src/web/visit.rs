@@ -20,13 +20,12 @@ use super::parts::{Confirm, confirm};
 use super::site::{Site, TOAST_COOKIE_S};
 use super::snapshot::SiteSnapshot;
 use super::visible::visible;
-use super::visitor::Visitor;
+use super::visitor::{Visitor, forgery_subject};
 use super::web_error::{PageError, PageResult};
 use crate::proto::job::JobFiles;
 use crate::rpc::results::SubmittedId;
-use crate::rpc::{CallContext, MethodResult, RpcError, author};
+use crate::rpc::{CallContext, MethodResult, RpcError};
 
-/// A visitor at the site.
 #[derive(Clone)]
 pub(super) struct Visit {
     pub(super) site: Site,
@@ -55,9 +54,6 @@ impl Visit {
     }
 
     /// Returns the visit of a request: every page comes after the layer that finds out who visits.
-    ///
-    /// # Errors
-    /// [`PageError`] without that layer.
     pub(super) fn of(request: &Extensions) -> PageResult<Self> {
         request.get::<Self>().cloned().ok_or_else(PageError::unknown)
     }
@@ -91,54 +87,38 @@ impl Visit {
         Body::from_stream(blocks.fuse())
     }
 
-    /// Returns the addresses of the pages.
     pub(super) fn links(&self) -> &SiteLinks {
         &self.site.links
     }
 
     /// Returns the state of the namespace as the visitor may see it. All visitors without bounds share it.
-    ///
-    /// # Errors
-    /// [`PageError`] with status 503 if Redis does not answer.
     pub(super) async fn snapshot(&self) -> PageResult<Arc<SiteSnapshot>> {
         let now = self.site.snapshots.get().await?;
         Ok(if self.is_bound() { Arc::new(now.within(&self.caller)) } else { now })
     }
 
     /// Reads by a method of the API, so that the bounds of the visitor hold. Reading is not noted in the journal.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn ask<R: 'static>(&self, method: &str, params: Value) -> Result<R, RpcError> {
-        self.site.table.answer(self.context(), method, params).await?.typed()
+        self.site.service.table.answer(self.context(), method, params).await?.typed()
     }
 
     /// Answers with a file of a job, as [`MethodTable::file`](crate::rpc::MethodTable::file) does.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not read it, or there is none.
     pub(super) async fn file(
         &self,
         id: &str,
         name: &str,
         headers: &HeaderMap,
     ) -> Result<Response, RpcError> {
-        let found = self.site.table.file(self.context(), (id, name), headers).await?;
+        let found = self.site.service.table.file(self.context(), (id, name), headers).await?;
         Ok(found.map(|body| self.while_known(body)))
     }
 
     /// Calls a method of the API: this is how a page changes something. A change is noted in the journal.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<(), RpcError> {
         self.call_in(self.context(), method, params).await.map(drop)
     }
 
     /// Calls a method as [`Visit::call`] does, for its result.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn call_for<R: 'static>(
         &self,
         method: &str,
@@ -148,9 +128,6 @@ impl Visit {
     }
 
     /// Submits a job with files that are kept already, and goes to its page.
-    ///
-    /// # Errors
-    /// [`RpcError`] if the visitor may not, or the method fails.
     pub(super) async fn submit(&self, job: Value, files: JobFiles) -> Result<Response, RpcError> {
         let context = self.context().with_files([(0, files)].into());
         let answer = self.call_in(context, "job.submit", json!({ "job": job })).await?;
@@ -165,7 +142,7 @@ impl Visit {
         params: Value,
     ) -> Result<Box<dyn MethodResult>, RpcError> {
         let (name, about) = (&self.caller.name, about(&params));
-        let result = self.site.table.answer(context, method, params).await;
+        let result = self.site.service.table.answer(context, method, params).await;
         match &result {
             Ok(_) => info!(caller = %name, method, "{name} called {method}{about} on the page"),
             Err(error) => {
@@ -176,12 +153,9 @@ impl Visit {
     }
 
     fn context(&self) -> CallContext {
-        let (site, caller) = (&self.site, self.caller.clone());
-        let client = site.client.clone().as_author(author(&caller, "page"));
-        CallContext::new(client, site.address.clone(), site.config(), caller)
+        self.site.service.context_through(self.caller.clone(), "page")
     }
 
-    /// Answers with a page.
     pub(super) fn page(&self, now: &SiteSnapshot, page: &WebPage) -> Response {
         self.framed(StatusCode::OK, Some(now), page)
     }
@@ -192,16 +166,25 @@ impl Visit {
     }
 
     /// Answers with the question before something is destroyed.
-    ///
-    /// # Errors
-    /// [`PageError`] with status 503 if Redis does not answer.
     pub(super) async fn question(&self, nav: Nav, question: &Confirm<'_>) -> PageResult {
         let now = self.snapshot().await?;
         let main = confirm(question, &self.forgery_field());
         Ok(self.page(&now, &WebPage::still(question.title.as_str(), nav, main)))
     }
 
-    /// Answers with a page that says why there is none.
+    /// Asks before something is done to one thing, whose page has this address. `doing` is the value of `do`.
+    pub(super) async fn ask_before(
+        &self,
+        nav: Nav,
+        address: String,
+        (doing, verb): (&str, &str),
+        (title, text): (String, &str),
+    ) -> PageResult {
+        let (back, action, fields) = (address.clone(), address, vec![("do", doing)]);
+        let question = Confirm { title, text: text.to_owned(), back, action, fields, verb };
+        self.question(nav, &question).await
+    }
+
     pub(super) fn error_page(&self, error: &PageError) -> Response {
         let last = self.site.snapshots.last().filter(|_| !self.is_bound());
         let page = layout::error_page(error, self.links());
@@ -223,9 +206,8 @@ impl Visit {
         response
     }
 
-    /// Returns true if a form lacks the token against forgery of its visitor.
     pub(super) fn is_forged(&self, given: &str) -> bool {
-        !self.site.sessions.is_of(&self.forgery_subject(), given)
+        !self.site.sessions.is_of(&forgery_subject(self.session.as_deref(), &self.caller), given)
     }
 }
 

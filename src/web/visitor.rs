@@ -5,13 +5,11 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::web_error::{PageError, PageResult};
-use crate::rpc::{Bounds, Caller, JobOwnership, Scope};
+use crate::rpc::{Bounds, Caller, Scope};
 use crate::store::JobSummary;
 
-/// The visitor of a page.
 #[derive(Debug, Clone)]
 pub(super) struct Visitor {
-    /// The authenticated caller.
     pub(super) caller: Arc<Caller>,
     /// The secret of its session; none over the socket, where the kernel says who calls.
     pub(super) session: Option<String>,
@@ -39,33 +37,33 @@ impl Visitor {
 
     /// Returns true if the visitor may see a job, as the API decides it.
     pub(super) fn sees(&self, job: &JobSummary) -> bool {
-        JobOwnership::of_summary(job).is_within(&self.caller)
+        self.caller.sees(job)
     }
 
     /// Refuses a visitor without a scope. `doing` is a verb: "retry", "purge a queue".
-    ///
-    /// # Errors
-    /// [`PageError`] with status 403.
     pub(super) fn needs(&self, scope: Scope, doing: &str) -> PageResult<()> {
         if self.may(scope) { Ok(()) } else { Err(PageError::forbidden(scope, doing)) }
     }
 
     /// Refuses a visitor who sees a part of all jobs only. `doing` is a verb.
-    ///
-    /// # Errors
-    /// [`PageError`] with status 403.
     pub(super) fn needs_no_bounds(&self, doing: &str) -> PageResult<()> {
         if self.is_bound() { Err(PageError::bound(doing)) } else { Ok(()) }
+    }
+
+    /// Returns true if the visitor may change a job, or the jobs of a graph, of a caller.
+    pub(super) fn may_change(&self, caller_id: &str) -> bool {
+        let is_own = caller_id == self.caller.name;
+        self.may(Scope::Operate) || (self.may(Scope::Submit) && is_own)
+    }
+
+    /// Returns a form that is posted to an address.
+    pub(super) fn form(&self, action: &str, content: &Markup) -> Markup {
+        html! { form method="post" action=(action) { (self.forgery_field()) (content) } }
     }
 
     /// Returns the hidden field that each form needs.
     pub(super) fn forgery_field(&self) -> Markup {
         html! { input type="hidden" name="csrf" value=(self.forgery); }
-    }
-
-    /// Returns what the token against forgery is bound to.
-    pub(super) fn forgery_subject(&self) -> String {
-        forgery_subject(self.session.as_deref(), &self.caller)
     }
 }
 

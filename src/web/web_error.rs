@@ -14,7 +14,6 @@ use crate::store::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PageError {
     pub(super) status: StatusCode,
-    /// The headline.
     pub(super) title: &'static str,
     /// One sentence or two: why, and what to do.
     pub(super) text: String,
@@ -45,13 +44,11 @@ impl PageError {
         Self { field: Some(name.to_owned()), ..Self::wrong(text) }
     }
 
-    /// The visitor lacks a scope.
     pub(super) fn forbidden(scope: Scope, doing: &str) -> Self {
         let text = format!("You may not {doing}. Your token needs the scope {scope} for that.");
         Self::new(StatusCode::FORBIDDEN, "Not permitted", text)
     }
 
-    /// The visitor is bound to a part of the jobs.
     pub(super) fn bound(doing: &str) -> Self {
         let text = format!("You may not {doing}. Your token is bound to a part of the jobs.");
         Self::new(StatusCode::FORBIDDEN, "Not permitted", text)
@@ -64,12 +61,10 @@ impl PageError {
         Self::new(StatusCode::FORBIDDEN, "Not done", text)
     }
 
-    /// The visitor is not known.
     pub(super) fn unknown() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Not signed in", "Sign in with a token.")
     }
 
-    /// Redis does not answer.
     pub(super) fn away(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "Redis does not answer", reason)
     }
@@ -103,13 +98,11 @@ impl PageError {
     }
 }
 
-/// Returns an error message as a sentence.
 pub(super) fn sentence(message: &str) -> String {
     let end = if message.ends_with(['.', '?', '!']) { "" } else { "." };
     capitalized(message) + end
 }
 
-/// Returns a text with a capital letter first.
 pub(super) fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase).collect::<String>();

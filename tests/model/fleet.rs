@@ -280,7 +280,7 @@ impl Walk {
             cron: None,
             every: None,
         };
-        let answer = self.world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION).await;
+        let answer = self.world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
         assert_eq!(answer.expect("redis answers"), BatchOutcome::Accepted);
         let said = format!("submit {name}: {window}, {:?}", graph.jobs);
         self.graphs.insert(name, graph);

@@ -546,8 +546,12 @@ impl Walk {
         for (place, boot) in out.iter().enumerate() {
             self.world.redis.put(&keys().boots(), place as u64 + 1, boot);
         }
-        let recovered =
-            self.world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await.expect("answers");
+        let recovered = self
+            .world
+            .store
+            .recover_boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION)
+            .await
+            .expect("answers");
         assert_eq!(recovered.boots, self.model.recover_boots() as u64);
         let (ghosts, lives) = std::mem::take(&mut self.lives)
             .into_iter()

@@ -135,7 +135,7 @@ async fn call_during_a_move_is_refused_before_it_writes_and_no_answer_is_partial
     // Neither node has anything of it: the source answers by ASK.
     assert_eq!(cluster.ask::<i64>(from, &exists), None);
     // A list would lack jobs that have moved already.
-    let error = store.queue_states().await.expect_err("the slot is on its way");
+    let error = store.queue_states([].into()).await.expect_err("the slot is on its way");
     assert!(error.is_transient(), "{error:?}");
     while cluster.move_keys(from, to, 100) > 0 {}
     cluster.end_move(from, to);

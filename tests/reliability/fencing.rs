@@ -53,7 +53,11 @@ async fn a_finish_after_the_lease_counts_until_somebody_has_recovered_the_job() 
     world.set_lease(&life, 1);
     let done = || Verdict::Finished { output: "1".into(), exit_code: None };
     assert_eq!(world.finish(&life, &a, done()).await, Recorded::Recorded);
-    let found = world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await.expect("recovering");
+    let found = world
+        .store
+        .recover_boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION)
+        .await
+        .expect("recovering");
     world.check();
     assert_eq!((found.boots, found.put_back), (1, 1));
     assert_eq!(world.finish(&life, &b, done()).await, Recorded::Lost);

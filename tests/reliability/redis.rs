@@ -6,7 +6,7 @@ use hero::client::{Client, JobBuilder};
 use hero::config::JobConfig;
 use hero::error::Exit;
 use hero::proto::job::JobStatus;
-use hero::store::{PresenceOf, Recorded, StoreError, Verdict, Woken};
+use hero::store::{BootDeath, PresenceOf, Recorded, StoreError, Verdict, Woken};
 
 use crate::support::{Hero, Life, RETENTION, Redis, World, ids, job, keys, queue, wait_until};
 
@@ -72,7 +72,7 @@ async fn what_was_accepted_goes_on_and_ends_though_the_memory_is_full() {
     world.store.sample(Duration::from_secs(1)).await.expect("a sample");
     let every = Duration::from_secs(1);
     world.store.recover_foreign(RETENTION, every, 3, RETENTION).await.expect("a sweep");
-    world.store.recover_boots(None, 3, RETENTION).await.expect("a sweep");
+    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("a sweep");
     world.redis.run(ROOM);
     world.check();
     assert_eq!(world.status("a"), JobStatus::Finished);
@@ -159,8 +159,9 @@ async fn a_dead_boots_jobs_are_put_back_though_the_memory_is_full() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.started(&life, "a").await;
     world.redis.run(FULL);
-    let gone = Some(&life.boot);
-    let found = world.store.recover_boots(gone, 3, RETENTION).await.expect("recovering");
+    let gone = Some((&life.boot, BootDeath::Unknown));
+    let found =
+        world.store.recover_boots(gone, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     world.redis.run(ROOM);
     assert_eq!(found.put_back, 1);
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);

@@ -22,7 +22,7 @@ fn done() -> Verdict {
 }
 
 async fn submit(world: &World, jobs: &[Job]) -> BatchOutcome {
-    let whole = world.store.submit_atomic_batch(jobs, RETENTION).await.expect("submitting");
+    let whole = world.store.submit_atomic_batch(jobs, None, RETENTION).await.expect("submitting");
     world.check();
     assert!(world.redis.all("STAGED").is_empty() || whole != BatchOutcome::Accepted);
     whole
@@ -137,7 +137,7 @@ async fn jobs_of_a_batch_may_wait_for_jobs_outside_of_it() {
 
 /// Submits a batch, and goes away once a kind of key has appeared.
 async fn submit_until(world: &World, jobs: &[Job], kind: &str) {
-    let mut submit = Box::pin(world.store.submit_atomic_batch(jobs, RETENTION));
+    let mut submit = Box::pin(world.store.submit_atomic_batch(jobs, None, RETENTION));
     while world.redis.all(kind).is_empty() {
         tokio::select! {
             biased;

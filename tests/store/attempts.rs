@@ -77,7 +77,7 @@ async fn each_attempt_that_is_not_the_last_is_kept_with_its_place_and_its_end() 
     world.give_back(&first, &[(id, None)]).await;
     claimed(&world, &first).await;
     world.set_lease(&first, 1);
-    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     let second = life(&world).await;
     let id = claimed(&world, &second).await;
     world.finish(&second, &id, error("at last")).await;

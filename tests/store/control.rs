@@ -25,8 +25,14 @@ async fn a_message_for_a_type_reaches_each_of_its_live_actors_once() {
     for message in [Control::Drain, Control::Resume] {
         world.redis.push(&keys::control_of_type("osis"), &[message.to_json()]);
     }
-    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 2);
-    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 0);
+    assert_eq!(
+        world.store.fan_out(RETENTION, RETENTION, None).await.expect("handing on").messages,
+        2
+    );
+    assert_eq!(
+        world.store.fan_out(RETENTION, RETENTION, None).await.expect("handing on").messages,
+        0
+    );
     for (list, expected) in [
         (keys::control("osis:default:1"), vec![Control::Drain, Control::Resume]),
         (keys::control("osis:io:2"), vec![Control::Drain, Control::Resume]),
@@ -49,7 +55,10 @@ async fn an_actor_that_has_not_been_heard_of_gets_no_message() {
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     world.redis.put(&keys().actors(), 1, "osis:default:1");
     world.redis.push(&keys::control_of_type("osis"), &[Control::Drain.to_json()]);
-    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 1);
+    assert_eq!(
+        world.store.fan_out(RETENTION, RETENTION, None).await.expect("handing on").messages,
+        1
+    );
     assert!(world.redis.list(&keys::control("osis:default:1")).is_empty());
 }
 
@@ -65,7 +74,10 @@ async fn a_message_for_a_group_reaches_the_live_actors_of_the_group_alone() {
     world.redis.push(&list, &["drain"]);
     let looked = world.store.look().await.expect("looking");
     assert!(looked.work.contains(&WorkKind::Control), "no supervisor would look at the list");
-    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 1);
+    assert_eq!(
+        world.store.fan_out(RETENTION, RETENTION, None).await.expect("handing on").messages,
+        1
+    );
     for (actor, told) in
         [("osis:io:1", 1), ("osis:io:2", 1), ("osis:default:1", 0), ("sal:io:1", 0)]
     {
@@ -85,7 +97,10 @@ async fn a_stop_for_a_type_or_group_without_a_live_actor_is_done_at_once() {
     world.redis.push(&keys::control_of_type("osis"), &["a", r#"{"cmd":"stop","job_id":"b"}"#, "x"]);
     let list = keys::control("osis:io:1").replace(":inst:1", "");
     world.redis.push(&list, &["c", "drain"]);
-    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 5);
+    assert_eq!(
+        world.store.fan_out(RETENTION, RETENTION, None).await.expect("handing on").messages,
+        5
+    );
     for id in ["a", "b", "c"] {
         assert_eq!(world.field(id, "error").as_deref(), Some("stopped"), "{id}");
     }
@@ -278,7 +293,10 @@ async fn a_stop_for_a_type_is_written_on_the_running_job_before_its_actors_are_n
     world.store.appear(&life.actor, &life.presence(), RETENTION, None).await.expect("appearing");
     world.started(&life, "a").await;
     world.redis.push(&keys::control_of_type("osis"), &["a", "nobody"]);
-    assert_eq!(world.store.fan_out(RETENTION, RETENTION).await.expect("handing on").messages, 2);
+    assert_eq!(
+        world.store.fan_out(RETENTION, RETENTION, None).await.expect("handing on").messages,
+        2
+    );
     assert_eq!(world.field("a", "stop_requested").as_deref(), Some("1"));
     assert_eq!(world.field("nobody", "stop_requested"), None);
 }

@@ -20,7 +20,7 @@ async fn firing_happens_once_and_never_for_an_earlier_time() {
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), ALLOW, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), ALLOW, Ok(&job), RETENTION.into());
         fired.await.expect("firing")
     };
     assert_eq!(fire("a", 10).await, Fired::Job("a".parse().expect("legal")));
@@ -46,7 +46,7 @@ async fn new_periodic_job_counts_from_now_on() {
         &names[0],
         second(1),
         (Overlap::Skip, CatchUp::Skip),
-        &job,
+        Ok(&job),
         RETENTION.into(),
     );
     fired.await.expect("firing");
@@ -64,8 +64,13 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64, overlap| {
         let job = job(id);
-        let fired =
-            world.store.fire(&name, second(at), (overlap, CatchUp::Skip), &job, RETENTION.into());
+        let fired = world.store.fire(
+            &name,
+            second(at),
+            (overlap, CatchUp::Skip),
+            Ok(&job),
+            RETENTION.into(),
+        );
         fired.await.expect("firing")
     };
     fire("a", 1, Overlap::Skip).await;
@@ -88,7 +93,7 @@ async fn an_overlap_is_allowed_left_out_or_replaces() {
         &name,
         second(5),
         (Overlap::Replace, CatchUp::Skip),
-        &job,
+        Ok(&job),
         RETENTION.into(),
     );
     assert_eq!(fired.await.expect("firing"), Fired::Job(job.id.clone()));
@@ -104,7 +109,7 @@ async fn later_job_with_the_id_of_a_firing_delays_no_other_firing() {
     let (world, name) = (World::new(), "tick".parse().expect("legal"));
     let fire = async |id: &str, at: i64| {
         let (job, overlap) = (job(id), (Overlap::Skip, CatchUp::Skip));
-        let fired = world.store.fire(&name, second(at), overlap, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), overlap, Ok(&job), RETENTION.into());
         fired.await.expect("firing")
     };
     let a: hero::proto::job::JobId = "a".parse().expect("legal");
@@ -122,7 +127,7 @@ async fn refused_periodic_job_is_reported_and_not_tried_again() {
     world.redis.spoil(&keys::work("type:osis"));
     let fire = async |id: &str, at: i64| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), ALLOW, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), ALLOW, Ok(&job), RETENTION.into());
         fired.await.expect("firing")
     };
     assert_eq!(fire("a", 1).await, Fired::Failed(keys::work("type:osis")));
@@ -139,7 +144,7 @@ async fn disabled_periodic_job_is_not_due_and_makes_up_for_nothing() {
     };
     let fire = async |id: &str, at: i64| {
         let job = job(id);
-        let fired = world.store.fire(&name, second(at), ALLOW, &job, RETENTION.into());
+        let fired = world.store.fire(&name, second(at), ALLOW, Ok(&job), RETENTION.into());
         fired.await.expect("firing")
     };
     fire("a", 1).await;
@@ -165,8 +170,13 @@ async fn history_has_the_latest_firings_with_what_became_of_each() {
     let name = "tick".parse().expect("legal");
     let fire = async |id: &str, at: i64, overlap| {
         let job = job(id);
-        let fired =
-            world.store.fire(&name, second(at), (overlap, CatchUp::Skip), &job, RETENTION.into());
+        let fired = world.store.fire(
+            &name,
+            second(at),
+            (overlap, CatchUp::Skip),
+            Ok(&job),
+            RETENTION.into(),
+        );
         fired.await.expect("firing")
     };
     assert_eq!(world.store.firings(&name, FIRINGS_MAX).await.expect("looking"), []);
@@ -207,7 +217,7 @@ async fn firings_that_are_made_up_for_wait_for_each_other_and_later_ones_do_not_
     let fire = async |id: &str, at: Timestamp| {
         let rules = (Overlap::Skip, CatchUp::All);
         let job = job(id);
-        let fired = world.store.fire(&name, at, rules, &job, RETENTION.into());
+        let fired = world.store.fire(&name, at, rules, Ok(&job), RETENTION.into());
         fired.await.expect("firing")
     };
     let id = |text: &str| text.parse::<hero::proto::job::JobId>().expect("legal");
@@ -241,7 +251,7 @@ async fn missed_firings_that_are_all_made_up_for_do_not_replace_each_other() {
     let fire = async |id: &str, at: Timestamp| {
         let rules = (Overlap::Replace, CatchUp::All);
         let job = job(id);
-        world.store.fire(&name, at, rules, &job, RETENTION.into()).await.expect("firing")
+        world.store.fire(&name, at, rules, Ok(&job), RETENTION.into()).await.expect("firing")
     };
     let id = |text: &str| text.parse::<hero::proto::job::JobId>().expect("legal");
     let second = minutes_ago(20);
@@ -264,13 +274,13 @@ async fn firing_whose_id_is_taken_gets_another() {
     let name = "tick".parse().expect("legal");
     world.accepts(&[job("a")]).await;
     let job = job("a");
-    let fired = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
+    let fired = world.store.fire(&name, second(1), ALLOW, Ok(&job), RETENTION.into());
     let Fired::Job(id) = fired.await.expect("firing") else { panic!("it has not fired") };
     assert!(id.as_str().starts_with("a-"), "{id}");
     assert_eq!(world.work("type:osis"), ["a", id.as_str()]);
     let last = world.store.periodic_job(&name).await.expect("looking").last.expect("it fired");
     assert_eq!(last.id, id);
-    let again = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
+    let again = world.store.fire(&name, second(1), ALLOW, Ok(&job), RETENTION.into());
     assert_eq!(again.await.expect("firing"), Fired::Past);
     world.check();
 }
@@ -285,7 +295,7 @@ async fn end_of_a_job_is_noted_in_its_periodic_job() {
     assert!(noted.await.expect("noting"));
     let end = async |id: &str, verdict: Verdict| {
         let job = job(id);
-        let fired = world.store.fire(&name, Timestamp::now(), ALLOW, &job, RETENTION.into());
+        let fired = world.store.fire(&name, Timestamp::now(), ALLOW, Ok(&job), RETENTION.into());
         assert!(matches!(fired.await.expect("firing"), Fired::Job(_)));
         world.claim(&life, 1).await;
         world.finish(&life, &id.parse().expect("legal"), verdict).await;
@@ -333,7 +343,7 @@ async fn end_of_a_job_that_a_program_gave_to_a_periodic_job_is_not_noted() {
     world.accepts(std::slice::from_ref(&holder)).await;
     let mut next = job("cron-tick-20260101T000000Z");
     next.spec.unique_key.clone_from(&holder.spec.unique_key);
-    let fired = world.store.fire(&name, Timestamp::now(), ALLOW, &next, RETENTION.into());
+    let fired = world.store.fire(&name, Timestamp::now(), ALLOW, Ok(&next), RETENTION.into());
     assert_eq!(fired.await.expect("firing"), Fired::LeftOut(holder.id.clone()));
     world.redis.set_field(&keys::job("ann-0"), "cron", "tick");
     world.claim(&life, 1).await;
@@ -367,7 +377,7 @@ async fn missed_firings_are_counted_by_one_supervisor() {
     let world = World::new();
     let name: hero::proto::cron::CronName = "tick".parse().expect("legal");
     let job = job("a");
-    let fired = world.store.fire(&name, second(1), ALLOW, &job, RETENTION.into());
+    let fired = world.store.fire(&name, second(1), ALLOW, Ok(&job), RETENTION.into());
     fired.await.expect("firing");
     let missed = MissedFirings { latest: second(4), number: 3, is_exact: true };
     let note = async || world.store.note_cron_missed(&name, second(1), missed).await;

@@ -162,7 +162,7 @@ async fn taken_id_of_a_batch_changes_nothing() {
     let world = World::new();
     let taken = NewGraph { cron: None, ..new_graph("cron-tidy-1") };
     let jobs = copies(&taken, &["other"]);
-    let submitted = world.store.submit_atomic_graph(&jobs, Some(&taken), RETENTION).await;
+    let submitted = world.store.submit_atomic_batch(&jobs, Some(&taken), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     assert_eq!(fire(&world, 10, "cron-tidy-1", &["a"]).await, None);
     assert_eq!(fire(&world, 10, "cron-tidy-2", &["b"]).await, Some(batch("cron-tidy-2")));
@@ -202,7 +202,7 @@ async fn firing_is_skipped_while_a_manual_run_has_not_ended() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.store.cron_state(&[tidy()]).await.expect("looking");
     let ran = fired_batch("cron-tidy-run", &["a"]);
-    let submitted = world.store.submit_atomic_graph(&ran.jobs, Some(&ran.graph), RETENTION).await;
+    let submitted = world.store.submit_atomic_batch(&ran.jobs, Some(&ran.graph), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     world.store.note_cron_run(&tidy(), &ran.graph.id, true).await.expect("noting");
     let left_out = Some(Fired::LeftOut(ran.graph.id.clone()));

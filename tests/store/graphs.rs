@@ -1,5 +1,7 @@
 //! Graphs and batches as objects: their counts follow their jobs through every end, retry and deletion.
 
+use std::time::Duration;
+
 use hero::client::JobBuilder;
 use hero::proto::graph::{GraphCallback, GraphJobOutcome, GraphKind, GraphState};
 use hero::proto::job::{Job, JobId, JobStatus, is_id_of_callback};
@@ -38,7 +40,7 @@ fn new_graph(kind: GraphKind) -> NewGraph {
 /// Submits jobs as the graph `g`.
 async fn graph(world: &World, jobs: &[Job]) {
     let new = new_graph(GraphKind::Graph);
-    let submitted = world.store.submit_atomic_graph(jobs, Some(&new), RETENTION).await;
+    let submitted = world.store.submit_atomic_batch(jobs, Some(&new), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     world.check();
 }
@@ -142,7 +144,7 @@ async fn batch_grows_with_each_portion_and_its_id_is_taken() {
     world.accepts(&[member("c", &[])]).await;
     assert_eq!(progress(&world).await, "2 of 3 done, 1 waiting");
     let jobs = [Job { graph_id: Some(id("g")), ..member("d", &[]) }];
-    let refused = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION).await;
+    let refused = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
     assert_eq!(refused.expect("asking"), BatchOutcome::GraphExists);
     assert!(world.field("d", "status").is_none() && world.redis.all("STAGED").is_empty());
     world.accepts(&[Job { graph_id: None, ..member("d", &[]) }]).await;
@@ -195,12 +197,12 @@ async fn jobs_of_a_dead_actor_stay_waiting_in_their_graph_until_they_end() {
     assert_eq!(ids(&world.claim(&dead, 1).await.attempts), ["a"]);
     assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
     world.set_lease(&dead, 1);
-    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     assert_eq!(world.status("a"), JobStatus::Dispatched);
     assert_eq!(progress(&world).await, "0 of 2 done, 2 waiting");
     assert_eq!(ids(&world.claim(&life, 1).await.attempts), ["a"]);
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, 1, RETENTION).await.expect("recovering");
+    world.store.recover_boots(None, Duration::ZERO, 1, RETENTION).await.expect("recovering");
     assert_eq!(world.status("a"), JobStatus::Error);
     assert_eq!(progress(&world).await, "0 of 2 done, 2 failed");
 }
@@ -251,7 +253,7 @@ async fn callbacks_start_once_for_each_end_of_their_graph() {
     let calls = Life::of("python-default-1");
     let jobs = [member("a", &[]), member("b", &["a"])];
     let submitted =
-        world.store.submit_atomic_graph(&jobs, Some(&with_callbacks()), RETENTION).await;
+        world.store.submit_atomic_batch(&jobs, Some(&with_callbacks()), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     end(&world, &life, done).await;
     settle(&world).await;
@@ -289,7 +291,7 @@ async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_d
         let calls = Life::of("python-default-1");
         let jobs = [member("a", &[]), member("b", &["a"])];
         let submitted =
-            world.store.submit_atomic_graph(&jobs, Some(&with_callbacks()), RETENTION).await;
+            world.store.submit_atomic_batch(&jobs, Some(&with_callbacks()), RETENTION).await;
         assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
         match last {
             "stop" => {
@@ -302,7 +304,11 @@ async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_d
             _ => {
                 world.claim(&life, 1).await;
                 world.set_lease(&life, 1);
-                world.store.recover_boots(None, 0, RETENTION).await.expect("recovering");
+                world
+                    .store
+                    .recover_boots(None, Duration::ZERO, 0, RETENTION)
+                    .await
+                    .expect("recovering");
             }
         }
         settle(&world).await;
@@ -322,7 +328,7 @@ async fn callbacks_start_after_the_last_job_was_stopped_failed_with_another_or_d
 async fn later_graph_with_the_id_starts_no_callback_for_the_end_of_the_one_before() {
     let (world, calls) = (World::new(), Life::of("python-default-1"));
     let (jobs, new) = ([member("a", &[])], with_callbacks());
-    let submitted = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION);
+    let submitted = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION);
     assert_eq!(submitted.await.expect("submitting"), BatchOutcome::Accepted);
     let created = world.redis.field(&keys::keys().graph(&id("g")), "created_at").expect("a time");
     for (of, names_called) in [("2026-01-01", &[][..]), (&created, &["on_success", "on_end"])] {
@@ -344,7 +350,7 @@ async fn nobody_can_take_the_id_of_a_callback_first() {
     for _ in 0..2 {
         let (world, calls) = (World::new(), Life::of("python-default-1"));
         let (jobs, new) = ([member("a", &[])], with_callbacks());
-        let submitted = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION);
+        let submitted = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION);
         assert_eq!(submitted.await.expect("submitting"), BatchOutcome::Accepted);
         // The same end of the same graph, as if somebody had learned the ids of its callbacks.
         world.redis.set_field(&keys::keys().graph(&id("g")), "created_at", "2026-01-01T00:00:00Z");
@@ -366,7 +372,7 @@ async fn callbacks_of_two_lives_of_a_graph_have_ids_of_their_own() {
         let jobs = [member(name, &[])];
         world
             .store
-            .submit_atomic_graph(&jobs, Some(&with_callbacks()), RETENTION)
+            .submit_atomic_batch(&jobs, Some(&with_callbacks()), RETENTION)
             .await
             .expect("submitting");
         let graph = keys::keys().graph(&id("g"));

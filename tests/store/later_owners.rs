@@ -115,7 +115,7 @@ async fn jobs_of_one_batch_read_each_other() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     world.accepts(&[job("outside")]).await;
     let batch = [after("last", "first"), after("first", "outside")];
-    world.store.submit_atomic_batch(&batch, RETENTION).await.expect("submitting");
+    world.store.submit_atomic_batch(&batch, None, RETENTION).await.expect("submitting");
     for expected in ["outside", "first", "last"] {
         assert_eq!(run(&world, &life, expected).await, [expected]);
     }

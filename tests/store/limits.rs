@@ -192,12 +192,12 @@ async fn every_end_of_a_run_frees_its_slot() {
     world.check();
     assert_eq!(next(&life).await, third, "it is in front of those that were held");
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     world.check();
     life = Life::of("osis-default-2");
     assert_eq!(next(&life).await, third, "a crash keeps the order as well");
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, 1, RETENTION).await.expect("recovering");
+    world.store.recover_boots(None, Duration::ZERO, 1, RETENTION).await.expect("recovering");
     world.check();
     assert_eq!(world.status(third.as_str()), JobStatus::Error);
     life = Life::of("osis-default-3");
@@ -206,7 +206,7 @@ async fn every_end_of_a_run_frees_its_slot() {
     // A foreign program ends it while it runs.
     world.redis.set_job("j3", "status finished");
     world.set_lease(&life, 1);
-    world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+    world.store.recover_boots(None, Duration::ZERO, 3, RETENTION).await.expect("recovering");
     world.check();
     life = Life::of("osis-default-4");
     assert_eq!(next(&life).await, id("j4"));
@@ -235,11 +235,15 @@ async fn held_jobs_are_listed_stopped_deleted_and_purged_like_others_that_wait()
     let statuses = vec![JobStatus::Dispatched];
     let query = ListQuery { statuses, limit: 9, ..ListQuery::default() };
     assert_eq!(world.store.list_jobs(&query).await.expect("listing").items.len(), 4);
-    let seen = world.store.queue_states().await.expect("listing");
+    let seen = world.store.queue_states([].into()).await.expect("listing");
     assert_eq!((seen[0].depth, seen[0].held), (0, 4));
     assert!(seen[0].held_wait.is_some() && seen[0].oldest_wait.is_none());
     world.store.sample(Duration::ZERO).await.expect("sampling");
-    assert_eq!(world.store.queue_states().await.expect("listing").len(), 1, "it is not given up");
+    assert_eq!(
+        world.store.queue_states([].into()).await.expect("listing").len(),
+        1,
+        "it is not given up"
+    );
     world.store.stop(&id("b"), RETENTION, None).await.expect("stopping");
     world.check();
     assert_eq!(world.field("b", "error").as_deref(), Some("stopped"));

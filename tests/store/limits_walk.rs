@@ -107,7 +107,11 @@ impl Walk {
             self.world.give_back(&life, &jobs).await;
         } else {
             self.world.set_lease(&life, 1);
-            self.world.store.recover_boots(None, 3, RETENTION).await.expect("recovering");
+            self.world
+                .store
+                .recover_boots(None, Duration::ZERO, 3, RETENTION)
+                .await
+                .expect("recovering");
             self.lives[place] = self.new_life();
         }
     }
@@ -174,7 +178,7 @@ async fn random_sequences_exceed_no_limit_and_leave_no_job_behind() {
             break;
         }
         rounds += 1;
-        let stand = walk.world.store.queue_states().await;
+        let stand = walk.world.store.queue_states([].into()).await;
         assert!(rounds < 2000, "jobs are left behind: {stand:?}");
     }
     assert_eq!(walk.world.store.purge(&queue("type:osis"), RETENTION).await.expect("purging"), 0);

@@ -230,7 +230,7 @@ async fn queues_show_their_depth_and_their_oldest_wait() {
     let urgent = JobBuilder::new("sal", "1").group("io").priority(0).build().expect("legal");
     world.accepts(&[urgent]).await;
     world.store.sample(std::time::Duration::ZERO).await.expect("sampling");
-    let states = world.store.queue_states().await.expect("listing");
+    let states = world.store.queue_states([].into()).await.expect("listing");
     assert_eq!(states.len(), 2);
     assert_eq!((&states[0].queue, states[0].depth), (&queue("type:osis"), 2));
     assert_eq!((&states[1].queue, states[1].depth), (&queue("type:sal:group:io:prio:0"), 1));
@@ -246,7 +246,7 @@ async fn a_queue_list_of_another_type_hides_no_other_queue() {
     let sal = JobBuilder::new("sal", "1").build().expect("legal");
     world.accepts(&[job("a"), sal]).await;
     world.redis.spoil(&keys::work("type:osis"));
-    let states = world.store.queue_states().await;
+    let states = world.store.queue_states([].into()).await;
     let states = states.expect("the other queues are listed");
     assert!(states.iter().any(|state| state.queue == queue("type:sal") && state.depth == 1));
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hero::client::{Client, ClientError, Graph, JobBuilder, JobChange, ManyChanged};
+use hero::client::{
+    Client, ClientError, FilesByPlace, Graph, JobBuilder, JobChange, ManyChanged, NewBatch,
+};
 use hero::config::{JobConfig, RedisConfig};
 use hero::proto::job::{Job, JobStatus};
 use hero::store::{Cursor, JobSearch, JobSummary, ListQuery, Shards, Verdict};
@@ -163,8 +165,12 @@ async fn atomic_batch_that_is_submitted_again_is_rejected() {
     // The answer to the first submission may have been lost.
     for _ in 0..8 {
         let jobs: Vec<Job> = (0..3).map(|_| built(JobBuilder::new("osis", "1"))).collect();
-        client.submit_all_or_none(&jobs).await.expect("accepted");
-        let again = client.submit_all_or_none(&jobs).await.expect_err("they are there");
+        let submit = async || {
+            let (mut batch, files) = (NewBatch::default(), FilesByPlace::new());
+            client.submit_all_or_none_of(&mut batch, &jobs, &files).await
+        };
+        submit().await.expect("accepted");
+        let again = submit().await.expect_err("they are there");
         assert!(matches!(again, ClientError::Refused { .. }), "{again}");
     }
 }

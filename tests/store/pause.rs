@@ -37,7 +37,7 @@ async fn a_paused_queue_is_listed_though_nothing_waits_in_it() {
     let world = World::new();
     world.store.pause(&[queue("type:osis:group:io")]).await.expect("pausing");
     world.accepts(&[job("a")]).await;
-    let states = world.store.queue_states().await.expect("listing");
+    let states = world.store.queue_states([].into()).await.expect("listing");
     let seen: Vec<_> =
         states.iter().map(|state| (state.queue.to_string(), state.depth, state.paused)).collect();
     assert_eq!(

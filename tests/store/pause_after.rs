@@ -197,6 +197,6 @@ async fn jobs_that_a_batch_gets_while_it_pauses_wait_too() {
     world.store.end_pause(&id("g")).await.expect("telling");
     tend(&world).await;
     assert_eq!(claimed(&world, &life).await, ["c"]);
-    let twice = world.store.submit_atomic_graph(&[member("d")], Some(&new), RETENTION).await;
+    let twice = world.store.submit_atomic_batch(&[member("d")], Some(&new), RETENTION).await;
     assert_eq!(twice.expect("submitting"), BatchOutcome::GraphExists);
 }

@@ -633,7 +633,7 @@ async fn jobs_submitted_after_the_failure_of_their_prerequisite_are_resumed_with
     let started = world.store.start(&"c".parse().expect("legal"), RETENTION).await;
     assert_eq!(started.expect("starting"), RetryOutcome::Moved(JobStatus::Error));
     let batch = [after("d", &["a"]), after("e", &["d"])];
-    world.store.submit_atomic_batch(&batch, RETENTION).await.expect("submitting");
+    world.store.submit_atomic_batch(&batch, None, RETENTION).await.expect("submitting");
     let (outcome, retried, stay) = resume(&world, "a").await;
     assert_eq!((outcome, stay), (RetryOutcome::Moved(JobStatus::Dispatched), vec![]));
     assert_eq!(retried, ["b", "c", "d", "e"]);

@@ -19,7 +19,7 @@ async fn dies(world: &World, life: &Life) {
 }
 
 async fn recover_boots(world: &World) -> Recovered {
-    let recovered = world.store.recover_boots(None, CRASH_LIMIT, RETENTION).await;
+    let recovered = world.store.recover_boots(None, Duration::ZERO, CRASH_LIMIT, RETENTION).await;
     world.check();
     recovered.expect("recovering")
 }
@@ -48,7 +48,8 @@ async fn death_for_lack_of_memory_is_named_and_charged_to_no_job_that_is_a_proce
         world.accepts(&["a", "b"].map(job)).await;
         world.claim(&dead, 2).await;
         let (store, boot) = (&world.store, &dead.boot);
-        let found = store.recover_gone(boot, death, CRASH_LIMIT, RETENTION).await;
+        let found =
+            store.recover_boots(Some((boot, death)), Duration::ZERO, CRASH_LIMIT, RETENTION).await;
         let found = found.expect("recovering");
         assert_eq!((found.put_back, found.given_up), (2, 0));
         let notes: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
@@ -74,8 +75,12 @@ async fn job_whose_actors_are_killed_for_lack_of_memory_again_and_again_ends() {
         while world.status("a") != JobStatus::Error {
             let dead = Life::of("osis-default-1");
             world.claim(&dead, 1).await;
-            let recovering =
-                world.store.recover_gone(&dead.boot, BootDeath::Memory, CRASH_LIMIT, RETENTION);
+            let recovering = world.store.recover_boots(
+                Some((&dead.boot, BootDeath::Memory)),
+                Duration::ZERO,
+                CRASH_LIMIT,
+                RETENTION,
+            );
             recovering.await.expect("recovering");
             deaths += 1;
             let charged = if own_attempts { deaths } else { deaths.saturating_sub(2) };
@@ -155,7 +160,15 @@ async fn one_boot_that_is_known_to_be_gone_is_recovered_at_once() {
         appeared.expect("appearing");
         world.started(life, life.actor.instance.to_string().as_str()).await;
     }
-    let recovered = world.store.recover_boots(Some(&gone.boot), CRASH_LIMIT, RETENTION).await;
+    let recovered = world
+        .store
+        .recover_boots(
+            Some((&gone.boot, BootDeath::Unknown)),
+            Duration::ZERO,
+            CRASH_LIMIT,
+            RETENTION,
+        )
+        .await;
     world.check();
     assert_eq!(recovered.expect("recovering").put_back, 1);
     assert_eq!((world.status("1"), world.status("2")), (JobStatus::Dispatched, JobStatus::Started));
@@ -250,7 +263,10 @@ async fn entries_of_removed_jobs_are_orphans() {
 async fn recovery_of_an_empty_world_finds_nothing() {
     let world = World::new();
     let unknown = BootId::random();
-    let found = world.store.recover_boots(Some(&unknown), CRASH_LIMIT, RETENTION).await;
+    let found = world
+        .store
+        .recover_boots(Some((&unknown, BootDeath::Unknown)), Duration::ZERO, CRASH_LIMIT, RETENTION)
+        .await;
     assert_eq!(found.expect("recovering").put_back, 0);
     assert_eq!(recover_boots(&world).await, Recovered::default());
     assert_eq!(world.store.recover_orphans().await.expect("recovering").orphans, 0);

@@ -85,7 +85,7 @@ async fn finds(store: &Store, verb: &str, name: &str) -> bool {
             done != [Submitted::UnknownPrerequisite(name.to_owned())]
         }
         _ => {
-            let done = store.submit_atomic_batch(&[dependent], RETENTION).await.expect(verb);
+            let done = store.submit_atomic_batch(&[dependent], None, RETENTION).await.expect(verb);
             done == hero::store::BatchOutcome::Accepted
         }
     }

@@ -77,7 +77,7 @@ async fn run(seed: u64, at_a_time: u32, stop_after: Option<usize>) {
     let window =
         GraphWindow { at_a_time: Some(at_a_time), stop_after: stop, ..GraphWindow::default() };
     let new = new_graph(GraphKind::Batch, window);
-    let submitted = world.store.submit_atomic_graph(&jobs, Some(&new), RETENTION).await;
+    let submitted = world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     let mut machines = machines(&jobs);
     let of_lists: HashMap<String, usize> =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hero::client::{Client, Graph, JobBuilder};
+use hero::client::{Client, FilesByPlace, Graph, JobBuilder, NewBatch};
 use hero::config::JobConfig;
 use hero::proto::job::{Job, JobStatus};
 use jiff::{SignedDuration, Timestamp};
@@ -97,7 +97,9 @@ async fn delay_is_counted_on_the_clock_of_redis_by_every_way_of_submitting() {
     for submitted in client.submit_all(&batch).await.expect("submitting") {
         submitted.expect("accepted");
     }
-    client.submit_all_or_none(&[delayed("c", HOUR)]).await.expect("submitting");
+    let (mut batch, files) = (NewBatch::default(), FilesByPlace::new());
+    let atomic = [delayed("c", HOUR)];
+    client.submit_all_or_none_of(&mut batch, &atomic, &files).await.expect("submitting");
     let mut graph = Graph::new();
     graph.add("d", delayed("d", HOUR));
     client.submit_graph(&mut graph).await.expect("submitting");

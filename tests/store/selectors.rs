@@ -51,7 +51,7 @@ async fn scheduled_job_registers_its_expression_when_it_is_due() {
     job.delay = None;
     world.accepts(&[job]).await;
     assert_eq!(world.redis.list(&keys::work(&queue())), ["a"]);
-    let states = world.store.queue_states().await.expect("listing");
+    let states = world.store.queue_states([].into()).await.expect("listing");
     assert_eq!(states[0].selector.as_deref(), Some(TEXT));
 }
 

@@ -15,12 +15,12 @@ async fn a_queue_that_is_empty_is_retired_and_comes_back_with_its_next_job() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.store.sample(Duration::ZERO).await.expect("sampling");
-    assert!(world.store.queue_states().await.expect("listing").is_empty());
+    assert!(world.store.queue_states([].into()).await.expect("listing").is_empty());
     let back = [(own, None)];
     world.give_back(&life, &back).await;
-    assert_eq!(world.store.queue_states().await.expect("listing").len(), 1);
+    assert_eq!(world.store.queue_states([].into()).await.expect("listing").len(), 1);
     world.store.sample(Duration::ZERO).await.expect("sampling");
-    assert_eq!(world.store.queue_states().await.expect("listing").len(), 1);
+    assert_eq!(world.store.queue_states([].into()).await.expect("listing").len(), 1);
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn popped_job_without_a_claim_keeps_its_queue_listed() {
     world.accepts(&[job("a")]).await;
     world.redis.pop(&keys::work("type:osis"));
     world.store.sample(Duration::ZERO).await.expect("sampling");
-    assert_eq!(world.store.queue_states().await.expect("listing").len(), 1);
+    assert_eq!(world.store.queue_states([].into()).await.expect("listing").len(), 1);
 }
 
 #[tokio::test]
@@ -79,11 +79,11 @@ async fn throughput_is_what_ended_between_two_samples() {
         s * 1_000_000 + us > at.parse::<i64>().expect("a number") + 1000
     });
     assert_eq!(world.store.sample(Duration::from_millis(1)).await.expect("sampling").types, 1);
-    let states = world.store.queue_states().await.expect("listing");
+    let states = world.store.queue_states([].into()).await.expect("listing");
     let rate = states[0].type_throughput_per_s.expect("it was sampled");
     assert!(rate > 0.0, "{rate}");
-    let counters = world.store.counters(&script_type("osis")).await.expect("counting");
-    assert_eq!((counters["submitted"], counters["finished"]), (5, 4));
+    let counters = world.store.counters_of(&[script_type("osis")]).await.expect("counting");
+    assert_eq!((counters[0]["submitted"], counters[0]["finished"]), (5, 4));
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn state_of_the_namespace_costs_its_queues_and_not_its_jobs() {
     };
     let read = async || {
         world.redis.run("CONFIG RESETSTAT");
-        let queues = world.store.queue_states().await.expect("listing").len();
+        let queues = world.store.queue_states([].into()).await.expect("listing").len();
         let types = world.store.type_states().await.expect("counting");
         world.store.redis_state(false).await.expect("asking");
         let stats: String = world.redis.ask("INFO stats");

@@ -44,7 +44,7 @@ pub(super) async fn graph(world: &World, jobs: &[Job], window: GraphWindow) {
 }
 
 async fn submit_graph(world: &World, jobs: &[Job], new: &NewGraph) {
-    let submitted = world.store.submit_atomic_graph(jobs, Some(new), RETENTION).await;
+    let submitted = world.store.submit_atomic_batch(jobs, Some(new), RETENTION).await;
     assert_eq!(submitted.expect("submitting"), BatchOutcome::Accepted);
     world.check();
 }

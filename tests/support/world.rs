@@ -14,8 +14,8 @@ use hero::proto::message::{ActorState, Presence};
 use hero::proto::queue::Queue;
 use hero::proto::target::{ActorId, ScriptType, SelectorDigest};
 use hero::store::{
-    Adopted, AdoptionRules, Attempt, AttemptEnd, Claim, ClaimLimits, Claimed, LogEntry, Recorded,
-    ReturnedAttempt, Store, StoreError, Submitted, Verdict,
+    Adopted, AdoptionRules, Attempt, AttemptEnd, BootDeath, Claim, ClaimLimits, Claimed, LogEntry,
+    Recorded, ReturnedAttempt, Store, StoreError, Submitted, Verdict,
 };
 
 use super::{Redis, keys};
@@ -116,8 +116,11 @@ impl World {
 
     /// Takes back the jobs of a boot that is known to be dead.
     pub(crate) async fn dies(&self, life: &Life, crash_limit: u32) {
-        let gone = Some(&life.boot);
-        self.store.recover_boots(gone, crash_limit, RETENTION).await.expect("recovering");
+        let gone = Some((&life.boot, BootDeath::Unknown));
+        self.store
+            .recover_boots(gone, Duration::ZERO, crash_limit, RETENTION)
+            .await
+            .expect("recovering");
         self.check();
     }
 

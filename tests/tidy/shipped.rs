@@ -6,15 +6,7 @@ use std::path::Path;
 /// Parts that only the program puts together, each with the reason.
 const OF_THE_PROGRAM: [(&[&str], &str); 3] = [
     (
-        &[
-            "axum",
-            "hyper",
-            "MethodTable",
-            "CallContext",
-            "ApiService",
-            "AgentServer",
-            "SiteSettings",
-        ],
+        &["axum", "hyper", "MethodTable", "CallContext", "ApiService", "AgentServer"],
         "the API, the page and the agents' door are tried through the listener of the program: support::Served",
     ),
     (

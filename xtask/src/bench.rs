@@ -12,7 +12,6 @@
 
 mod fleet;
 mod pages;
-mod shards;
 
 use std::error::Error;
 use std::fs;
@@ -28,10 +27,11 @@ use hero::proto::keys::Keys;
 use hero::proto::object::{Ask, Change, Context, ObjectId, ObjectType, Query, Write};
 use hero::proto::queue::Queue;
 use hero::proto::target::ScriptType;
-use hero::store::{ListQuery, Store};
+use hero::store::{ListQuery, Shards, Store, Submitted};
 use redis::Connection;
 use serde_json::{Value, json};
 
+use super::performer::Performer;
 use super::{bench_amqp, bench_api};
 
 pub(crate) type Done<T = ()> = Result<T, Box<dyn Error>>;
@@ -78,9 +78,7 @@ pub(crate) enum Measure {
 
 impl Measure {
     pub(crate) fn run(&self) -> Done {
-        let file = std::env::var_os("HERO_CONFIG")
-            .ok_or("HERO_CONFIG is not set; run this as `hero dev -- xtask bench ...`")?;
-        let config = Config::load(Some(file.as_ref()))?;
+        let config = config_of("bench ...")?;
         let bench =
             Bench { client: Client::open(&config)?, store: Store::open(&config.redis)?, config };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -94,7 +92,7 @@ impl Measure {
                 Self::Idle => bench.idle().await,
                 Self::Api => bench_api::run(&bench.client).await,
                 Self::Amqp(sizes) => bench_amqp::run(&bench.client, &bench.config, sizes).await,
-                Self::Shards { jobs } => shards::fill(&bench.config.redis, *jobs).await,
+                Self::Shards { jobs } => bench.shards(*jobs).await,
                 Self::Pages(sizes) => bench.pages(sizes).await,
             }
         })
@@ -111,14 +109,14 @@ impl Bench {
     /// The jobs are of a type that no actor serves.
     async fn lists(&self) -> Done {
         let query = ListQuery { limit: 50, ..ListQuery::default() };
-        let claimer = fleet::Claimer::appear(self, "bench", 1).await?;
+        let claimer = self.performer("bench", 1).await?;
         for (more, among) in [(FEW, "1 000"), (MANY - FEW, "1 000 000")] {
-            self.submit("bench", more).await?;
+            submit(&self.client, (BULK, more), |number| job("bench", number)).await?;
             let page =
                 || async { self.client.list_jobs(&query).await.map(drop).map_err(Into::into) };
             print(&format!("page of 50 among {among}"), median(TIMES, page).await?, "ms");
             let claim = || async {
-                let jobs = claimer.claim(self, &[], 1).await?;
+                let jobs = claimer.claim(&[], 1).await?;
                 if jobs.is_empty() { Err("no job was claimed".into()) } else { Ok(()) }
             };
             print(&format!("claim among {among}"), median(TIMES, claim).await?, "ms");
@@ -180,8 +178,7 @@ impl Bench {
     async fn bridge(&self) -> Done {
         let circles = &self.config.supervisor.rhailib_circles;
         let circle = circles.first().ok_or("the configuration has no rhailib circle")?;
-        let url = self.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
-        let mut link = redis::Client::open(url)?.get_connection()?;
+        let mut link = bare_redis(&self.config)?.get_connection()?;
         let list = Keys::tasks(&circle.circle);
         let mut times = [const { Vec::new() }; 3];
         // In turns, so that other load on the machine affects all alike.
@@ -208,37 +205,39 @@ impl Bench {
     }
 
     async fn idle(&self) -> Done {
-        /// Longer than a heartbeat.
-        const WATCHED: Duration = Duration::from_secs(6);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let actors = self.client.list_actors(None).await?;
-        let mut before = Vec::new();
-        for one in actors {
-            let used = cpu_time(one.presence.pid)?;
-            before.push((one.actor.to_string(), one.presence.pid, used));
-        }
-        let began = Instant::now();
-        tokio::time::sleep(WATCHED).await;
-        for (actor, pid, before) in before {
-            let used = cpu_time(pid)?.saturating_sub(before);
-            print(
-                &actor,
-                100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64(),
-                "% of a core",
-            );
+        for one in self.client.list_actors(None).await? {
+            print_share(&one.actor.to_string(), one.presence.pid).await?;
         }
         Ok(())
     }
 
-    async fn submit(&self, script_type: &str, count: usize) -> Done {
-        for first in (0..count).step_by(BULK) {
-            let numbers = first..count.min(first + BULK);
-            let jobs = numbers.map(|number| job(script_type, number)).collect::<Done<Vec<_>>>()?;
-            for submitted in self.client.submit_all(&jobs).await? {
-                submitted?;
+    /// Submits small jobs, as many on each shard.
+    async fn shards(&self, jobs: usize) -> Done {
+        /// The time that they are kept after their end.
+        const RETENTION: Duration = Duration::from_hours(1);
+        let shards = Shards::open(&self.config.redis, Ok)?;
+        let each = jobs / shards.all().len();
+        for store in shards.all() {
+            for first in (0..each).step_by(BULK) {
+                let job = |number: usize| {
+                    let mut job = Job::new(store.shard().id(&JobId::random()), number.to_string());
+                    job.spec.script_type = Some("osis".parse()?);
+                    Ok(job)
+                };
+                let batch = (first..each.min(first + BULK)).map(job).collect::<Done<Vec<Job>>>()?;
+                for submitted in store.submit(&batch, true, RETENTION).await? {
+                    if !matches!(submitted, Submitted::Accepted(_)) {
+                        return Err(format!("a job is not accepted: {submitted:?}").into());
+                    }
+                }
             }
         }
         Ok(())
+    }
+
+    async fn performer(&self, script_type: &str, instance: usize) -> Done<Performer> {
+        Performer::appear(&self.config, &self.store, script_type, instance).await
     }
 
     async fn finished(&self, script_type: &ScriptType) -> Done<u64> {
@@ -290,8 +289,53 @@ fn run_task(link: &mut Connection, list: &str, details_first: bool) -> Done {
     }
 }
 
+/// Loads the configuration of `hero dev`, for a task of this program.
+pub(crate) fn config_of(task: &str) -> Done<Config> {
+    let file = std::env::var_os("HERO_CONFIG")
+        .ok_or_else(|| format!("HERO_CONFIG is not set; run this as `hero dev -- xtask {task}`"))?;
+    Ok(Config::load(Some(file.as_ref()))?)
+}
+
+pub(crate) fn bare_redis(config: &Config) -> Done<redis::Client> {
+    let url = config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
+    Ok(redis::Client::open(url)?)
+}
+
+/// Submits jobs, a bulk of a size in each call.
+pub(crate) async fn submit(
+    client: &Client,
+    (bulk, count): (usize, usize),
+    job: impl Fn(usize) -> Done<Job>,
+) -> Done {
+    for first in (0..count).step_by(bulk) {
+        let jobs = (first..count.min(first + bulk)).map(&job).collect::<Done<Vec<_>>>()?;
+        accepted(client.submit_all(&jobs).await?)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn accepted<E: Error + 'static>(results: Vec<Result<JobId, E>>) -> Done {
+    results.into_iter().try_for_each(|result| result.map(drop)).map_err(Into::into)
+}
+
+pub(crate) async fn print_share(name: &str, pid: u32) -> Done {
+    /// Longer than a heartbeat.
+    const WATCHED: Duration = Duration::from_secs(10);
+    let (before, began) = (cpu_time(pid)?, Instant::now());
+    tokio::time::sleep(WATCHED).await;
+    let used = cpu_time(pid)?.saturating_sub(before);
+    print(name, 100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64(), "% of a core");
+    Ok(())
+}
+
+pub(crate) fn print_times(name: &str, times: &mut [Duration]) {
+    for (of, q) in [("p50", 0.5), ("p99", 0.99)] {
+        print(&format!("{name}, {of}"), millis(quantile(times, q)), "ms");
+    }
+}
+
 /// Returns the time that all threads of a process have spent on a processor.
-pub(crate) fn cpu_time(pid: u32) -> Done<Duration> {
+fn cpu_time(pid: u32) -> Done<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();

@@ -23,7 +23,7 @@ use lapin::uri::AMQPUri;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer};
 use tokio::task::JoinSet;
 
-use super::bench::{Done, millis, print, quantile};
+use super::bench::{Done, millis, per_second, print, quantile};
 
 /// The rounds of each measure; the figure is their median.
 const ROUNDS: usize = 3;
@@ -31,9 +31,7 @@ const PINGS: usize = 1000;
 const WARM_UPS: usize = 100;
 /// The messages that a publisher sends before it waits for their confirmations.
 const IN_FLIGHT: usize = 256;
-/// The bound of each wait.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The queues of the bare consumers.
 const BARE: &str = "bench.bare";
 const RELAYED: &str = "bench.relayed";
 const BODY: &[u8] =
@@ -140,14 +138,12 @@ impl<'a> AmqpBench<'a> {
         Ok(Self { client, config, link, queue: pool.work.queue.name, own, bare, messages })
     }
 
-    /// Starts a broker and waits until its dispatchers consume.
     async fn broker(&self) -> Done<BrokerProcess> {
         let broker = BrokerProcess::start()?;
         self.consumed_by(self.config.amqp.dispatchers).await?;
         Ok(broker)
     }
 
-    /// Waits until the queue of the brokers has so many consumers.
     async fn consumed_by(&self, consumers: usize) -> Done {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
@@ -185,7 +181,6 @@ impl<'a> AmqpBench<'a> {
         Ok((millis(quantile(&mut bare, 0.5)), millis(quantile(&mut broker, 0.5))))
     }
 
-    /// Publishes the messages of a round, each confirmed.
     async fn publish(&self, exchange: &str, key: &str) -> Done {
         let channel = self.own.create_channel().await?;
         channel.confirm_select(ConfirmSelectOptions::default()).await?;
@@ -246,7 +241,7 @@ impl<'a> AmqpBench<'a> {
         while let Some(done) = relayed.join_next().await {
             confirmed(&done??)?;
         }
-        let rate = self.per_second(began);
+        let rate = per_second(self.messages, began.elapsed());
         channel.close(200, "bye".into()).await?;
         self.link.purge(RELAYED).await?;
         Ok(rate)
@@ -262,7 +257,7 @@ impl<'a> AmqpBench<'a> {
         self.until("submitted", before[0] + 1).await?;
         let began = Instant::now();
         self.until("finished", before[1] + self.messages as u64).await?;
-        Ok(self.per_second(began))
+        Ok(per_second(self.messages, began.elapsed()))
     }
 
     /// Waits until a counter of osis has reached a number.
@@ -286,11 +281,6 @@ impl<'a> AmqpBench<'a> {
     async fn count(&self, counter: &str) -> Done<u64> {
         let osis: ScriptType = "osis".parse()?;
         Ok(self.client.counters(&osis).await?.get(counter).copied().unwrap_or_default())
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    fn per_second(&self, began: Instant) -> f64 {
-        self.messages as f64 / began.elapsed().as_secs_f64()
     }
 }
 
@@ -333,7 +323,6 @@ async fn answer(channel: Channel) -> Result<(), String> {
     }
 }
 
-/// Sends a ping and waits for its answer.
 async fn ping(
     channel: &Channel,
     answers: &mut Consumer,

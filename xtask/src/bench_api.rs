@@ -3,12 +3,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hero::client::{Client, JobBuilder};
 use serde_json::{Value, json};
 
-use super::bench::{Done, cpu_time, millis, print, quantile};
+use super::bench::{Done, print_share, print_times};
 
 /// Jobs of each way, which take turns.
 const JOBS: usize = 2000;
@@ -16,10 +16,7 @@ const WARM_UPS: usize = 200;
 /// Followers of one log, and open pages.
 const FOLLOWERS: usize = 500;
 const PAGES: usize = 200;
-/// The time of one figure in per cent.
-const WATCHED: Duration = Duration::from_secs(10);
 
-/// The API of `hero dev`.
 struct ApiAddress {
     host: String,
     token: String,
@@ -65,8 +62,7 @@ async fn latency(client: &Client, api: &ApiAddress) -> Done {
     }
     let names = ["run and wait over Redis", "job.run over HTTP", "job.run over a WebSocket"];
     for (name, times) in names.into_iter().zip(&mut times) {
-        print(&format!("{name}, p50"), millis(quantile(times, 0.5)), "ms");
-        print(&format!("{name}, p99"), millis(quantile(times, 0.99)), "ms");
+        print_times(name, times);
     }
     Ok(())
 }
@@ -78,14 +74,7 @@ fn finished(answer: &Value) -> Done {
 async fn followers(client: &Client, api: &ApiAddress) -> Done {
     let supervisor = client.list_supervisors().await?;
     let pid = supervisor.first().ok_or("no supervisor is live")?.pid;
-    let share = |name: String| async move {
-        let (before, began) = (cpu_time(pid)?, Instant::now());
-        tokio::time::sleep(WATCHED).await;
-        let used = cpu_time(pid)?.saturating_sub(before);
-        print(&name, 100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64(), "% of a core");
-        Done::Ok(())
-    };
-    share("supervisor without followers".to_owned()).await?;
+    print_share("supervisor without followers", pid).await?;
     let quiet = JobBuilder::new("osis", "loop { sleep(1) }").build()?;
     let quiet = client.submit(quiet).await?;
     let talks =
@@ -104,7 +93,7 @@ async fn followers(client: &Client, api: &ApiAddress) -> Done {
             receive(&mut socket)?;
             sockets.push(socket);
         }
-        share(format!("supervisor, {FOLLOWERS} followers of {name}")).await?;
+        print_share(&format!("supervisor, {FOLLOWERS} followers of {name}"), pid).await?;
         client.stop_job(&id).await?;
     }
     sockets.clear();
@@ -115,7 +104,7 @@ async fn followers(client: &Client, api: &ApiAddress) -> Done {
         page.get_mut().write_all(head.as_bytes())?;
         pages.push(page);
     }
-    share(format!("supervisor, {PAGES} open pages")).await
+    print_share(&format!("supervisor, {PAGES} open pages"), pid).await
 }
 
 impl ApiAddress {
@@ -145,7 +134,6 @@ impl ApiAddress {
         Ok(serde_json::from_slice(&answer)?)
     }
 
-    /// Opens a WebSocket.
     fn upgraded(&self) -> Done<BufReader<TcpStream>> {
         let mut link = self.connect()?;
         let headers = [
@@ -194,7 +182,6 @@ fn send(link: &mut BufReader<TcpStream>, call: &Value) -> Done {
     Ok(())
 }
 
-/// Receives the next text.
 fn receive(link: &mut BufReader<TcpStream>) -> Done<Value> {
     loop {
         let mut head = [0; 2];

@@ -10,6 +10,8 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use hero::cli::Cli;
 
+use crate::manual::escaped;
+
 /// The shells that Debian has a folder of completions for.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
@@ -76,8 +78,7 @@ fn as_written(title: &str, text: &str) -> String {
     let mut section = format!(".SH {title}\n.nf\n");
     for line in text.lines() {
         // `\&` keeps a dot or a quote at the start of a line from being a request.
-        let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
-        let _ = writeln!(section, "\\&{line}");
+        let _ = writeln!(section, "\\&{}", escaped(line));
     }
     section.push_str(".fi\n");
     section

@@ -1,5 +1,4 @@
-//! The files that are made from the table of the configuration: etc/hero.toml, the keys of hero.toml(5), and the schema
-//! for editors.
+//! The files from the table of the configuration: etc/hero.toml, keys of hero.toml(5), and the schema for editors.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -35,7 +34,6 @@ const HEAD: &str = r##"# /etc/hero/hero.toml - the configuration of Hero.
 #:schema file:///usr/share/hero/hero.schema.json
 "##;
 
-/// Returns the files with their text.
 pub(crate) fn files() -> Result<[(PathBuf, String); 3], Box<dyn Error>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = root.join("man/hero.toml.5");
@@ -131,7 +129,6 @@ fn below(path: &str) -> impl Iterator<Item = &'static KeyTable> {
     })
 }
 
-/// Returns etc/hero.toml.
 fn shipped_file(defaults: &Value) -> String {
     let mut text = HEAD.to_owned();
     for table in KEY_TABLES {
@@ -297,7 +294,6 @@ fn schema(defaults: &Value) -> Result<Json, Box<dyn Error>> {
     Ok(root)
 }
 
-/// Returns the schema of the values of a kind.
 fn values_of(kind: KeyKind) -> Json {
     let number = |least: u64, most: u64| match i64::try_from(most) {
         Ok(i64::MAX) | Err(_) => json!({"type": "integer", "minimum": least}),

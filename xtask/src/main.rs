@@ -7,6 +7,7 @@ mod commands;
 mod configuration;
 mod manual;
 mod pages;
+mod performer;
 mod prose;
 mod sbom;
 mod scale;

@@ -62,8 +62,7 @@ impl Page {
     }
 }
 
-/// Returns the sections of a page in the Markdown of this project: headings, paragraphs, lists,
-/// tables, blocks of code.
+/// Returns a page of the Markdown of this project: headings, paragraphs, lists, tables, blocks of code.
 fn man_page(markdown: &str) -> String {
     let mut page = String::new();
     let mut lines = markdown.lines().peekable();
@@ -124,7 +123,6 @@ fn item(line: &str) -> (String, &str) {
     }
 }
 
-/// Returns true if a line belongs to the paragraph before.
 fn goes_on(line: &str) -> bool {
     let begins = ["#", "```", "|", "- "].iter().any(|mark| line.starts_with(mark))
         || line.trim_start().starts_with("```");
@@ -184,7 +182,7 @@ fn bold(text: &str) -> String {
     format!("\\fB{text}\\fR")
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq")
 }
 

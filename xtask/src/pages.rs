@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hero::cli::definitions;
 use hero::config::{JobConfig, RhaiLimits, SalConfig};
@@ -21,15 +21,10 @@ pub(crate) fn write() -> Result<(), Box<dyn Error>> {
         ("openapi.json", serde_json::to_string_pretty(&table.paths_document())?),
     ];
     let documents = documents.map(|(name, text)| (docs.join(name), format!("{text}\n")));
-    let files = files()?.into_iter().chain(documents);
-    for (file, text) in files {
-        write_file(&file, &text)?;
+    for (file, text) in files()?.into_iter().chain(documents) {
+        fs::write(&file, text)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
-    Ok(())
-}
-
-fn write_file(file: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     Ok(())
 }
 

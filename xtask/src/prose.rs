@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::manual::{code_block, inline};
 
-/// A text, in blocks.
 pub(crate) struct Prose {
     blocks: Vec<Block>,
     /// The number of blocks that the file has; the page has all.
@@ -21,7 +20,6 @@ enum Block {
 const COLUMNS: usize = 88;
 
 impl Prose {
-    /// Parses the lines of documentation.
     pub(crate) fn parse(lines: &[&str]) -> Self {
         let (mut blocks, mut in_file, mut goes_on) = (Vec::new(), None, false);
         for line in lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)) {
@@ -66,12 +64,10 @@ impl Prose {
         }
     }
 
-    /// Returns whether the file has an example in it.
     pub(crate) fn has_example(&self) -> bool {
         self.blocks[..self.in_file].iter().any(|block| matches!(block, Block::Example(_)))
     }
 
-    /// Returns the comment of the file.
     pub(crate) fn comment(&self) -> String {
         let mut parts = Vec::new();
         for block in &self.blocks[..self.in_file] {
@@ -106,7 +102,6 @@ impl Prose {
         page
     }
 
-    /// Returns the text as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let block = |block: &Block| match block {
             Block::Paragraph(text) => text.clone(),
@@ -121,7 +116,6 @@ fn commented(mark: &str, lines: &[String]) -> String {
     lines.iter().map(|line| [mark, line, "\n"].concat()).collect()
 }
 
-/// Breaks a text into lines of at most so many columns, between words.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

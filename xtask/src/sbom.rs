@@ -2,16 +2,14 @@
 //! the JSON of CycloneDX 1.5. The same sources give the same bytes: it has no time and no random id.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-type Done<T = ()> = Result<T, Box<dyn Error>>;
+use crate::bench::Done;
 
-/// Writes the list into a file.
 pub(crate) fn write(file: &Path) -> Done {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let lock = fs::read_to_string(root.join("Cargo.lock"))?;
@@ -34,7 +32,6 @@ fn cargo(root: &Path, args: &[&str]) -> Done<String> {
     Ok(String::from_utf8(done.stdout)?)
 }
 
-/// A library: its name and its version.
 type Library = (String, String);
 
 fn document(metadata: &Value, lock: &str, tree: &str) -> Option<Value> {
@@ -113,7 +110,6 @@ fn linked(tree: &str) -> Option<BTreeMap<Library, BTreeSet<Library>>> {
     Some(linked)
 }
 
-/// Reads the checksums of `Cargo.lock`.
 fn checksums(lock: &str) -> BTreeMap<Library, String> {
     let value = |block: &str, name: &str| {
         let line = block.lines().find_map(|line| line.strip_prefix(&format!("{name} = \"")))?;

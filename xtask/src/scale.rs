@@ -10,7 +10,6 @@
 
 mod loads;
 mod many;
-mod performer;
 mod watch;
 
 use std::time::{Duration, Instant};
@@ -20,7 +19,8 @@ use hero::client::Client;
 use hero::config::Config;
 use hero::store::Store;
 
-use crate::bench::{Done, millis};
+use crate::bench::{Done, bare_redis, config_of, millis};
+use crate::performer::Performer;
 use watch::{Observed, Watch};
 
 /// Put large loads on a private Redis; run it as `hero dev -- xtask scale`
@@ -39,12 +39,9 @@ pub(crate) struct Scale {
 
 impl Scale {
     pub(crate) fn run(&self) -> Done {
-        let file = std::env::var_os("HERO_CONFIG")
-            .ok_or("HERO_CONFIG is not set; run this as `hero dev -- xtask scale`")?;
-        let config = Config::load(Some(file.as_ref()))?;
+        let config = config_of("scale")?;
         let store = Store::open(&config.redis)?.with_inline_outputs(config.job.output_inline_max);
-        let url = config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
-        let watch = Watch::open(redis::Client::open(url)?, store.keys())?;
+        let watch = Watch::open(bare_redis(&config)?, store.keys())?;
         let client = Client::open(&config)?;
         let mut stage = Stage { client, store, config, watch, over: Vec::new(), asked: self };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -57,18 +54,20 @@ impl Scale {
     }
 }
 
-/// The connections and the configuration of the loads, and their results.
 struct Stage<'a> {
     client: Client,
     store: Store,
     config: Config,
     watch: Watch,
-    /// Calls beyond the bound.
     over: Vec<String>,
     asked: &'a Scale,
 }
 
 impl Stage<'_> {
+    async fn performer(&self, script_type: &str, instance: usize) -> Done<Performer> {
+        Performer::appear(&self.config, &self.store, script_type, instance).await
+    }
+
     fn is_asked(&self, load: &str) -> bool {
         self.asked.only.is_empty() || self.asked.only.iter().any(|asked| asked == load)
     }

@@ -94,7 +94,7 @@ async fn watch_list(
         match blocking.peek(&list, WAIT).await {
             Ok(is_there) => {
                 backoff.succeeded();
-                if is_there {
+                if is_there.is_some() {
                     done = times;
                     if found.send((actor, list.clone())).await.is_err() {
                         return;

@@ -18,11 +18,8 @@ use crate::failpoint;
 use crate::proto::job::{FILES_NOT_KEPT, FileName, JobId, NamedFiles, OUTPUT_FILES};
 use crate::proto::target::ScriptType;
 use crate::proto::text::escape;
-use crate::store::{
-    AttemptEnd, Counts, FilesResult, LogEntry, Recorded, RefusedLines, StoreError, Verdict,
-};
+use crate::store::{AttemptEnd, Counts, LogEntry, Recorded, RefusedLines, StoreError, Verdict};
 
-/// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
 /// With this many ends waiting, no job is claimed: Redis is slower than the scripts.
 const BACKED_UP_LEN: usize = 1024;
@@ -37,7 +34,6 @@ type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
 pub(super) struct UnrecordedEnd {
     ending: AttemptEnd,
     lines: Vec<LogEntry>,
-    /// The files that its script left.
     files: NamedFiles,
     /// Lines that Redis refused.
     missing: u64,
@@ -54,13 +50,9 @@ struct Endings {
 type RecordEnd = (Vec<UnrecordedEnd>, Vec<RefusedLines>, Result<Vec<Recorded>, StoreError>);
 type FlushEnd = (Vec<(JobId, u64, Vec<LogEntry>)>, Result<Vec<RefusedLines>, StoreError>);
 
-/// The end of a call.
 pub(super) enum RecordingEnd {
-    /// A batch of ends was written, or not.
     Recorded(RecordEnd),
-    /// Log lines of running jobs were written, or not.
     Flushed(FlushEnd),
-    /// Ends were confirmed and their replies pushed, or not.
     Replied(ReplyEnd),
 }
 
@@ -74,12 +66,10 @@ pub(super) struct Recording {
     warned_at: Option<Instant>,
     record: Pending<RecordEnd>,
     flush: Pending<FlushEnd>,
-    /// The replies that wait until the ends of their jobs are confirmed.
     pub(super) replies: HeldReplies,
 }
 
 impl Recording {
-    /// Records nothing yet.
     pub(super) fn new(boot: &Arc<Boot>) -> Self {
         Self {
             boot: Arc::clone(boot),
@@ -109,15 +99,13 @@ impl Recording {
 
     /// Returns whether Redis is slower than the scripts.
     pub(super) fn is_backed_up(&self) -> bool {
-        self.endings.waiting.len().max(self.replies.waiting()) >= BACKED_UP_LEN
+        self.endings.waiting.len().max(self.replies.waiting.len()) >= BACKED_UP_LEN
     }
 
-    /// Returns whether ends are being recorded.
     pub(super) fn is_recording(&self) -> bool {
         self.record.is_active()
     }
 
-    /// Returns whether log lines of running jobs are being written.
     pub(super) fn is_flushing(&self) -> bool {
         self.flush.is_active()
     }
@@ -127,12 +115,10 @@ impl Recording {
         self.endings.ids()
     }
 
-    /// Returns whether the end of a job is not known to be recorded.
     pub(super) fn holds(&self, id: &JobId) -> bool {
         self.endings.holds(id)
     }
 
-    /// Notes that a running job has written log lines.
     pub(super) fn log_written(&mut self) {
         let due = Instant::now() + LOG_LATENCY;
         self.flush_at = Some(self.flush_at.map_or(due, |at| at.min(due)));
@@ -183,16 +169,14 @@ impl Recording {
         }
     }
 
-    /// Waits for the end of the calls under way.
     pub(super) async fn next(&mut self) -> RecordingEnd {
         tokio::select! {
             end = self.record.next() => RecordingEnd::Recorded(end),
             end = self.flush.next() => RecordingEnd::Flushed(end),
-            end = self.replies.next() => RecordingEnd::Replied(end),
+            end = self.replies.under_way.next() => RecordingEnd::Replied(end),
         }
     }
 
-    /// Takes the end of a call.
     pub(super) fn done(&mut self, end: RecordingEnd, running: &RunningJobs) -> Action {
         match end {
             RecordingEnd::Recorded((batch, refused, Ok(recorded))) => {
@@ -344,13 +328,13 @@ async fn record(
 async fn keep_files(boot: &Boot, ended: &mut UnrecordedEnd) -> Result<(), StoreError> {
     let attempt = (&ended.ending.id, ended.ending.claimed_at);
     match boot.store.keep_files(&boot.id, attempt, &ended.files).await {
-        Ok(FilesResult::Kept) => {
+        Ok(true) => {
             let names: Vec<&str> = ended.files.keys().map(FileName::as_str).collect();
             let names = serde_json::json!(names).to_string();
             ended.ending.used.push((OUTPUT_FILES, names));
         }
         // Nor will its end be recorded.
-        Ok(FilesResult::Lost) => {}
+        Ok(false) => {}
         Err(error @ StoreError::Unreachable { .. }) => return Err(error),
         Err(error) => {
             let line = format!("the files of HERO_OUTPUT_DIR are not kept: {error}");

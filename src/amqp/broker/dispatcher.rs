@@ -17,11 +17,10 @@ use crate::amqp::link::{Deliveries, Delivery, LinkError};
 use crate::amqp::message::{AmqpMessage, Delivered, MessageFailure};
 use crate::amqp::route::{LOG_KEY, Served, serves};
 use crate::amqp::topology::Pool;
-use crate::config::{AckMode, BrokerName, BuiltInName};
+use crate::config::{AckMode, BrokerName};
 use crate::proto::job::Job;
 use crate::proto::text::counted;
 use crate::store::Backoff;
-use crate::trace::OpenSpan;
 
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -29,7 +28,6 @@ const DRAIN: Duration = Duration::from_secs(20);
 /// The report of the first start of a dispatcher: its pool.
 pub(super) type StartReport = Result<Arc<Pool>, LinkError>;
 
-/// One consumer of a queue.
 pub(super) struct Dispatcher {
     pub(super) shared: Arc<Shared>,
     pub(super) pool: Arc<Pool>,
@@ -54,10 +52,7 @@ impl Dispatcher {
             } else {
                 error!("{} does not consume: {error}; trying again", self.pool.work.queue.name);
             }
-            tokio::select! {
-                () = tokio::time::sleep(backoff.failed()) => {}
-                () = self.shared.left() => {}
-            }
+            let _ = self.shared.pause(&mut backoff).await;
         }
     }
 
@@ -165,10 +160,16 @@ impl Dispatcher {
             let span = shared.span_of(&message);
             match served {
                 Ok(Served::Shutdown) => match control::check(&shared, &message, is_old) {
-                    Ok(()) => self.shut_down(delivery, message),
+                    Ok(()) => self.beside(async move |shared, pool| {
+                        let answer = control::request(&shared, &message).await;
+                        shared.settle(&delivery, &message, &pool.work, answer).await;
+                        control::read_orders(&shared).await;
+                    }),
                     Err(failure) => self.refuse(delivery, Some(message), failure),
                 },
-                Ok(Served::BuiltIn(name)) => self.ask(name, delivery, message, span),
+                Ok(Served::BuiltIn(name)) => self.beside(async move |shared, pool| {
+                    shared.serve_built_in(name, (&delivery, &message), span, &pool.work).await;
+                }),
                 Ok(Served::Job(place, route)) => match shared.job_of(place, route, &message) {
                     Ok(mut job) => {
                         job.spec.traceparent =
@@ -230,26 +231,6 @@ impl Dispatcher {
         });
     }
 
-    fn ask(
-        &mut self,
-        name: BuiltInName,
-        delivery: Delivery,
-        message: AmqpMessage,
-        span: Option<OpenSpan>,
-    ) {
-        self.beside(async move |shared, pool| {
-            shared.serve_built_in(name, (&delivery, &message), span, &pool.work).await;
-        });
-    }
-
-    fn shut_down(&mut self, delivery: Delivery, message: AmqpMessage) {
-        self.beside(async move |shared, pool| {
-            let answer = control::request(&shared, &message).await;
-            shared.settle(&delivery, &message, &pool.work, answer).await;
-            control::read_orders(&shared).await;
-        });
-    }
-
     /// Stores the jobs of messages, and acknowledges those that are stored.
     async fn hand_over(&mut self, taken: Vec<(Repeat, Job)>) {
         let (taken, jobs): (Vec<Repeat>, Vec<Job>) = taken.into_iter().unzip();
@@ -260,17 +241,15 @@ impl Dispatcher {
                     taken.delivery.ack().await;
                     self.shared.note_job(&id, &taken.message, taken.span);
                 }
-                Ok(None) => self.serve_repeat(taken),
+                Ok(None) => self.beside(async move |shared, pool| {
+                    shared.serve_repeat(taken, &pool.work).await;
+                }),
                 Err(failure) => {
                     self.shared.end_span(taken.span, &taken.message, None, Some(&failure));
                     self.refuse(taken.delivery, Some(taken.message), failure);
                 }
             }
         }
-    }
-
-    fn serve_repeat(&mut self, repeat: Repeat) {
-        self.beside(async move |shared, pool| shared.serve_repeat(repeat, &pool.work).await);
     }
 
     /// Runs a job, and acknowledges its message at its end.

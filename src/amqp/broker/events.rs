@@ -123,7 +123,6 @@ pub(super) async fn open_spool(logs: &LogsConfig, unit: &str) -> Option<Spool> {
     }
 }
 
-/// The task that publishes events.
 pub(super) struct EventTask {
     shared: Arc<Shared>,
     waiting: mpsc::Receiver<LogRecord>,
@@ -197,7 +196,6 @@ impl EventTask {
         }
     }
 
-    /// Keeps events in the spool.
     async fn keep(&mut self, records: Vec<LogRecord>) {
         let (number, size_max) = (records.len(), self.shared.settings.amqp.logs.spool_size_max);
         let (lost, reason) = match self.on_disk(move |spool| spool.push(&records)).await {

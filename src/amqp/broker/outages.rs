@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tracing::{info, warn};
+use tracing::warn;
 
-use super::shared::{BrokerCounts, Shared};
+use super::shared::{BrokerCounts, Shared, note_answer};
 use crate::amqp::link::Delivery;
-use crate::amqp::message::{AmqpMessage, MessageAnswer};
+use crate::amqp::message::AmqpMessage;
 use crate::amqp::topology::Work;
 use crate::config::BuiltInName;
 use crate::store::Backoff;
@@ -34,20 +34,26 @@ impl Shared {
             let answer = self.built_ins.serve(name, message).await;
             let is_away = matches!(
                 &answer,
-                MessageAnswer::Failed(failure)
+                Err(failure)
                     if failure.code == UNAVAILABLE || failure.retryable && failure.code == DENIED
             );
             let is_database = name == BuiltInName::Relational;
             if is_database && !is_away {
-                self.database_answered();
+                note_answer(&self.database_outage, "MariaDB");
             }
             if is_away && is_database {
-                self.database_failed(&answer);
+                if self.database_outage.failed(Instant::now())
+                    && let Some(failure) = answer.as_ref().err()
+                {
+                    warn!(
+                        "{failure}; messages of rel.* wait in the longest retry lane until it answers"
+                    );
+                }
                 // Others use the same queue: it returns by the longest lane, and that is no attempt.
                 return self.retry_delivery(delivery, message, work, message.attempt).await;
             }
             if !is_away || !self.redis_was_away().await {
-                self.end_span(span, message, None, answer.failure());
+                self.end_span(span, message, None, answer.as_ref().err());
                 self.settle(delivery, message, work, answer).await;
                 BrokerCounts::add(&self.counts.served);
                 return;
@@ -78,20 +84,6 @@ impl Shared {
             if self.pause(&mut backoff).await.is_none() {
                 return true;
             }
-        }
-    }
-
-    fn database_failed(&self, answer: &MessageAnswer) {
-        if self.database_outage.failed(Instant::now())
-            && let MessageAnswer::Failed(failure) = answer
-        {
-            warn!("{failure}; messages of rel.* wait in the longest retry lane until it answers");
-        }
-    }
-
-    fn database_answered(&self) {
-        if let Some(lasted) = self.database_outage.over(Instant::now()) {
-            info!("MariaDB is back after {:.1} s", lasted.as_secs_f64());
         }
     }
 }

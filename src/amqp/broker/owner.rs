@@ -21,7 +21,6 @@ use crate::store::Backoff;
 
 /// The wait before the lock is tried again while another process holds it.
 const LOCKED: Duration = Duration::from_millis(50);
-/// The number of these tries.
 const TRIES: u32 = 200;
 
 /// The tag and the mode of a vhost.
@@ -57,7 +56,7 @@ impl Owner {
 pub(super) async fn claim(link: &Link, config: &AmqpConfig) -> Result<Deliveries, LinkError> {
     let name = format!("{OWNER}.lock");
     let mut tries = 0;
-    let lock = loop {
+    loop {
         match link.lock(&name).await {
             Err(LinkError::Locked { .. }) if tries < TRIES => {
                 tries += 1;
@@ -65,9 +64,10 @@ pub(super) async fn claim(link: &Link, config: &AmqpConfig) -> Result<Deliveries
             }
             done => break done?,
         }
-    };
+    }
     let claimed = claim_locked(link, &Owner::of(config)).await;
-    lock.release().await;
+    // With a lost connection it is given up already.
+    let _ = link.delete(&name).await;
     claimed
 }
 
@@ -117,9 +117,8 @@ pub(super) async fn hold(shared: Arc<Shared>, mut claim: Deliveries) {
                 return;
             }
             shared.rabbit_failed("claiming the vhost", &error);
-            tokio::select! {
-                () = tokio::time::sleep(backoff.failed()) => {}
-                () = shared.left() => return,
+            if shared.pause(&mut backoff).await.is_none() {
+                return;
             }
         };
         shared.owns.send_replace(true);

@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{LinkError, Outgoing};
-use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT};
+use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT, answer_body};
 use crate::amqp::topology::OWNER;
 use crate::proto::job::TraceParent;
 use crate::proto::text::counted;
@@ -28,7 +28,6 @@ const LAST_ATTEMPTS: u32 = 3;
 /// The longest time that answers which are tried beside the work hold up the end.
 const LAST_WITHIN: Duration = Duration::from_secs(5);
 
-/// An answer on its way.
 struct PendingAnswer {
     to: String,
     body: Vec<u8>,
@@ -112,7 +111,7 @@ impl Shared {
             headers: others.chain(trace).collect(),
             ..Properties::default()
         };
-        Some(PendingAnswer { to: to.to_owned(), body: answer.body(), properties })
+        Some(PendingAnswer { to: to.to_owned(), body: answer_body(answer), properties })
     }
 
     /// Returns true for a queue of the topology: an answer there would be a message.

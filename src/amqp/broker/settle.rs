@@ -8,7 +8,7 @@ use tracing::{error, warn};
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{Again, Delivery, LinkError, Outgoing};
 use crate::amqp::message::{
-    ATTEMPT, AmqpMessage, KEY, MessageAnswer, MessageFailure, NOT_UTF8, REASON, RUN,
+    ATTEMPT, AmqpMessage, KEY, MessageAnswer, MessageFailure, NOT_UTF8, Properties, REASON, RUN,
 };
 use crate::amqp::topology::{DEAD_LETTERS, Work};
 use crate::store::Backoff;
@@ -28,16 +28,16 @@ impl Shared {
         answer: MessageAnswer,
     ) {
         match answer {
-            MessageAnswer::Done(_) => {
+            Ok(_) => {
                 if self.reply(&message.properties(), &answer, true).await.is_ok() {
                     delivery.ack().await;
                     self.note_end(&message.key, "done");
                 }
             }
-            MessageAnswer::Failed(failure) if self.may_retry(message, &failure) => {
+            Err(failure) if self.may_retry(message, &failure) => {
                 self.retry_delivery(delivery, message, work, message.attempt + 1).await;
             }
-            MessageAnswer::Failed(failure) => {
+            Err(failure) => {
                 self.refuse(delivery, Some(message), work, failure).await;
             }
         }
@@ -73,23 +73,16 @@ impl Shared {
         work: &Work,
         failure: MessageFailure,
     ) {
-        let reason = short(&failure);
         let properties =
             message.map_or_else(|| delivery.properties.clone(), AmqpMessage::properties);
-        let (queue, id) = (&work.queue.name, properties.message_id.as_deref().unwrap_or("none"));
-        let trace_id = properties.trace().map(|trace| trace.trace_id());
-        if failure.code == NOT_UTF8 {
-            error!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
-        } else {
-            warn!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
-        }
+        let reason = dead_letter(&work.queue.name, &properties, &failure);
         if self.bury_delivery(delivery, message, work, &reason).await.is_err() {
             // This process ends. The process that gets the message next buries it.
             return;
         }
         BrokerCounts::add(&self.counts.dead);
         self.note_end(message.map_or(&delivery.key, |message| &message.key), "dead");
-        let answer = MessageAnswer::Failed(failure);
+        let answer = Err(failure);
         // It is a dead letter also if nobody gets its answer.
         let _ = self.reply(&properties, &answer, true).await;
         delivery.ack().await;
@@ -127,7 +120,7 @@ impl Shared {
         answer: MessageAnswer,
     ) -> Result<Option<MessageAnswer>, LinkError> {
         let work = self.work.get(&message.queue);
-        if let (MessageAnswer::Failed(failure), work) = (&answer, work) {
+        if let (Err(failure), work) = (&answer, work) {
             match work {
                 Some(work) if self.may_retry(message, failure) => {
                     self.retry(message, work, message.attempt + 1, false).await?;
@@ -176,16 +169,8 @@ impl Shared {
         work: &Work,
         failure: &MessageFailure,
     ) -> Result<(), LinkError> {
-        let reason = short(failure);
-        let id = message.message_id.as_deref().unwrap_or("none");
-        let trace_id = message.trace().map(|trace| trace.trace_id());
-        warn!(
-            queue = message.queue,
-            message_id = id,
-            trace_id,
-            "a message becomes a dead letter: {reason}"
-        );
         let (body, mut properties) = (message.body(), message.properties());
+        let reason = dead_letter(&message.queue, &properties, failure);
         properties.headers.insert(REASON.to_owned(), reason);
         let (exchange, key) = (DEAD_LETTERS, work.dead_key.as_str());
         let out = Outgoing { exchange, key, body: &body, properties: &properties };
@@ -241,7 +226,16 @@ impl Shared {
     }
 }
 
-fn short(failure: &MessageFailure) -> String {
+/// Logs that a message becomes a dead letter. Returns the reason that it carries.
+fn dead_letter(queue: &str, properties: &Properties, failure: &MessageFailure) -> String {
     let text = format!("{}: {}", failure.code, failure.message);
-    text.chars().take(REASON_CHARS_MAX).collect()
+    let reason: String = text.chars().take(REASON_CHARS_MAX).collect();
+    let id = properties.message_id.as_deref().unwrap_or("none");
+    let trace_id = properties.trace().map(|trace| trace.trace_id());
+    if failure.code == NOT_UTF8 {
+        error!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
+    } else {
+        warn!(queue, message_id = id, trace_id, "a message becomes a dead letter: {reason}");
+    }
+    reason
 }

@@ -1,7 +1,7 @@
 //! The state that the tasks of one broker process share.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -9,27 +9,34 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tracing::{debug, info, warn};
 
-use super::settings::BrokerSettings;
 use crate::amqp::builtin::BuiltIns;
 use crate::amqp::link::{Delivery, Link, LinkError};
 use crate::amqp::logs::LogRecord;
 use crate::amqp::message::{AmqpMessage, MessageFailure};
 use crate::amqp::topology::Work;
 use crate::client::Client;
-use crate::config::{BrokerName, Node};
+use crate::config::{AmqpConfig, BrokerName, JobConfig, Node, OsisConfig};
 use crate::proto::job::JobId;
 use crate::proto::text::counted;
 use crate::store::{BrokerPresence, Outage, Store, StoreError};
 use crate::trace::{OpenSpan, SpanKind, Tracer};
 
-/// The parts that every task uses.
+#[derive(Debug, Clone)]
+pub struct BrokerSettings {
+    pub amqp: AmqpConfig,
+    pub job: JobConfig,
+    /// `[osis]`, for objects.
+    pub osis: OsisConfig,
+    /// The text of the script of each route; empty for a built-in.
+    pub scripts: Vec<Arc<str>>,
+}
+
 pub(super) struct Shared {
     pub(super) link: Link,
     pub(super) store: Store,
     /// The same Redis for what is not of brokers alone.
     pub(super) client: Client,
     pub(super) settings: Arc<BrokerSettings>,
-    /// Takes the spans of messages; `None` if none are made.
     pub(super) tracer: Option<Tracer>,
     pub(super) built_ins: BuiltIns,
     /// The tag and the vhost: their name in Redis.
@@ -49,11 +56,9 @@ pub(super) struct Shared {
     pub(super) ends: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
     /// The dead letters in each queue of this process, as they were last counted.
     pub(super) letters: Mutex<BTreeMap<String, u64>>,
-    /// When a log event was last lost.
     pub(super) last_loss: Mutex<Option<Instant>>,
     pub(super) outage: Outage,
     pub(super) redis_outage: Outage,
-    /// The outage of MariaDB.
     pub(super) database_outage: Outage,
     /// Room for the answers that are tried beside the work, in KiB.
     pub(super) replies: Arc<Semaphore>,
@@ -65,7 +70,6 @@ pub(super) struct Shared {
     pub(super) owns: watch::Sender<bool>,
     /// The reason why the vhost cannot be claimed again.
     pub(super) refused: OnceLock<LinkError>,
-    /// True once the process is to end.
     pub(super) leaving: watch::Sender<bool>,
 }
 
@@ -73,16 +77,14 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct BrokerCounts {
     /// The dispatchers that consume.
-    pub(super) consuming: AtomicUsize,
-    /// The dispatchers there are.
-    pub(super) dispatchers: AtomicUsize,
+    pub(super) consuming: AtomicU64,
+    pub(super) dispatchers: AtomicU64,
     /// Messages that are being served.
-    pub(super) in_work: AtomicUsize,
+    pub(super) in_work: AtomicU64,
     /// Messages that became jobs.
     pub(super) jobs: AtomicU64,
     /// Messages that a built-in served.
     pub(super) served: AtomicU64,
-    /// Answers that were published.
     pub(super) answers: AtomicU64,
     /// Answers that are tried beside the work.
     pub(super) answers_waiting: AtomicU64,
@@ -121,7 +123,6 @@ impl Drop for InWork {
 const OTHER: &str = "other";
 
 impl Shared {
-    /// Counts a message as being served.
     pub(super) fn in_work(self: &Arc<Self>) -> InWork {
         self.counts.in_work.fetch_add(1, Ordering::Relaxed);
         InWork(Arc::clone(self))
@@ -172,10 +173,8 @@ impl Shared {
         self.counts.lost.fetch_add(number, Ordering::Relaxed) + number
     }
 
-    /// Returns the state of this process.
     pub(super) fn presence(&self) -> BrokerPresence {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let number = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) as u64;
         let counts = &self.counts;
         let outages = [
             ("rabbitmq", &self.outage),
@@ -191,9 +190,9 @@ impl Shared {
             host: nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
             pid: std::process::id(),
             node: self.node.map(|node| node.as_str().to_owned()),
-            dispatchers: number(&counts.dispatchers),
-            consuming: number(&counts.consuming),
-            in_work: number(&counts.in_work),
+            dispatchers: of(&counts.dispatchers),
+            consuming: of(&counts.consuming),
+            in_work: of(&counts.in_work),
             messages: self.ends.lock().clone(),
             answers: of(&counts.answers),
             answers_dropped: of(&counts.dropped),
@@ -258,11 +257,8 @@ impl Shared {
         }
     }
 
-    /// Notes a call that RabbitMQ served.
     pub(super) fn rabbit_answered(&self) {
-        if let Some(lasted) = self.outage.over(Instant::now()) {
-            info!("RabbitMQ is back after {:.1} s", lasted.as_secs_f64());
-        }
+        note_answer(&self.outage, "RabbitMQ");
     }
 
     /// Notes a call that Redis did not serve, and logs it once in an outage.
@@ -274,30 +270,22 @@ impl Shared {
         }
     }
 
-    /// Notes a call that Redis served.
     pub(super) fn redis_answered(&self) {
-        if !self.store.is_refused()
-            && let Some(lasted) = self.redis_outage.over(Instant::now())
-        {
-            info!("Redis is back after {:.1} s", lasted.as_secs_f64());
+        if !self.store.is_refused() {
+            note_answer(&self.redis_outage, "Redis");
         }
-    }
-
-    /// Returns the part of the status line about log events; empty if none waits and none was lost.
-    fn events_status(&self) -> String {
-        let of = |counter: &AtomicU64, what: &str| match counter.load(Ordering::Relaxed) {
-            0 => String::new(),
-            number => format!(", {} {what}", counted(number, "log event", "log events")),
-        };
-        let spooled = of(&self.counts.spooled, "in the spool");
-        let lost = of(&self.counts.lost, "lost");
-        format!("{spooled}{lost}")
     }
 
     /// Returns the status line for systemd.
     pub(super) fn status(&self) -> String {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = &self.counts;
+        let unless_zero =
+            |counter: &AtomicU64, (one, many): (&str, &str), what: &str| match of(counter) {
+                0 => String::new(),
+                number => format!(", {} {what}", counted(number, one, many)),
+            };
+        let events = ("log event", "log events");
         let away = |of: &Outage, name: &str| {
             if of.is_refused() {
                 return Some(format!("{name} refuses the login"));
@@ -310,19 +298,24 @@ impl Shared {
         let stores = stores.map(|text| format!(", {text}")).collect::<Vec<_>>().concat();
         format!(
             "{} of {} dispatchers consume, {} messages became jobs, {} served at once, {} answered, \
-             {} retried, {} dead, {rabbit}{stores}{}{}",
-            counts.consuming.load(Ordering::Relaxed),
-            counts.dispatchers.load(Ordering::Relaxed),
+             {} retried, {} dead, {rabbit}{stores}{}{}{}",
+            of(&counts.consuming),
+            of(&counts.dispatchers),
             of(&counts.jobs),
             of(&counts.served),
             of(&counts.answers),
             of(&counts.retried),
             of(&counts.dead),
-            match of(&counts.dropped) {
-                0 => String::new(),
-                number => format!(", {}", counted(number, "answer dropped", "answers dropped")),
-            },
-            self.events_status(),
+            unless_zero(&counts.dropped, ("answer", "answers"), "dropped"),
+            unless_zero(&counts.spooled, events, "in the spool"),
+            unless_zero(&counts.lost, events, "lost"),
         )
+    }
+}
+
+/// Notes that a server has answered, and logs the end of its outage.
+pub(super) fn note_answer(outage: &Outage, server: &str) {
+    if let Some(lasted) = outage.over(Instant::now()) {
+        info!("{server} is back after {:.1} s", lasted.as_secs_f64());
     }
 }

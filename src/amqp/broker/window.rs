@@ -6,7 +6,6 @@ pub(super) const BATCH_MAX: usize = 64;
 /// The window of a new consumer.
 const FIRST: u16 = 16;
 
-/// The window of one consumer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     size: u16,
@@ -19,7 +18,6 @@ impl Window {
         Self { size: FIRST.min(max), max }
     }
 
-    /// The number of messages.
     pub(super) fn size(self) -> u16 {
         self.size
     }

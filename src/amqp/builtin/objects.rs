@@ -27,7 +27,6 @@ const OPERATIONS: [(&str, &[&str]); 3] = [
     ("rec.obj", &["bulk"]),
 ];
 
-/// The objects of one context.
 #[derive(Clone)]
 pub(super) struct RecObjects {
     client: Client,
@@ -70,7 +69,7 @@ impl RecObjects {
     /// `{"id"}` for one object, `{"query"}` for those that match, `{"after", "limit"}` for a page.
     async fn fetch(&self, object_type: ObjectType, data: &Value) -> Result<Value, MessageFailure> {
         if data.get("id").is_some() {
-            let id = id_of(data)?;
+            let id = named(data, "id")?;
             let found = self.get(&object_type, &id).await?;
             return found
                 .map(|object| Value::Object(object.document()))
@@ -114,10 +113,7 @@ impl RecObjects {
     ) -> Result<Value, MessageFailure> {
         let write = Self::set(object_type, &message.data, message, 0)?;
         let id = write.id.clone();
-        let Answer::Written(written) = self.ask(self.once(vec![write], message)).await? else {
-            return Ok(Value::Null);
-        };
-        Ok(result_of(&id, &written))
+        Ok(result_of(&id, &self.change(vec![write], message).await?))
     }
 
     /// Changes fields of an object and leaves the others.
@@ -127,7 +123,7 @@ impl RecObjects {
         message: &AmqpMessage,
     ) -> Result<Value, MessageFailure> {
         let data = &message.data;
-        let id = id_of(data)?;
+        let id = named(data, "id")?;
         let fields = fields_of(data)?;
         // The object may be another one since, or gone.
         if let Some(mark) = self.mark(message)
@@ -167,11 +163,9 @@ impl RecObjects {
         object_type: ObjectType,
         message: &AmqpMessage,
     ) -> Result<Value, MessageFailure> {
-        let (id, expected) = (id_of(&message.data)?, expected_of(&message.data)?);
+        let (id, expected) = (named(&message.data, "id")?, expected_of(&message.data)?);
         let write = Write { object_type, id, expected, change: Change::Delete };
-        let Answer::Written(written) = self.ask(self.once(vec![write], message)).await? else {
-            return Ok(Value::Null);
-        };
+        let written = self.change(vec![write], message).await?;
         Ok(json!({ "deleted": written.first().is_some_and(|written| written.existed) }))
     }
 
@@ -202,8 +196,19 @@ impl RecObjects {
             writes.push(Write { object_type: object_type.clone(), id, expected: None, change });
         }
         let ids: Vec<String> = writes.iter().map(|write| write.id.to_string()).collect();
-        self.ask(self.once(writes, message)).await?;
+        self.change(writes, message).await?;
         Ok(json!({ "ids": ids }))
+    }
+
+    async fn change(
+        &self,
+        writes: Vec<Write>,
+        message: &AmqpMessage,
+    ) -> Result<Vec<Written>, MessageFailure> {
+        match self.ask(self.once(writes, message)).await? {
+            Answer::Written(written) => Ok(written),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Returns the request for the changes of a message, which are made once if it has an id.
@@ -229,7 +234,7 @@ impl RecObjects {
     ) -> Result<Write, MessageFailure> {
         let body = fields_of(data)?;
         let id = match (data.get("id"), &message.message_id) {
-            (Some(_), _) => id_of(data)?,
+            (Some(_), _) => named(data, "id")?,
             (None, Some(message_id)) => {
                 let text = format!("{}\0{message_id}\0{place}", message.queue);
                 legal(&short_hash(&text))?
@@ -257,14 +262,9 @@ impl RecObjects {
     }
 }
 
-/// Returns the result of one change.
 fn result_of(id: &ObjectId, written: &[Written]) -> Value {
     let version = written.first().map_or(0, |written| written.version);
     json!({ "id": id.as_str(), "version": version })
-}
-
-fn id_of(data: &Value) -> Result<ObjectId, MessageFailure> {
-    named(data, "id")
 }
 
 fn named(data: &Value, name: &str) -> Result<ObjectId, MessageFailure> {

@@ -10,7 +10,6 @@ use crate::proto::job::JobId;
 use crate::proto::text::shown;
 use crate::store::TellOutcome;
 
-/// An event for a job.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EventFor {

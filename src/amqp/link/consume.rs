@@ -28,20 +28,10 @@ pub struct Deliveries {
     doing: String,
 }
 
-/// The deliveries of a consumer that wait for their acknowledgement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unacknowledged {
-    /// Each until then.
-    Each,
-    /// None: RabbitMQ forgets a message as it sends it.
-    Never,
-}
-
 /// A message that waits for its acknowledgement.
 pub struct Delivery {
     /// The exchange that it came through; empty for a queue by its name.
     pub exchange: String,
-    /// Its routing key.
     pub key: String,
     pub body: Vec<u8>,
     pub properties: Properties,
@@ -65,15 +55,16 @@ pub struct Death {
 }
 
 impl Deliveries {
-    /// Starts to consume a queue on a channel.
+    /// Starts to consume a queue on a channel. Without a prefetch nothing waits for an acknowledgement: RabbitMQ
+    /// forgets a message as it sends it.
     pub(super) async fn start(
         channel: Channel,
         wire: &Wire,
         queue: &str,
-        prefetch: u16,
-        unacknowledged: Unacknowledged,
+        prefetch: Option<u16>,
     ) -> Result<Self, LinkError> {
-        let no_ack = unacknowledged == Unacknowledged::Never;
+        let no_ack = prefetch.is_none();
+        let prefetch = prefetch.unwrap_or_default();
         let options = BasicConsumeOptions { no_ack, ..BasicConsumeOptions::default() };
         let doing = format!("consuming the queue {queue}");
         let way = std::sync::Arc::clone(&wire.way);
@@ -138,7 +129,6 @@ impl Deliveries {
     }
 }
 
-/// Starts a consumer on a channel.
 async fn consumer(
     channel: &Channel,
     way: &BrokerAddress,
@@ -179,7 +169,6 @@ impl Delivery {
         self.acker.usable()
     }
 
-    /// Puts it back into its queue.
     pub async fn put_back(&self) {
         let options = BasicNackOptions { multiple: false, requeue: true };
         let _ = self.acker.nack(options).await;

@@ -10,10 +10,9 @@ use lapin::{Channel, ExchangeKind};
 
 use super::consume::Delivery;
 use super::error::LinkError;
-use super::{Deliveries, Link, QueueLock, Taking, Unacknowledged};
-use crate::amqp::topology::{AmqpQueue, Argument, EXCHANGES, ExchangeType, Work};
+use super::{Deliveries, Link, Taking};
+use crate::amqp::topology::{AmqpQueue, Argument, EXCHANGES, Work};
 
-/// The messages and the consumers of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Messages that are ready.
@@ -24,14 +23,10 @@ pub struct QueueCounts {
 impl Link {
     pub async fn declare_exchanges(&self) -> Result<(), LinkError> {
         for (name, kind) in EXCHANGES {
-            let kind = match kind {
-                ExchangeType::Topic => ExchangeKind::Topic,
-                ExchangeType::Direct => ExchangeKind::Direct,
-                ExchangeType::Fanout => ExchangeKind::Fanout,
-            };
             let options =
                 ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
             let doing = format!("declaring the exchange {name}");
+            let kind = ExchangeKind::Custom(kind.to_owned());
             self.declare_exchange(&doing, name, kind, options).await?;
         }
         Ok(())
@@ -61,10 +56,6 @@ impl Link {
         Ok(())
     }
 
-    /// Declares a queue.
-    ///
-    /// # Errors
-    /// [`LinkError::OtherArguments`].
     pub async fn declare_queue(&self, queue: &AmqpQueue) -> Result<(), LinkError> {
         self.declare_on(&self.consuming.channel().await?, queue).await
     }
@@ -94,44 +85,37 @@ impl Link {
         self.consuming.way.call(&format!("binding the queue {name}"), bound).await
     }
 
-    /// Takes a lock: a queue that no other connection can use; it ends with this one.
+    /// Takes a lock: a queue that no other connection can use; it ends with this one, or when it is deleted.
     ///
     /// # Errors
     /// [`LinkError::Locked`] while another connection has it.
-    pub async fn lock(&self, name: &str) -> Result<QueueLock, LinkError> {
+    pub async fn lock(&self, name: &str) -> Result<(), LinkError> {
         let channel = self.consuming.channel().await?;
         let options = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
         let declared = channel.queue_declare(name.into(), options, classic());
-        self.consuming.way.call(&format!("locking the queue {name}"), declared).await?;
-        Ok(QueueLock { link: self.clone(), name: name.to_owned() })
+        self.consuming.way.call(&format!("locking the queue {name}"), declared).await.map(drop)
     }
 
     /// Consumes a queue that ends with its last consumer.
     pub async fn stay(&self, name: &str) -> Result<Deliveries, LinkError> {
         let channel = self.consuming.channel().await?;
-        let options = QueueDeclareOptions {
-            durable: true,
-            auto_delete: true,
-            ..QueueDeclareOptions::default()
-        };
+        let options =
+            QueueDeclareOptions { durable: true, auto_delete: true, ..Default::default() };
         let declared = channel.queue_declare(name.into(), options, classic());
         self.consuming.way.call(&format!("declaring the queue {name}"), declared).await?;
-        Deliveries::start(channel, &self.consuming, name, 0, Unacknowledged::Never).await
+        Deliveries::start(channel, &self.consuming, name, None).await
     }
 
     /// Consumes all messages of an exchange, by a queue that belongs to this one consumer.
     pub async fn listen(&self, exchange: &str) -> Result<Deliveries, LinkError> {
         let channel = self.consuming.channel().await?;
-        let options = QueueDeclareOptions {
-            exclusive: true,
-            auto_delete: true,
-            ..QueueDeclareOptions::default()
-        };
+        let options =
+            QueueDeclareOptions { exclusive: true, auto_delete: true, ..Default::default() };
         let declared = channel.queue_declare("".into(), options, FieldTable::default());
         let queue = self.consuming.way.call("declaring a queue of its own", declared).await?;
         let name = queue.name().to_string();
         self.bind(&channel, &name, exchange, "").await?;
-        Deliveries::start(channel, &self.consuming, &name, 0, Unacknowledged::Never).await
+        Deliveries::start(channel, &self.consuming, &name, None).await
     }
 
     /// Counts the messages and consumers of a queue; `None` if it does not exist.
@@ -147,7 +131,6 @@ impl Link {
         }))
     }
 
-    /// Returns true if an exchange exists.
     pub async fn has_exchange(&self, name: &str) -> Result<bool, LinkError> {
         let options = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
         let doing = format!("looking at the exchange {name}");

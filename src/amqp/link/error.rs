@@ -3,95 +3,42 @@
 use crate::error::{Error, Exit};
 use lapin::ErrorKind;
 
-/// The reason why RabbitMQ did not do something.
+/// The reason why RabbitMQ did not do something, mostly in its own words. No `address` has a password; `doing` is the
+/// operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// The settings cannot be used.
     #[error("{0}")]
     Settings(String),
-    /// It does not answer, or the connection was lost.
     #[error("RabbitMQ at {address} {reason}")]
-    Unreachable {
-        /// The address without the password.
-        address: String,
-        reason: String,
-    },
-    /// The login or the rights do not suffice.
+    Unreachable { address: String, reason: String },
     #[error("RabbitMQ at {address} denies {doing}: {reason}; check the user and its permissions")]
-    NotPermitted {
-        /// The address without the password.
-        address: String,
-        /// The operation.
-        doing: String,
-        /// RabbitMQ's own words.
-        reason: String,
-    },
+    NotPermitted { address: String, doing: String, reason: String },
     /// The vhost does not exist, or its user may not enter it.
     #[error(
         "RabbitMQ at {address} has no vhost `{vhost}` for this user: {reason}; create it with \
          `rabbitmqctl add_vhost` and `rabbitmqctl set_permissions`"
     )]
-    NoVhost {
-        /// The address without the password.
-        address: String,
-        vhost: String,
-        /// RabbitMQ's own words.
-        reason: String,
-    },
-    /// Something exists with other arguments.
+    NoVhost { address: String, vhost: String, reason: String },
     #[error(
         "{doing}: it exists with other arguments: {reason}; `hero amqp check` lists the \
          differences. Arguments of a queue cannot change: set the configuration back, or let the \
          queue run empty and delete it with `rabbitmqctl delete_queue`"
     )]
-    OtherArguments {
-        /// The operation.
-        doing: String,
-        /// RabbitMQ's own words.
-        reason: String,
-    },
-    /// It does not exist.
+    OtherArguments { doing: String, reason: String },
     #[error("{doing}: {reason}")]
-    Missing {
-        /// The operation.
-        doing: String,
-        /// RabbitMQ's own words.
-        reason: String,
-    },
-    /// No queue is bound to the key.
+    Missing { doing: String, reason: String },
     #[error("no queue takes the key `{key}` of the exchange `{exchange}`")]
-    Unroutable {
-        exchange: String,
-        /// The routing key.
-        key: String,
-    },
-    /// A queue is full and rejects messages.
+    Unroutable { exchange: String, key: String },
     #[error("a queue of the key `{key}` is full and rejects messages")]
-    Rejected {
-        /// The routing key.
-        key: String,
-    },
-    /// It lacks memory or disk, and takes no messages.
+    Rejected { key: String },
     #[error("RabbitMQ at {address} takes no messages, as it lacks memory or disk")]
-    Blocked {
-        /// The address without the password.
-        address: String,
-    },
+    Blocked { address: String },
     /// Another connection has a queue for itself.
     #[error("{doing}: {reason}")]
-    Locked {
-        /// The operation.
-        doing: String,
-        /// RabbitMQ's own words.
-        reason: String,
-    },
+    Locked { doing: String, reason: String },
     /// RabbitMQ ended the channel or the consumer.
     #[error("{doing}: {reason}")]
-    Ended {
-        /// The operation.
-        doing: String,
-        reason: String,
-    },
+    Ended { doing: String, reason: String },
 }
 
 impl LinkError {
@@ -115,7 +62,6 @@ const RESOURCE_LOCKED: u16 = 405;
 const PRECONDITION_FAILED: u16 = 406;
 const NOT_ALLOWED: u16 = 530;
 
-/// The subject of an error.
 pub(super) struct About<'a> {
     pub(super) address: &'a str,
     pub(super) vhost: &'a str,
@@ -147,7 +93,6 @@ impl About<'_> {
         LinkError::Unreachable { address, reason }
     }
 
-    /// Returns the error of a call that took too long.
     pub(super) fn too_slow(&self) -> LinkError {
         let reason = format!("does not answer: {}", self.doing);
         LinkError::Unreachable { address: self.address.to_owned(), reason }

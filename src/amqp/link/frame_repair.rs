@@ -24,16 +24,17 @@ const DEPTH_MAX: u32 = 32;
 /// A table with one header, named SUBSTITUTE, without a value.
 const UNREADABLE: [u8; 7] = [0, 0, 0, 3, 1, SUBSTITUTE_BYTE, b'V'];
 
-/// A part of the arguments of a method.
+/// A part of a frame: a short string, a table, or bytes that pass as they are.
 #[derive(Clone, Copy)]
-enum MethodPart {
-    Skip(usize),
+enum FramePart {
     Short,
+    Table,
+    Skip(usize),
 }
 
 /// Returns the arguments of a method with short strings of others, up to the last of them.
-fn parts(class: u16, method: u16) -> &'static [MethodPart] {
-    use MethodPart::{Short, Skip};
+fn parts(class: u16, method: u16) -> &'static [FramePart] {
+    use FramePart::{Short, Skip};
     match (class, method) {
         // connection.close, channel.close
         (10, 50) | (20, 40) => &[Skip(2), Short],
@@ -50,28 +51,21 @@ fn parts(class: u16, method: u16) -> &'static [MethodPart] {
 }
 
 /// The forms of the properties of a message, from the highest flag on.
-#[derive(Clone, Copy)]
-enum Property {
-    Short,
-    Table,
-    Bytes(usize),
-}
-
-const PROPERTIES: [Property; 14] = {
-    use Property::{Bytes, Short, Table};
+const PROPERTIES: [FramePart; 14] = {
+    use FramePart::{Short, Skip, Table};
     // content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to,
     // expiration, message_id, timestamp, type, user_id, app_id, cluster_id
     [
         Short,
         Short,
         Table,
-        Bytes(1),
-        Bytes(1),
+        Skip(1),
+        Skip(1),
         Short,
         Short,
         Short,
         Short,
-        Bytes(8),
+        Skip(8),
         Short,
         Short,
         Short,
@@ -79,7 +73,6 @@ const PROPERTIES: [Property; 14] = {
     ]
 };
 
-/// Repairs a stream of frames.
 #[derive(Debug, Default)]
 pub(super) struct FrameRepair {
     /// The beginning of a frame whose end has not come.
@@ -134,17 +127,10 @@ impl FrameRepair {
 
 /// Mends a frame that is complete.
 fn mend_frame(frame: &mut Vec<u8>) {
-    let is_header = frame[0] == HEADER;
+    let mend = if frame[0] == HEADER { mend_header } else { mend_method };
     let end = frame.len() - 1;
-    let payload = &mut frame[HEAD..end];
     // A cut frame is an error of RabbitMQ, which the library names.
-    let table = if is_header {
-        mend_header(payload)
-    } else {
-        mend_method(payload);
-        None
-    };
-    if let Some(table) = table {
+    if let Some(table) = mend(&mut frame[HEAD..end]) {
         let table = table.start + HEAD..table.end + HEAD;
         frame.splice(table, UNREADABLE);
         let size = frame.len() - HEAD - 1;
@@ -155,33 +141,34 @@ fn mend_frame(frame: &mut Vec<u8>) {
     }
 }
 
-/// Mends the arguments of a method, as far as they can be read.
-fn mend_method(payload: &mut [u8]) -> Option<()> {
+/// Mends the arguments of a method, which have no table.
+fn mend_method(payload: &mut [u8]) -> Option<Range<usize>> {
     let number = |at: usize| Some(u16::from_be_bytes(payload.get(at..at + 2)?.try_into().ok()?));
     let (class, method) = (number(0)?, number(2)?);
-    let mut at = 4;
-    for part in parts(class, method) {
-        match part {
-            MethodPart::Skip(bytes) => at += bytes,
-            MethodPart::Short => at = mend_short(payload, at)?,
-        }
-    }
-    Some(())
+    mend_parts(payload, 4, parts(class, method).iter().copied())
 }
 
-/// Mends the properties of a message. Returns the place of a table that cannot be read.
+/// Mends the properties of a message.
 fn mend_header(payload: &mut [u8]) -> Option<Range<usize>> {
     // Class, weight and the size of the body come before the flags.
     let flags = u16::from_be_bytes(payload.get(12..14)?.try_into().ok()?);
-    let (mut at, mut unreadable) = (14, None);
-    for (place, property) in PROPERTIES.into_iter().enumerate() {
-        if flags & (1 << (15 - place)) == 0 {
-            continue;
-        }
-        at = match property {
-            Property::Short => mend_short(payload, at)?,
-            Property::Bytes(bytes) => at + bytes,
-            Property::Table => {
+    let present = PROPERTIES.into_iter().enumerate();
+    let present = present.filter(|(place, _)| flags & (1 << (15 - place)) != 0);
+    mend_parts(payload, 14, present.map(|(_, part)| part))
+}
+
+/// Mends parts from a place on, as far as they can be read. Returns the place of a table that cannot be.
+fn mend_parts(
+    payload: &mut [u8],
+    mut at: usize,
+    parts: impl Iterator<Item = FramePart>,
+) -> Option<Range<usize>> {
+    let mut unreadable = None;
+    for part in parts {
+        at = match part {
+            FramePart::Short => mend_short(payload, at)?,
+            FramePart::Skip(bytes) => at + bytes,
+            FramePart::Table => {
                 let end = end_of(payload, at)?;
                 if mend_table(payload, at, 0).is_none() {
                     unreadable = Some(at..end);
@@ -305,7 +292,7 @@ mod tests {
             assert_eq!(mended(&deliver(b"rec.\xff\xferead"), portion), expected);
         }
         let kinds = PROPERTIES.iter().enumerate();
-        for (place, _) in kinds.filter(|(_, kind)| matches!(kind, Property::Short)) {
+        for (place, _) in kinds.filter(|(_, kind)| matches!(kind, FramePart::Short)) {
             let flags = 1 << (15 - place);
             let wanted = header(flags, &short(b"M\x1aller"));
             assert_eq!(mended(&header(flags, &short(b"M\xfcller")), 1000), wanted);

@@ -6,28 +6,19 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::error::LinkError;
 use super::wire::{BrokerAddress, PATIENCE};
 use crate::amqp::compare::FoundQueue;
+use crate::http::{HttpPoster, Method, PostError, StatusCode};
 
-/// The largest answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// The management API, for one vhost.
 pub struct Management {
     url: String,
-    /// Host and port.
-    address: String,
     authorization: String,
     /// The vhost as a part of a path.
     vhost: String,
@@ -53,12 +44,9 @@ impl Management {
     pub(super) fn new(url: &str, way: &BrokerAddress) -> Self {
         let (user, password) = way.login();
         let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
-        let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/').to_owned();
-        let vhost = percent_encoded(&way.vhost);
-        Self { url: url.to_owned(), address, authorization, vhost }
+        Self { url: url.to_owned(), authorization, vhost: percent_encoded(&way.vhost) }
     }
 
-    /// Returns the queues of the vhost, by name.
     pub async fn queues(&self) -> Result<BTreeMap<String, FoundQueue>, LinkError> {
         let path = format!("/api/queues/{}?columns=name,arguments", self.vhost);
         let queues: Vec<QueueOfApi> = self.get(&path).await?;
@@ -83,12 +71,12 @@ impl Management {
     }
 
     async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, LinkError> {
+        let unreachable =
+            |reason: String| LinkError::Unreachable { address: self.url.clone(), reason };
         let answer = timeout(PATIENCE, self.ask(path)).await;
-        let (status, body) = match answer {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(self.unreachable(format!("cannot be reached: {error}"))),
-            Err(_) => return Err(self.unreachable("does not answer".to_owned())),
-        };
+        let answer = answer.map_err(|_| unreachable("does not answer".to_owned()))?;
+        let (status, body) =
+            answer.map_err(|error| unreachable(format!("cannot be reached: {error}")))?;
         let doing = "reading queues and bindings by the management API".to_owned();
         match status {
             StatusCode::OK => serde_json::from_slice(&body).map_err(|error| LinkError::Ended {
@@ -106,26 +94,11 @@ impl Management {
         }
     }
 
-    async fn ask(
-        &self,
-        path: &str,
-    ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
-        let stream = TcpStream::connect(&self.address).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let connection = tokio::spawn(connection);
-        let request = Request::get(path)
-            .header("host", &self.address)
-            .header("authorization", &self.authorization)
-            .body(Empty::<Bytes>::new())?;
-        let answer = sender.send_request(request).await?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-        connection.abort();
-        Ok((status, body?.to_bytes()))
-    }
-
-    fn unreachable(&self, reason: String) -> LinkError {
-        LinkError::Unreachable { address: self.url.clone(), reason }
+    async fn ask(&self, path: &str) -> Result<(StatusCode, Vec<u8>), PostError> {
+        let headers = [("authorization".to_owned(), self.authorization.clone())];
+        let mut server = HttpPoster::new(&self.url, PATIENCE)?;
+        let answer = server.exchange(Method::GET, path, &headers, Default::default()).await?;
+        Ok((answer.status, answer.whole(ANSWER_BYTES_MAX).await?))
     }
 }
 

@@ -23,12 +23,10 @@ const CHANNELS_MAX: usize = 64;
 /// Messages survive a restart of RabbitMQ.
 const PERSISTENT: u8 = 2;
 
-/// A message to publish.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
     /// The exchange; empty for the queue that the key names.
     pub exchange: &'a str,
-    /// The routing key.
     pub key: &'a str,
     /// The body, JSON.
     pub body: &'a [u8],
@@ -41,7 +39,6 @@ pub struct Outgoing<'a> {
 pub struct Again<'a> {
     /// The exchange; empty for the queue that the key names.
     pub exchange: &'a str,
-    /// The routing key.
     pub key: &'a str,
     /// The headers that are set.
     pub headers: Vec<(&'static str, String)>,
@@ -111,15 +108,7 @@ pub(super) async fn confirming(wire: &Wire) -> Result<Channel, LinkError> {
     Ok(channel)
 }
 
-pub(super) async fn publish_on(
-    channel: &Channel,
-    wire: &Wire,
-    out: Outgoing<'_>,
-) -> Result<(), LinkError> {
-    send(channel, wire, (out.exchange, out.key), out.body, basic(out.properties)).await
-}
-
-async fn send(
+pub(super) async fn send(
     channel: &Channel,
     wire: &Wire,
     (exchange, key): (&str, &str),

@@ -53,13 +53,11 @@ impl BrokerAddress {
         Ok(Self { uri, tls, address, vhost })
     }
 
-    /// Returns the user and the password.
     pub(super) fn login(&self) -> (&str, &str) {
         let login = &self.uri.authority.userinfo;
         (&login.username, &login.password)
     }
 
-    /// Opens the stream of a connection.
     async fn open(&self) -> io::Result<RepairedStream> {
         let (host, port) = (&self.uri.authority.host, self.uri.authority.port);
         let tls = match (&self.uri.scheme, &self.tls) {
@@ -89,7 +87,6 @@ impl BrokerAddress {
     }
 }
 
-/// One connection.
 pub(super) struct Wire {
     pub(super) way: Arc<BrokerAddress>,
     /// Its name in RabbitMQ.
@@ -133,7 +130,6 @@ impl Wire {
         self.way.call("the login", connecting).await
     }
 
-    /// Closes the connection in order.
     pub(super) async fn close(&self) {
         if let Some(connection) = self.current.lock().await.take() {
             let closing = connection.close(200, "bye".into());

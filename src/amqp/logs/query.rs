@@ -5,32 +5,24 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::record::{chain_of, level_of, time_text};
-use crate::amqp::message::MessageFailure;
+use crate::amqp::message::{MessageFailure, data_of};
 use crate::proto::job::parse_timestamp;
 use crate::proto::object::{ObjectId, Query};
-
-/// The records of a page without its own limit, and the highest limit.
-const RECORDS: usize = 100;
-pub(super) const RECORDS_MAX: usize = 1000;
 
 /// The conditions of a look-up; each that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordQuery {
     pub root: Option<String>,
-    /// Their chain.
     pub chain: Option<String>,
-    /// Their level.
     pub level: Option<String>,
     /// The earliest time, in RFC 3339.
     pub since: Option<String>,
     /// The time before which they are.
     pub until: Option<String>,
-    /// The maximum number of records.
     pub limit: Option<usize>,
     /// The `next` of the previous page.
     pub after: Option<String>,
-    /// The latest records first.
     pub newest_first: bool,
 }
 
@@ -39,22 +31,11 @@ type Place = (ObjectId, Map<String, Value>);
 
 impl RecordQuery {
     /// Reads the data of a message.
-    ///
-    /// # Errors
-    /// The mistake, as an invalid message.
     pub fn of(data: &Value) -> Result<Self, MessageFailure> {
         if data.is_null() {
             return Ok(Self::default());
         }
-        let illegal = |error: &str| {
-            MessageFailure::invalid(format!(
-                "the data of a look-up of log records is illegal: {error}"
-            ))
-        };
-        if !data.is_object() {
-            return Err(illegal("expected an object"));
-        }
-        Self::deserialize(data).map_err(|error| illegal(&error.to_string()))
+        data_of("a look-up of log records", data)
     }
 
     /// Returns the query of objects, in the order of time.
@@ -83,15 +64,6 @@ impl RecordQuery {
         Query::parse(&text).map_err(|error| MessageFailure::invalid(error.to_string()))
     }
 
-    pub(super) fn limit(&self) -> Result<usize, MessageFailure> {
-        let limit = self.limit.unwrap_or(RECORDS);
-        if (1..=RECORDS_MAX).contains(&limit) {
-            Ok(limit)
-        } else {
-            Err(MessageFailure::invalid(format!("`limit` must be from 1 to {RECORDS_MAX}")))
-        }
-    }
-
     pub(super) fn place(&self) -> Result<Option<Place>, MessageFailure> {
         let Some(after) = &self.after else { return Ok(None) };
         let parsed = after.split_once(' ').and_then(|(time, id)| {
@@ -112,6 +84,7 @@ pub(super) fn cursor(id: &ObjectId, fields: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::amqp::message::page_limit;
     use serde_json::json;
 
     #[test]
@@ -131,7 +104,7 @@ mod tests {
             let query = RecordQuery::of(&data);
             let outcome = query.and_then(|query| {
                 query.query()?;
-                query.limit()?;
+                page_limit(query.limit)?;
                 query.place()
             });
             let failure = outcome.expect_err(&data.to_string());

@@ -25,9 +25,7 @@ pub struct LogRecord {
 /// The parts of a record that its message has beside its data.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecordProperties<'a> {
-    /// The id of the message.
     pub id: Option<&'a str>,
-    /// The root of its chain.
     pub root: Option<&'a str>,
     pub chain: Option<&'a str>,
 }
@@ -40,9 +38,6 @@ impl LogRecord {
 
     /// Makes a record of the data of a message. Missing parts come from beside it; the
     /// time from `now`, the level is `info`, the id is random.
-    ///
-    /// # Errors
-    /// The mistake, as an invalid message.
     pub fn of(
         data: &Value,
         beside: RecordProperties<'_>,
@@ -55,7 +50,7 @@ impl LogRecord {
         let id = match fields.remove("id") {
             Some(Value::String(id)) => id,
             Some(_) => return Err(MessageFailure::invalid("the id of a log record must be text")),
-            None => beside.id.map_or_else(random_id, str::to_owned),
+            None => beside.id.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned),
         };
         let id = id.parse().map_err(|error| {
             MessageFailure::invalid(format!("the id of a log record is illegal: {error}"))
@@ -97,14 +92,7 @@ impl LogRecord {
     }
 }
 
-fn random_id() -> String {
-    uuid::Uuid::new_v4().to_string()
-}
-
 /// Returns a level in its own spelling.
-///
-/// # Errors
-/// An invalid message with the known levels.
 pub(super) fn level_of(text: &str) -> Result<&'static str, MessageFailure> {
     let text = if text.eq_ignore_ascii_case(WARN) { "warning" } else { text };
     let found = LEVELS.into_iter().find(|known| known.eq_ignore_ascii_case(text));
@@ -115,9 +103,6 @@ pub(super) fn level_of(text: &str) -> Result<&'static str, MessageFailure> {
 }
 
 /// Checks a root or a chain.
-///
-/// # Errors
-/// An invalid message with the expected form.
 pub(super) fn chain_of(name: &str, text: &str) -> Result<(), MessageFailure> {
     let is_legal = (1..=CHAIN_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"'\"\\".contains(&byte));

@@ -23,7 +23,6 @@ const FILES: u64 = 16;
 const RECORDS_MAX: usize = 1_000_000;
 const EXTENSION: &str = ".records";
 
-/// The spool of one process.
 #[derive(Debug)]
 pub struct Spool {
     folder: PathBuf,
@@ -53,7 +52,6 @@ struct SpoolFile {
 /// The records of the oldest file.
 #[derive(Debug)]
 pub struct SpoolBatch {
-    /// The records, in their order.
     pub records: VecDeque<LogRecord>,
     number: u64,
 }
@@ -132,9 +130,6 @@ impl Spool {
     }
 
     /// Returns the records of the oldest file; `None` if the spool is empty.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn oldest(&self) -> io::Result<Option<SpoolBatch>> {
         let mut state = self.state.lock();
         if state.files.is_empty()
@@ -157,9 +152,6 @@ impl Spool {
     }
 
     /// Notes the records of a batch that are left, and deletes its file if there are none.
-    ///
-    /// # Errors
-    /// The file cannot be deleted.
     pub fn published(&self, batch: &SpoolBatch) -> io::Result<()> {
         let mut state = self.state.lock();
         // A full spool may have lost the file meanwhile.

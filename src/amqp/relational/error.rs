@@ -4,6 +4,25 @@ use sqlx::mysql::MySqlDatabaseError;
 
 use crate::amqp::message::MessageFailure;
 
+/// The failure of work, and whether its connection can be used again.
+pub(super) struct Broken {
+    pub(super) failure: MessageFailure,
+    pub(super) leaves_connection: bool,
+}
+
+impl Broken {
+    pub(super) fn of(doing: &str, error: &sqlx::Error) -> Self {
+        Self { failure: failure(doing, error), leaves_connection: is_usable_after(error) }
+    }
+}
+
+impl From<MessageFailure> for Broken {
+    /// A failure that MariaDB has no part in.
+    fn from(failure: MessageFailure) -> Self {
+        Self { failure, leaves_connection: true }
+    }
+}
+
 /// Duplicate keys: the two numbers of MariaDB.
 const DUPLICATE: [u16; 2] = [1062, 1586];
 /// Lock waits, deadlocks, and statements that the server ended for their time.
@@ -59,7 +78,7 @@ pub(super) fn failure(doing: &str, error: &sqlx::Error) -> MessageFailure {
 }
 
 /// Returns whether a connection is as good after an error as before: the server answered, and goes on.
-pub(super) fn leaves_connection(error: &sqlx::Error) -> bool {
+fn is_usable_after(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(database) = error else { return false };
     let number = database.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
     number.is_some_and(|number| ![1053, 1927].contains(&number))

@@ -18,7 +18,6 @@ const PINGED_AFTER: Duration = Duration::from_secs(1);
 /// The SQL mode of each connection: a value that does not fit is an error, never cut.
 const SQL_MODE: &str = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
-/// The connections of one process.
 pub(super) struct SqlPool {
     options: MySqlConnectOptions,
     /// The statement that a new connection begins with.
@@ -72,9 +71,6 @@ impl SqlPool {
     }
 
     /// Returns a connection as soon as one is free.
-    ///
-    /// # Errors
-    /// The error of the connection attempt.
     pub(super) async fn lease(&self) -> Result<Lease<'_>, sqlx::Error> {
         let place = self.places.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         let connection = self.connection().await?;

@@ -4,14 +4,13 @@ use serde_json::{Map, Value, json};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{Connection as _, Executor as _, Row as _};
 
-use super::execute::{Broken, query};
+use super::error::Broken;
 use super::shape::Shapes;
 use super::statement::{RowChange, RowFetch, RowKey, Statement};
-use super::value::{SqlValue, from_bytes, from_text};
+use super::value::{SqlValue, from_column};
 use crate::amqp::message::MessageFailure;
 use crate::config::{ColumnType, SqlName};
 
-/// The work of a message on one connection.
 pub(super) enum SqlWork {
     RowFetch(RowFetch),
     /// In one transaction.
@@ -25,7 +24,6 @@ pub(super) enum SqlWork {
 pub(super) struct LedgerEntry {
     pub(super) ledger: SqlName,
     pub(super) message_id: String,
-    /// The digest of the message's request.
     pub(super) digest: String,
 }
 
@@ -81,7 +79,7 @@ async fn make(
     let mut results = Vec::with_capacity(changes.len());
     for Named { name, change } in changes {
         shapes.check(connection, name, &change.table, &change.written).await?;
-        let done = query(&change.statement).execute(&mut *connection).await;
+        let done = change.statement.query().execute(&mut *connection).await;
         let done = done.map_err(|error| Broken::of(name, &error))?;
         let (rows, number) = (done.rows_affected(), done.last_insert_id());
         results.push(result_of(change.key.as_ref(), rows, number));
@@ -102,7 +100,7 @@ impl LedgerEntry {
         let id = SqlValue::Bytes(self.message_id.as_bytes().to_vec());
         let sql = format!("INSERT INTO `{}` (id) VALUES (?)", self.ledger);
         let enter = Statement { sql, values: vec![id.clone()] };
-        let Err(error) = query(&enter).execute(&mut *connection).await else { return Ok(None) };
+        let Err(error) = enter.query().execute(&mut *connection).await else { return Ok(None) };
         let entered = Broken::of(&doing, &error);
         if entered.failure.code != "exists" {
             return Err(entered);
@@ -110,7 +108,7 @@ impl LedgerEntry {
         // Reads the committed state of now, not of the transaction's start.
         let sql = format!("SELECT result FROM `{}` WHERE id = ? LOCK IN SHARE MODE", self.ledger);
         let look = Statement { sql, values: vec![id] };
-        let row = connection.fetch_one(query(&look)).await;
+        let row = connection.fetch_one(look.query()).await;
         let row = row.map_err(|error| Broken::of(&doing, &error))?;
         let text: Option<&[u8]> = row.try_get_unchecked(0).unwrap_or_default();
         let kept: Value = serde_json::from_slice(text.unwrap_or_default()).unwrap_or_default();
@@ -140,7 +138,7 @@ impl LedgerEntry {
         let id = SqlValue::Bytes(self.message_id.as_bytes().to_vec());
         let kept = json!({ "digest": self.digest, "results": results }).to_string();
         let keep = Statement { sql, values: vec![SqlValue::Text(kept), id] };
-        query(&keep).execute(&mut *connection).await.map(drop)
+        keep.query().execute(&mut *connection).await.map(drop)
     }
 }
 
@@ -162,7 +160,7 @@ async fn fetch_rows(
     doing: &str,
     size_max: u64,
 ) -> Result<Value, Broken> {
-    let read = connection.fetch_all(query(&fetch.statement)).await;
+    let read = connection.fetch_all(fetch.statement.query()).await;
     let read = read.map_err(|error| Broken::of(doing, &error))?;
     let has_next = read.len() > fetch.limit;
     let (mut rows, mut size) = (Vec::new(), 0);
@@ -199,13 +197,9 @@ fn row_of(row: &MySqlRow, columns: &[(SqlName, ColumnType)]) -> Result<Value, St
     for (place, (name, of)) in columns.iter().enumerate() {
         let wrong = || name.to_string();
         let bytes: Option<&[u8]> = row.try_get_unchecked(place).map_err(|_| wrong())?;
-        let value = match (bytes, of) {
-            (None, _) => Value::Null,
-            (Some(bytes), ColumnType::Bytes) => from_bytes(bytes),
-            (Some(bytes), of) => {
-                let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
-                from_text(*of, text).ok_or_else(wrong)?
-            }
+        let value = match bytes {
+            None => Value::Null,
+            Some(bytes) => from_column(*of, bytes).ok_or_else(wrong)?,
         };
         object.insert(name.to_string(), value);
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use sqlx::Row as _;
 use sqlx::mysql::MySqlConnection;
 
-use super::execute::{Broken, query};
+use super::error::Broken;
 use super::statement::{Statement, WrittenValue};
 use super::value::SqlValue;
 use crate::amqp::message::MessageFailure;
@@ -72,7 +72,7 @@ async fn read(
                WHERE table_schema = DATABASE() AND table_name = ?";
     let values = vec![SqlValue::Text(table.to_string())];
     let look = Statement { sql: sql.to_owned(), values };
-    let rows = query(&look).fetch_all(&mut *connection).await;
+    let rows = look.query().fetch_all(&mut *connection).await;
     let rows = rows.map_err(|error| Broken::of(name, &error))?;
     let shape = rows.iter().filter_map(|row| {
         let text = |place: usize| row.try_get_unchecked::<Option<String>, _>(place).ok().flatten();

@@ -4,17 +4,16 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use sqlx::mysql::MySqlArguments;
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, MySql};
 
 use super::value::{SqlValue, to_sql};
-use crate::amqp::message::MessageFailure;
+use crate::amqp::message::{MessageFailure, data_of, page_limit};
 use crate::config::{ColumnType, SqlName, TableConfig};
 use crate::proto::text::{did_you_mean, nearest, shown};
 
-/// The rows of a page without its own limit, and the highest limit.
-const ROWS: usize = 100;
-pub(super) const ROWS_MAX: usize = 1000;
 /// The maximum number of rows before a page: the server reads and skips them all.
 const OFFSET_MAX: u64 = 1_000_000;
 /// The limits of conditions in one message, and of values in one `in`.
@@ -23,7 +22,6 @@ const VALUES_MAX: usize = 1000;
 /// The maximum number of columns of an order.
 const ORDER_MAX: usize = 16;
 
-/// A statement and its parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Statement {
     pub(super) sql: String,
@@ -49,7 +47,6 @@ pub(super) struct RowChange {
     pub(super) written: Vec<WrittenValue>,
 }
 
-/// A value that a column gets.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct WrittenValue {
     pub(super) column: SqlName,
@@ -95,30 +92,12 @@ struct DeleteData {
     conditions: Map<String, Value>,
 }
 
-/// Reads the data of an operation.
-pub(super) fn data_of<T: DeserializeOwned>(
-    operation: &str,
-    data: &Value,
-) -> Result<T, MessageFailure> {
-    let illegal = |error: &str| {
-        MessageFailure::invalid(format!("the data of {operation} is illegal: {error}"))
-    };
-    // Serde would take an array for a struct.
-    if !data.is_object() {
-        return Err(illegal("expected an object"));
-    }
-    T::deserialize(data).map_err(|error| illegal(&error.to_string()))
-}
-
 /// Returns the statement of a `fetch`. It reads one row more than the page has, to see if there is a
 /// next one.
 pub(super) fn fetch(table: &TableConfig, data: &Value) -> Result<RowFetch, MessageFailure> {
     let data: FetchData =
         if data.is_null() { FetchData::default() } else { data_of("fetch", data)? };
-    let limit = data.limit.unwrap_or(ROWS);
-    if !(1..=ROWS_MAX).contains(&limit) {
-        return Err(MessageFailure::invalid(format!("`limit` must be from 1 to {ROWS_MAX}")));
-    }
+    let limit = page_limit(data.limit)?;
     if data.offset > OFFSET_MAX {
         let message = format!("`offset` must be at most {OFFSET_MAX}; narrow it by a condition");
         return Err(MessageFailure::invalid(message));
@@ -130,21 +109,17 @@ pub(super) fn fetch(table: &TableConfig, data: &Value) -> Result<RowFetch, Messa
         let named = named.map(|found| found.map(|(name, of)| (name.clone(), of)));
         named.take(table.columns.len()).collect::<Result<_, _>>()?
     };
-    let mut statement = Statement::default();
-    statement.push("SELECT ");
-    for (place, (name, of)) in columns.iter().enumerate() {
-        let comma = if place == 0 { "" } else { ", " };
-        // As text, a value looks the same in every type that SQL has for it.
-        let read = match of {
-            ColumnType::Bytes => format!("`{name}`"),
-            _ => format!("CAST(`{name}` AS CHAR)"),
-        };
-        let _ = write!(statement.sql, "{comma}{read}");
-    }
-    let _ = write!(statement.sql, " FROM `{}`", table.name);
+    // As text, a value looks the same in every type that SQL has for it.
+    let read = |(name, of): &(SqlName, ColumnType)| match of {
+        ColumnType::Bytes => format!("`{name}`"),
+        _ => format!("CAST(`{name}` AS CHAR)"),
+    };
+    let read = columns.iter().map(read).collect::<Vec<_>>().join(", ");
+    let sql = format!("SELECT {read} FROM `{}`", table.name);
+    let mut statement = Statement { sql, values: Vec::new() };
     statement.conditions(table, &data.conditions)?;
     statement.order(table, &data.order)?;
-    statement.push(" LIMIT ? OFFSET ?");
+    statement.sql.push_str(" LIMIT ? OFFSET ?");
     statement.values.push(SqlValue::Uint(limit as u64 + 1));
     statement.values.push(SqlValue::Uint(data.offset));
     Ok(RowFetch { statement, columns, limit, offset: data.offset })
@@ -156,16 +131,11 @@ pub(super) fn write(table: &TableConfig, data: &Value) -> Result<RowChange, Mess
     if row.is_empty() {
         return Err(MessageFailure::invalid("the data of write has no column"));
     }
-    let (mut statement, mut written) = (Statement::default(), Vec::new());
-    let _ = write!(statement.sql, "INSERT INTO `{}` (", table.name);
-    for (place, (name, value)) in row.iter().enumerate() {
-        let (name, of) = column(table, name)?;
-        let comma = if place == 0 { "" } else { ", " };
-        let _ = write!(statement.sql, "{comma}`{name}`");
-        written.push(statement.written(name, of, value)?);
-    }
-    let marks = vec!["?"; row.len()].join(", ");
-    let _ = write!(statement.sql, ") VALUES ({marks})");
+    let mut statement = Statement::default();
+    let written = statement.all_written(table, &row)?;
+    let names: Vec<String> = written.iter().map(|of| format!("`{}`", of.column)).collect();
+    let (names, marks) = (names.join(", "), vec!["?"; row.len()].join(", "));
+    statement.sql = format!("INSERT INTO `{}` ({names}) VALUES ({marks})", table.name);
     let given = |name: &SqlName| {
         let value = row.get(name.as_str()).filter(|value| !value.is_null())?;
         Some((name.to_string(), value.clone()))
@@ -186,14 +156,10 @@ pub(super) fn update(table: &TableConfig, data: &Value) -> Result<RowChange, Mes
     if data.set.is_empty() {
         return Err(MessageFailure::invalid("`set` of an update has no column"));
     }
-    let (mut statement, mut written) = (Statement::default(), Vec::new());
-    let _ = write!(statement.sql, "UPDATE `{}` SET ", table.name);
-    for (place, (name, value)) in data.set.iter().enumerate() {
-        let (name, of) = column(table, name)?;
-        let comma = if place == 0 { "" } else { ", " };
-        let _ = write!(statement.sql, "{comma}`{name}` = ?");
-        written.push(statement.written(name, of, value)?);
-    }
+    let mut statement = Statement::default();
+    let written = statement.all_written(table, &data.set)?;
+    let set: Vec<String> = written.iter().map(|of| format!("`{}` = ?", of.column)).collect();
+    statement.sql = format!("UPDATE `{}` SET {}", table.name, set.join(", "));
     statement.required_conditions(table, "update", &data.conditions)?;
     Ok(RowChange { statement, key: None, table: table.name.clone(), written })
 }
@@ -201,24 +167,29 @@ pub(super) fn update(table: &TableConfig, data: &Value) -> Result<RowChange, Mes
 /// Returns the statement of a `delete` of the rows that meet its conditions.
 pub(super) fn delete(table: &TableConfig, data: &Value) -> Result<RowChange, MessageFailure> {
     let data: DeleteData = data_of("delete", data)?;
-    let mut statement = Statement::default();
-    let _ = write!(statement.sql, "DELETE FROM `{}`", table.name);
+    let sql = format!("DELETE FROM `{}`", table.name);
+    let mut statement = Statement { sql, values: Vec::new() };
     statement.required_conditions(table, "delete", &data.conditions)?;
     Ok(RowChange { statement, key: None, table: table.name.clone(), written: Vec::new() })
 }
 
 impl Statement {
-    fn push(&mut self, sql: &'static str) {
-        self.sql.push_str(sql);
-    }
-
-    fn value(
-        &mut self,
-        name: &SqlName,
-        of: ColumnType,
-        value: &Value,
-    ) -> Result<(), MessageFailure> {
-        self.written(name, of, value).map(drop)
+    /// Returns a statement with its parameters.
+    pub(super) fn query(&self) -> Query<'_, MySql, MySqlArguments> {
+        // Nothing of a message is spelled into SQL.
+        let mut query = sqlx::query(AssertSqlSafe(self.sql.as_str()));
+        for value in &self.values {
+            query = match value {
+                SqlValue::Null => query.bind(None::<&str>),
+                SqlValue::Int(value) => query.bind(value),
+                SqlValue::Uint(value) => query.bind(value),
+                SqlValue::Float(value) => query.bind(value),
+                SqlValue::Bool(value) => query.bind(value),
+                SqlValue::Text(value) => query.bind(value.as_str()),
+                SqlValue::Bytes(value) => query.bind(value.as_slice()),
+            };
+        }
+        query
     }
 
     /// Adds a value, and returns what its column gets.
@@ -232,6 +203,19 @@ impl Statement {
         let value = to_sql(of, value).map_err(wrong)?;
         self.values.push(value.clone());
         Ok(WrittenValue { column: name.clone(), of, value })
+    }
+
+    /// Adds the values of a row, and returns what its columns get.
+    fn all_written(
+        &mut self,
+        table: &TableConfig,
+        row: &Map<String, Value>,
+    ) -> Result<Vec<WrittenValue>, MessageFailure> {
+        let written = |(name, value): (&String, &Value)| {
+            let (name, of) = column(table, name)?;
+            self.written(name, of, value)
+        };
+        row.iter().map(written).collect()
     }
 
     fn required_conditions(
@@ -267,7 +251,7 @@ impl Statement {
                 return Err(MessageFailure::invalid(format!("the condition on {name} is empty")));
             }
             for (operator, value) in operators {
-                self.push(if number == 0 { " WHERE " } else { " AND " });
+                self.sql.push_str(if number == 0 { " WHERE " } else { " AND " });
                 number += 1;
                 self.condition(name, of, operator, value)?;
             }
@@ -292,7 +276,7 @@ impl Statement {
             "eq" => "<=>",
             "ne" => {
                 let _ = write!(self.sql, "NOT (`{name}` <=> ?)");
-                return self.value(name, of, value);
+                return self.written(name, of, value).map(drop);
             }
             "lt" => "<",
             "le" => "<=",
@@ -320,7 +304,7 @@ impl Statement {
             return wrong("compares with null; only eq and ne do");
         }
         let _ = write!(self.sql, "`{name}` {sql} ?");
-        self.value(name, of, value)
+        self.written(name, of, value).map(drop)
     }
 
     fn list(
@@ -336,12 +320,12 @@ impl Statement {
             return Err(MessageFailure::invalid(message));
         }
         if values.is_empty() {
-            self.push("FALSE");
+            self.sql.push_str("FALSE");
             return Ok(());
         }
         let marks = vec!["?"; values.len()].join(", ");
         let _ = write!(self.sql, "`{name}` IN ({marks})");
-        values.iter().try_for_each(|value| self.value(name, of, value))
+        values.iter().try_for_each(|value| self.written(name, of, value).map(drop))
     }
 
     /// Adds the order, with the key as its last part: pages of equal rows do not overlap.

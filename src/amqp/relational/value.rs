@@ -34,6 +34,7 @@ pub(super) fn to_sql(column: ColumnType, value: &Value) -> Result<SqlValue, &'st
     if value.is_null() {
         return Ok(SqlValue::Null);
     }
+    let text = value.as_str();
     match column {
         ColumnType::Int => {
             let int = value.as_i64().map(SqlValue::Int);
@@ -44,28 +45,24 @@ pub(super) fn to_sql(column: ColumnType, value: &Value) -> Result<SqlValue, &'st
             .map(SqlValue::Float)
             .ok_or("a number that a float of 64 bits holds without rounding"),
         ColumnType::Bool => value.as_bool().map(SqlValue::Bool).ok_or("true or false"),
-        ColumnType::Text => text(value).map(|text| SqlValue::Text(text.to_owned())).ok_or("text"),
+        ColumnType::Text => text.map(|text| SqlValue::Text(text.to_owned())).ok_or("text"),
         ColumnType::Decimal => decimal(value)
             .map(SqlValue::Text)
             .ok_or("a decimal of at most 65 digits in text, such as \"12.50\""),
-        ColumnType::Bytes => text(value)
+        ColumnType::Bytes => text
             .and_then(|text| BASE64.decode(text).ok())
             .map(SqlValue::Bytes)
             .ok_or("bytes as text in base64"),
-        ColumnType::Time => text(value)
+        ColumnType::Time => text
             .and_then(time)
             .map(SqlValue::Text)
             .ok_or("a time of the years 1000 to 9999 with at most 6 digits of a second, such as \"2026-01-31T10:00:00Z\""),
-        ColumnType::Date => text(value)
+        ColumnType::Date => text
             .and_then(date)
             .map(SqlValue::Text)
             .ok_or("a date of the years 1000 to 9999, such as \"2026-01-31\""),
         ColumnType::Json => Ok(SqlValue::Text(value.to_string())),
     }
-}
-
-fn text(value: &Value) -> Option<&str> {
-    value.as_str()
 }
 
 fn decimal(value: &Value) -> Option<String> {
@@ -112,8 +109,12 @@ fn date(text: &str) -> Option<String> {
     (text.len() == 10 && has_legal_year(date)).then(|| date.to_string())
 }
 
-/// Converts a column that was read as text to JSON; `None` if it does not have the declared type.
-pub(super) fn from_text(column: ColumnType, text: &str) -> Option<Value> {
+/// Converts a column to JSON, all but bytes read as text; `None` if it does not have the declared type.
+pub(super) fn from_column(column: ColumnType, bytes: &[u8]) -> Option<Value> {
+    if column == ColumnType::Bytes {
+        return Some(BASE64.encode(bytes).into());
+    }
+    let text = std::str::from_utf8(bytes).ok()?;
     match column {
         ColumnType::Int => {
             let int = text.parse::<i64>().ok().map(Value::from);
@@ -132,11 +133,6 @@ pub(super) fn from_text(column: ColumnType, text: &str) -> Option<Value> {
         ColumnType::Json => serde_json::from_str(text).ok(),
         ColumnType::Bytes => None,
     }
-}
-
-/// Converts bytes to JSON.
-pub(super) fn from_bytes(bytes: &[u8]) -> Value {
-    BASE64.encode(bytes).into()
 }
 
 #[cfg(test)]
@@ -220,10 +216,10 @@ mod tests {
             (Date, "2026-01-31", json!("2026-01-31")),
             (Json, "[1]", json!([1])),
         ] {
-            assert_eq!(from_text(column, text), Some(expected), "{text}");
+            assert_eq!(from_column(column, text.as_bytes()), Some(expected), "{text}");
         }
         for (column, text) in [(Int, "1.5"), (Time, "0000-00-00 00:00:00"), (Json, "{")] {
-            assert_eq!(from_text(column, text), None, "{text}");
+            assert_eq!(from_column(column, text.as_bytes()), None, "{text}");
         }
     }
 }

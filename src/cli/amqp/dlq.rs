@@ -1,8 +1,6 @@
 //! `hero amqp dlq …`: lists dead letters of RabbitMQ, puts them back, deletes them. A letter is named by the
 //! id of its message, or by the digest of its contents if it has none.
 
-use std::ops::ControlFlow::{self, Break, Continue};
-
 use clap::{ArgGroup, Args, Subcommand};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -70,7 +68,6 @@ pub(in crate::cli) struct LetterChoice {
     queue: Option<String>,
 }
 
-/// The change of a dead letter.
 #[derive(Clone, Copy)]
 enum Fate {
     Back,
@@ -156,13 +153,14 @@ fn document(work: &Work, delivery: &Delivery) -> Value {
     })
 }
 
-/// Reads dead letters queue by queue, up to a bound of each, until one breaks it.
+/// Reads dead letters queue by queue, up to a bound of each: all, or the one that `name` names.
 async fn read(
     config: &Config,
     link: &Link,
     queue: Option<&str>,
-    mut take: impl FnMut(Value) -> ControlFlow<Value>,
-) -> Result<ControlFlow<Value>, Error> {
+    name: Option<&str>,
+) -> Result<Vec<Value>, Error> {
+    let mut letters = Vec::new();
     for work in queues(config, link, queue).await? {
         let taking = link.open_queue(&work.dead.name).await?;
         // Each is held until all are read, then all return.
@@ -170,8 +168,11 @@ async fn read(
         while held.len() < LOOKED_AT_MAX
             && let Some(delivery) = taking.next().await?
         {
-            if let Break(letter) = take(document(&work, &delivery)) {
-                return Ok(Break(letter));
+            let letter = document(&work, &delivery);
+            match name {
+                None => letters.push(letter),
+                Some(name) if letter["name"] == *name => return Ok(vec![letter]),
+                Some(_) => {}
             }
             held.push(delivery);
         }
@@ -182,17 +183,12 @@ async fn read(
             ));
         }
     }
-    Ok(Continue(()))
+    Ok(letters)
 }
 
 impl LetterList {
     async fn run(self, global: &Global, config: &Config, link: &Link) -> Result<(), Error> {
-        let mut documents = Vec::new();
-        let take = |letter| {
-            documents.push(letter);
-            Continue(())
-        };
-        let _ = read(config, link, self.queue.as_deref(), take).await?;
+        let documents = read(config, link, self.queue.as_deref(), None).await?;
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         let table = || {
             TextTable::of(&documents)
@@ -209,14 +205,9 @@ impl LetterList {
 
 impl OneLetter {
     async fn run(self, config: &Config, link: &Link) -> Result<(), Error> {
-        let is_it = |letter: &Value| letter["name"] == self.id;
-        let find = |letter| if is_it(&letter) { Break(letter) } else { Continue(()) };
-        match read(config, link, None, find).await? {
-            Break(letter) => output::json(&letter),
-            Continue(()) => {
-                Err(Error::new(Exit::NotFound, format!("no such dead letter: {}", self.id)))
-            }
-        }
+        let letters = read(config, link, None, Some(&self.id)).await?;
+        let missing = || Error::new(Exit::NotFound, format!("no such dead letter: {}", self.id));
+        output::json(letters.first().ok_or_else(missing)?)
     }
 }
 

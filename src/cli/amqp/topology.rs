@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::table::TextTable;
 use super::super::{Global, output};
-use super::{node_or, open};
+use super::{node_of, open};
 use crate::amqp::compare::{FoundQueue, differences, unbound};
 use crate::amqp::link::{Link, LinkError, QueueCounts};
 use crate::amqp::topology::{AmqpQueue, EXCHANGES, Work, all_work, pools};
@@ -33,9 +33,7 @@ pub(in crate::cli) struct AmqpStatus {
 struct LaneCounts {
     work: Work,
     queue: Option<QueueCounts>,
-    /// The messages in its retry lanes.
     retrying: u32,
-    /// Its dead letters.
     dead: u32,
 }
 
@@ -49,7 +47,6 @@ async fn look(link: &Link, work: Work) -> Result<LaneCounts, Error> {
     Ok(LaneCounts { work, queue, retrying, dead })
 }
 
-/// Returns the brokers that consume a queue.
 fn brokers_of(config: &AmqpConfig, queue: &str) -> String {
     let nodes = Node::ALL.into_iter().flat_map(|node| pools(config, Some(node)));
     let mut names: Vec<&str> =
@@ -58,7 +55,6 @@ fn brokers_of(config: &AmqpConfig, queue: &str) -> String {
     names.join(", ")
 }
 
-/// Runs `hero amqp topology`.
 pub(super) async fn topology(global: &Global) -> Result<(), Error> {
     let (config, link) = open(global)?;
     let mut found = Vec::new();
@@ -67,7 +63,7 @@ pub(super) async fn topology(global: &Global) -> Result<(), Error> {
     }
     let mut exchanges = Vec::new();
     for (name, kind) in EXCHANGES {
-        exchanges.push((name, kind.as_str(), link.has_exchange(name).await?));
+        exchanges.push((name, kind, link.has_exchange(name).await?));
     }
     link.close().await;
     if global.json {
@@ -116,7 +112,7 @@ fn document(config: &AmqpConfig, one: &LaneCounts) -> Value {
 impl AmqpStatus {
     pub(super) async fn run(self, global: &Global) -> Result<ExitCode, Error> {
         let (config, link) = open(global)?;
-        let node = node_or(&config.amqp, self.node.as_deref())?;
+        let node = self.node.as_deref().map(node_of).transpose()?.or(config.amqp.node);
         let work: Vec<Work> = match node {
             Some(_) => pools(&config.amqp, node).into_iter().map(|pool| pool.work).collect(),
             None => all_work(&config.amqp),
@@ -180,7 +176,6 @@ impl AmqpStatus {
     }
 }
 
-/// Returns the state of each broker.
 async fn brokers(config: &Config) -> Result<Vec<BrokerPresence>, StoreError> {
     Store::open(&config.redis)?.brokers(&config.amqp.scope()).await
 }
@@ -261,7 +256,6 @@ async fn spooled(config: &Config) -> Result<BTreeMap<String, u64>, StoreError> {
     Store::open(&config.redis)?.spooled(&config.amqp.scope()).await
 }
 
-/// Runs `hero amqp check`.
 pub(super) async fn check(global: &Global) -> Result<ExitCode, Error> {
     let (config, link) = open(global)?;
     let found = bindings(config, &link).await?;

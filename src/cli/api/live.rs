@@ -19,11 +19,9 @@ use crate::store::LogLine;
 
 /// The time of one call that waits: no proxy on the way ends it.
 pub(in crate::cli) const CALL_WAIT: Duration = Duration::from_secs(25);
-/// The time between two calls for a log.
 const LOG_POLL: Duration = Duration::from_millis(300);
 /// The lines of a log that one call returns at most.
 pub(in crate::cli) const LOG_LINES: usize = 1000;
-/// The bytes of a block of a file.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// The error of a wait that did not see the end of its job.
@@ -103,8 +101,8 @@ impl ApiMethods {
         loop {
             let left = patience.map_or(CALL_WAIT, |most| most.saturating_sub(began.elapsed()));
             let params = json!({ "id": id, "wait": left.min(CALL_WAIT).as_secs_f64() });
-            let document = self.call("job.wait", params).await;
-            let document = document.map_err(|error| of_wait(id, error))?;
+            let document =
+                self.call("job.wait", params).await.map_err(|error| of_wait(id, error))?;
             let job = job_of(&document)?;
             if job.status.is_terminal() {
                 return Ok((document, Box::new(job)));
@@ -164,13 +162,11 @@ fn gave_up(id: &JobId, patience: Duration) -> Unended {
     Unended { error: Error::new(Exit::GaveUp, message), goes_on: true }
 }
 
-/// The log of a job, as it grows.
 pub(in crate::cli) enum JobLog<'a> {
     Local(Box<LogFollower>),
     Remote(RemoteLog<'a>),
 }
 
-/// The log of a job of a daemon elsewhere.
 pub(in crate::cli) struct RemoteLog<'a> {
     api: &'a ApiMethods,
     id: String,
@@ -231,7 +227,6 @@ impl RemoteLog<'_> {
     }
 }
 
-/// The content of a file of a job, part by part.
 pub(in crate::cli) enum JobFileParts {
     Local(ContentReader),
     Remote(HttpAnswer),

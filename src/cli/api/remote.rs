@@ -15,18 +15,13 @@ use crate::error::{Error, Exit, reason};
 use crate::http::{HttpAnswer, HttpPoster, Method, PostError, StatusCode};
 use crate::rpc::RpcError;
 
-/// The time in which a connection is made.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// The time in which a method answers, after the time that it waits.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The largest answer of a method.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// The longest token.
 const TOKEN_BYTES_MAX: u64 = 4096;
-/// The commands that `--api` has.
 const COMMANDS: &str = "exec, submit, run-script, job, graph, dead, queue, actor, machine, limit, cron, stats, audit, notify list";
 
-/// The API of a daemon elsewhere.
 pub(in crate::cli) struct RemoteApi {
     /// Its address as it was given.
     pub(in crate::cli) address: String,
@@ -120,7 +115,6 @@ impl RemoteApi {
         }
     }
 
-    /// Gets a file of a job.
     pub(super) async fn file(&self, id: &str, name: &str) -> Result<HttpAnswer, Error> {
         let name = utf8_percent_encode(name, NON_ALPHANUMERIC);
         let path = format!("{}/jobs/{id}/files/{name}", self.path);

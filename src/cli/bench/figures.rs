@@ -23,12 +23,10 @@ pub fn quantile(times: &mut [Duration], q: f64) -> Duration {
     times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// Returns a time in milliseconds.
 pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Returns how many there were in a second.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 pub fn per_second(count: usize, took: Duration) -> f64 {
     count as f64 / took.as_secs_f64()
@@ -38,7 +36,6 @@ pub(super) fn unreachable(error: crate::store::StoreError) -> Error {
     crate::client::ClientError::from(error).into()
 }
 
-/// Returns the resident memory of a process in bytes.
 pub(super) fn resident_bytes(pid: i32) -> Result<u64, Error> {
     let file = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&file)

@@ -26,7 +26,7 @@ pub(super) struct JobKind {
 
 impl Default for JobKind {
     fn default() -> Self {
-        Self { script_type: "osis".to_owned(), script: "{i}".to_owned() }
+        Self::new("osis", "{i}")
     }
 }
 
@@ -41,7 +41,6 @@ impl JobKind {
     }
 }
 
-/// Submits `n` jobs one by one.
 pub(super) async fn enqueue(client: &Client, kind: &JobKind, n: usize) -> Result<Duration, Error> {
     let began = Instant::now();
     for number in 0..n {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::figures::{Figures, millis, per_second, quantile, resident_bytes, unreachable};
 use super::load::{self, JobKind};
 use super::scripts;
+use crate::cli::input::parsed;
 use crate::cli::stage::{Stage, first_actor, unavailable};
 use crate::error::Error;
 use crate::proto::target::ActorId;
@@ -22,75 +23,69 @@ const DRAIN_MAX: Duration = Duration::from_mins(10);
 /// The interval between readings of the count of finished jobs: it costs the actor nothing measurable.
 const COUNT_EVERY: Duration = Duration::from_millis(5);
 
-/// The size of a run.
-pub(super) struct Plan {
-    /// Jobs that are enqueued and drained.
-    pub(super) jobs: usize,
+/// Measures everything; `jobs` are enqueued and drained.
+pub(super) async fn measure(stage: &mut Stage, jobs: usize) -> Result<Figures, Error> {
+    let store = Store::open(&stage.config.redis).map_err(|e| unavailable(e.to_string()))?;
+    let mut figures = Figures::new();
+    floor(&store, &mut figures).await?;
+    let pid = start_actor(stage, &mut figures).await?;
+    let mut times = load::latency(&stage.client, &JobKind::default(), CALLS).await?;
+    for (name, q) in [("wait_p50_ms", 0.5), ("wait_p99_ms", 0.99), ("wait_max_ms", 1.0)] {
+        figures.insert(name, millis(quantile(&mut times, q)));
+    }
+    let took = load::chain(&stage.client, LINKS as usize + 1).await?;
+    figures.insert("link_ms", millis(took) / f64::from(LINKS));
+    idle(pid, &mut figures).await?;
+    stage.end_units(None).await?;
+    drain(stage, &store, jobs, &mut figures).await?;
+    stage.end_units(None).await?;
+    let took = load::bulk(&stage.client, &JobKind::default(), jobs).await?;
+    figures.insert("bulk_per_s", per_second(jobs, took));
+    let took = load::graph(&stage.client, GRAPH).await?;
+    figures.insert("graph_ms", millis(took));
+    // The last: the jobs left in the queue are of a type without an actor now.
+    figures.extend(Box::pin(scripts::measure(stage)).await?);
+    Ok(figures)
 }
 
-impl Plan {
-    pub(super) async fn measure(&self, stage: &mut Stage) -> Result<Figures, Error> {
-        let store = Store::open(&stage.config.redis).map_err(|e| unavailable(e.to_string()))?;
-        let mut figures = Figures::new();
-        floor(&store, &mut figures).await?;
-        let pid = start_actor(stage, &mut figures).await?;
-        let mut times = load::latency(&stage.client, &JobKind::default(), CALLS).await?;
-        put_quantiles(&mut times, &mut figures);
-        let took = load::chain(&stage.client, LINKS as usize + 1).await?;
-        figures.insert("link_ms", millis(took) / f64::from(LINKS));
-        idle(pid, &mut figures).await?;
-        stage.end_units(None).await?;
-        self.drain(stage, &store, &mut figures).await?;
-        stage.end_units(None).await?;
-        let took = load::bulk(&stage.client, &JobKind::default(), self.jobs).await?;
-        figures.insert("bulk_per_s", per_second(self.jobs, took));
-        let took = load::graph(&stage.client, GRAPH).await?;
-        figures.insert("graph_ms", millis(took));
-        // The last: the jobs left in the queue are of a type without an actor now.
-        figures.extend(Box::pin(scripts::measure(stage)).await?);
-        Ok(figures)
-    }
-
-    /// Enqueues the jobs while no actor runs, takes their memory, and lets one actor drain them.
-    async fn drain(
-        &self,
-        stage: &mut Stage,
-        store: &Store,
-        figures: &mut Figures,
-    ) -> Result<(), Error> {
-        let empty = store.memory_used_bytes().await.map_err(unreachable)?;
-        let took = load::enqueue(&stage.client, &JobKind::default(), self.jobs).await?;
-        figures.insert("enqueue_per_s", per_second(self.jobs, took));
-        let queued = store.memory_used_bytes().await.map_err(unreachable)?;
-        figures.insert("queued_bytes", per_job(empty, queued, self.jobs));
-        let actor = first_actor(osis()?)?;
-        let before = finished(stage, &actor).await?;
-        stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
-        let began = Instant::now();
-        let mut first = None;
-        loop {
-            let (now, done) = (Instant::now(), finished(stage, &actor).await? - before);
-            if done > 0 {
-                let (at, count) = *first.get_or_insert((now, done));
-                if done >= self.jobs {
-                    // All finished within one interval: the interval is the best bound.
-                    let took = (now - at).max(COUNT_EVERY);
-                    figures.insert("drain_per_s", per_second((done - count).max(1), took));
-                    break;
-                }
+/// Enqueues the jobs while no actor runs, takes their memory, and lets one actor drain them.
+async fn drain(
+    stage: &mut Stage,
+    store: &Store,
+    jobs: usize,
+    figures: &mut Figures,
+) -> Result<(), Error> {
+    let empty = store.memory_used_bytes().await.map_err(unreachable)?;
+    let took = load::enqueue(&stage.client, &JobKind::default(), jobs).await?;
+    figures.insert("enqueue_per_s", per_second(jobs, took));
+    let queued = store.memory_used_bytes().await.map_err(unreachable)?;
+    figures.insert("queued_bytes", per_job(empty, queued, jobs));
+    let actor = first_actor(parsed("osis")?)?;
+    let before = finished(stage, &actor).await?;
+    stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
+    let began = Instant::now();
+    let mut first = None;
+    loop {
+        let (now, done) = (Instant::now(), finished(stage, &actor).await? - before);
+        if done > 0 {
+            let (at, count) = *first.get_or_insert((now, done));
+            if done >= jobs {
+                // All finished within one interval: the interval is the best bound.
+                let took = (now - at).max(COUNT_EVERY);
+                figures.insert("drain_per_s", per_second((done - count).max(1), took));
+                break;
             }
-            stage.check()?;
-            if began.elapsed() > DRAIN_MAX {
-                let jobs = self.jobs;
-                let message = format!("only {done} of {jobs} jobs were drained in {DRAIN_MAX:.0?}");
-                return Err(unavailable(message));
-            }
-            tokio::time::sleep(COUNT_EVERY).await;
         }
-        let drained = store.memory_used_bytes().await.map_err(unreachable)?;
-        figures.insert("finished_bytes", per_job(empty, drained, self.jobs));
-        Ok(())
+        stage.check()?;
+        if began.elapsed() > DRAIN_MAX {
+            let message = format!("only {done} of {jobs} jobs were drained in {DRAIN_MAX:.0?}");
+            return Err(unavailable(message));
+        }
+        tokio::time::sleep(COUNT_EVERY).await;
     }
+    let drained = store.memory_used_bytes().await.map_err(unreachable)?;
+    figures.insert("finished_bytes", per_job(empty, drained, jobs));
+    Ok(())
 }
 
 async fn floor(store: &Store, figures: &mut Figures) -> Result<(), Error> {
@@ -103,7 +98,7 @@ async fn floor(store: &Store, figures: &mut Figures) -> Result<(), Error> {
 
 /// Starts the one actor and takes the time until its presence shows.
 async fn start_actor(stage: &mut Stage, figures: &mut Figures) -> Result<i32, Error> {
-    let actor = first_actor(osis()?)?;
+    let actor = first_actor(parsed("osis")?)?;
     let began = Instant::now();
     let pid = stage.start_unit(&actor.unit(), &[("HERO_LOG", "warn")])?;
     stage.until_present(std::slice::from_ref(&actor)).await?;
@@ -125,19 +120,9 @@ async fn finished(stage: &Stage, actor: &ActorId) -> Result<usize, Error> {
     Ok(usize::try_from(finished).unwrap_or(usize::MAX))
 }
 
-fn put_quantiles(times: &mut [Duration], figures: &mut Figures) {
-    for (name, q) in [("wait_p50_ms", 0.5), ("wait_p99_ms", 0.99), ("wait_max_ms", 1.0)] {
-        figures.insert(name, millis(quantile(times, q)));
-    }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 fn per_job(before: u64, after: u64, jobs: usize) -> f64 {
     (after as f64 - before as f64) / jobs as f64
-}
-
-fn osis() -> Result<crate::proto::target::ScriptType, Error> {
-    crate::cli::input::parsed("osis")
 }
 
 #[cfg(test)]

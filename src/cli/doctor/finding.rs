@@ -18,11 +18,9 @@ pub(super) enum FindingArea {
     Brokers,
 }
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FindingState {
-    /// Nothing is wrong.
     Ok,
     /// Worth knowing, and not wrong.
     Note,
@@ -30,12 +28,10 @@ pub(super) enum FindingState {
     Error,
 }
 
-/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct DoctorFinding {
     pub(super) area: FindingArea,
     pub(super) state: FindingState,
-    /// The finding, one sentence.
     pub(super) text: String,
     /// The remedy; empty if nothing is wrong.
     pub(super) remedy: String,
@@ -90,7 +86,6 @@ impl DoctorFinding {
         Self::new(area, FindingState::Error, text, remedy)
     }
 
-    /// True for a warning and for an error.
     pub(super) fn is_problem(&self) -> bool {
         matches!(self.state, FindingState::Warning | FindingState::Error)
     }

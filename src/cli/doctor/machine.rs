@@ -13,12 +13,9 @@ use crate::engine::process::folder_of_jobs;
 use crate::sandbox::Support;
 
 const MACHINE: FindingArea = FindingArea::Machine;
-/// Less free space than this is a warning.
 const FREE_BYTES_MIN: u64 = 256 << 20;
-/// Fewer free files than this are a warning.
 const FREE_FILES_MIN: u64 = 10_000;
 
-/// Reads the configuration.
 pub(super) fn configuration(global: &Global) -> Result<(&Config, DoctorFinding), DoctorFinding> {
     let wrong = |text: String| DoctorFinding::error(MACHINE, text, "mend it, then run hero check");
     let config = global.config().map_err(|error| wrong(error.message))?;

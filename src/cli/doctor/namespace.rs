@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::author::open_client;
 use super::finding::{DoctorFinding, FindingArea};
-use super::hung::{RunningUnit, hung};
+use super::units::{RunningUnit, hung};
 use crate::client::{Client, ClientError};
 use crate::config::Config;
 use crate::proto::text::counted;
@@ -14,12 +14,10 @@ use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 const REDIS: FindingArea = FindingArea::Redis;
 const JOBS: FindingArea = FindingArea::Jobs;
 const BROKERS: FindingArea = FindingArea::Brokers;
-/// A round trip that takes longer is a warning.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(20);
 /// Round trips; the shortest counts.
 const ROUND_TRIPS: usize = 5;
 
-/// Asks Redis.
 pub(super) async fn findings(config: &Config, units: &[RunningUnit]) -> Vec<DoctorFinding> {
     let address = config.redis.redacted_url();
     let looked = async { looked(&open_client(config)?, config, units, &address).await };

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::filter::JobFilters;
@@ -65,11 +64,6 @@ impl JobChoice {
         }
     }
 
-    /// Returns the time zone of given times.
-    pub(super) fn zone(&self) -> Option<&TimeZone> {
-        self.filter.zone.zone()
-    }
-
     /// Makes a change of jobs, also after failures: `further` are the parameters of the change of one job. The exit code
     /// comes from the first failure.
     pub(in crate::cli) async fn change(
@@ -114,7 +108,13 @@ impl JobChoice {
             exit = if exit == Exit::Ok { error.exit } else { exit };
         };
         for id in &self.ids {
-            let result = match self.change_one(api, verb, id, further.clone()).await {
+            let change = async {
+                if self.only_dead {
+                    api.of_job("job.get", id, json!({ "dead": true })).await?;
+                }
+                api.of_job(&format!("job.{verb}"), id, further.clone()).await
+            };
+            let result = match change.await {
                 Ok(result) => result,
                 Err(error) => {
                     failed(id, error, &mut documents);
@@ -143,19 +143,6 @@ impl JobChoice {
             output::json(&json!({ "jobs": documents }))?;
         }
         Ok(exit.into())
-    }
-
-    async fn change_one(
-        &self,
-        api: &ApiMethods,
-        verb: &str,
-        id: &str,
-        further: Value,
-    ) -> Result<Value, Error> {
-        if self.only_dead {
-            api.of_job("job.get", id, json!({ "dead": true })).await?;
-        }
-        api.of_job(&format!("job.{verb}"), id, further).await
     }
 
     /// Changes all jobs that match the filters, in calls of some seconds each.
@@ -218,7 +205,6 @@ impl JobChoice {
     }
 }
 
-/// Returns the word for a change that was made.
 fn done(verb: &str) -> &'static str {
     match verb {
         "retry" => "retried",
@@ -228,7 +214,6 @@ fn done(verb: &str) -> &'static str {
     }
 }
 
-/// The results of all calls for a change of many jobs.
 #[derive(Default)]
 struct ManyJobs {
     found: usize,

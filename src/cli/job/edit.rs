@@ -70,10 +70,9 @@ impl EditJob {
             let number: u8 = priority.as_str().parse().unwrap_or_default();
             values.insert("priority".to_owned(), number.into());
         }
-        if let Some(group) = &self.group {
-            values.insert("group".to_owned(), json!(group));
-        }
-        let at = self.at.as_ref().map(|text| spoken_time(text, self.jobs.zone())).transpose();
+        values.extend(self.group.as_ref().map(|group| ("group".to_owned(), json!(group))));
+        let zone = self.jobs.filter.zone.timezone.as_ref();
+        let at = self.at.as_ref().map(|text| spoken_time(text, zone)).transpose();
         let mut run_at = at.map_err(|error| bad(format!("--at: {error}")))?;
         if let Some(delay) = self.delay {
             run_at = Some(api.now().await?.checked_add(delay).unwrap_or(Timestamp::MAX));

@@ -7,7 +7,7 @@ use super::filter::JobFilters;
 use crate::cli::api::ApiMethods;
 use crate::cli::no_results::NoResults;
 use crate::cli::table::TextTable;
-use crate::cli::time::age;
+use crate::cli::time::age_of_text;
 use crate::cli::{Global, output};
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 use crate::error::Error;
@@ -29,7 +29,6 @@ pub(in crate::cli) struct JobErrors {
 }
 
 impl JobErrors {
-    /// Returns the groups of dead letters alone.
     pub(in crate::cli) fn of_dead(self) -> Self {
         Self { filter: self.filter.of_dead(), ..self }
     }
@@ -64,11 +63,12 @@ impl JobErrors {
 }
 
 fn table(groups: &[ErrorGroupDocument], now: Timestamp) -> TextTable {
-    let since = |at: &Option<String>| at.as_ref().and_then(|at| at.parse().ok());
     TextTable::of(groups)
         .column(">JOBS", &|of| of.jobs.to_string())
         .column("!ERROR", &|of| of.kind.clone())
-        .column(">LAST", &|of| since(&of.last_at).map(|at| age(at, now)).unwrap_or_default())
+        .column(">LAST", &|of| {
+            of.last_at.as_ref().map(|at| age_of_text(at, now)).unwrap_or_default()
+        })
         .column("#LAST JOB", &|of| of.last_job.clone())
         .column("~TYPES", &|of| of.types.keys().cloned().collect::<Vec<_>>().join(" "))
         .table()

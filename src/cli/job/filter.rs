@@ -4,18 +4,18 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use super::past_time::PastZone;
 use crate::cli::api::ApiMethods;
 use crate::cli::input::bad;
 use crate::cli::no_results::{NoResults, quoted};
+use crate::cli::time::PastZone;
 use crate::error::Error;
 use crate::proto::job_filter::{FilterRow, FilterTest, JOB_FILTERS, JobFilter};
 use crate::proto::text::counted;
 use crate::store::JobSearch;
 
-/// A choice of jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct JobFilters {
     pub(super) filter: JobFilter,
@@ -63,23 +63,19 @@ fn option(row: &'static FilterRow) -> Arg {
 }
 
 impl JobFilters {
-    /// Returns true if any filter is set.
     pub(super) fn is_given(&self) -> bool {
         !self.filter.is_empty()
     }
 
-    /// Returns it for dead letters alone.
     pub(super) fn of_dead(self) -> Self {
         Self { filter: self.filter.with("dead", "true"), ..self }
     }
 
-    /// Counts the jobs that were found.
     pub(super) fn counted(&self, number: usize) -> String {
         let noun = self.filter.noun();
         counted(number as u64, noun, &format!("{noun}s"))
     }
 
-    /// Returns the sentence that says that no job fits.
     pub(super) fn no_results(&self) -> NoResults {
         NoResults::new(&self.filter.sentence(self.filter.noun()))
     }
@@ -120,7 +116,8 @@ impl JobFilters {
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
         let options = self.filter.values().map(|(row, value)| (row.option(), value));
-        let zone = self.zone.name().map(|name| ("timezone".to_owned(), name));
+        let zone = self.zone.timezone.as_ref().and_then(TimeZone::iana_name);
+        let zone = zone.map(|name| ("timezone".to_owned(), name));
         for (option, value) in options.chain(zone) {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/,".contains(c);
             let is_plain = !value.is_empty() && value.chars().all(is_plain);

@@ -47,7 +47,6 @@ pub(in crate::cli) struct JobList {
 }
 
 impl JobList {
-    /// Returns the list of dead letters alone.
     pub(in crate::cli) fn of_dead(mut self) -> Self {
         self.filter = self.filter.of_dead();
         self
@@ -149,7 +148,6 @@ async fn find(
     }
 }
 
-/// Returns the jobs of a page of `job.list`.
 fn found_of(page: &Value) -> Result<FoundJobs, Error> {
     Ok(FoundJobs {
         items: read("job.list", &page["jobs"])?,

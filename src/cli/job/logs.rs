@@ -1,14 +1,17 @@
 //! `hero job logs`: prints the log of a job, or follows it.
 
+use std::io::{self, IsTerminal};
+
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::past_time::PastZone;
-use super::unfinished::PrintedEnd;
 use crate::cli::api::{ApiMethods, LOG_LINES, job_of, read};
 use crate::cli::output;
+use crate::cli::progress::{BEGIN, END};
+use crate::cli::time::PastZone;
 use crate::error::Error;
 use crate::proto::job::{Job, JobId};
+use crate::proto::text::escape;
 use crate::store::LogLine;
 
 /// Print the log of a job
@@ -168,4 +171,63 @@ async fn note_without_log(api: &ApiMethods, id: &JobId, since: Option<&String>) 
         (None, _) => format!("the log of job {id} is empty"),
     };
     output::note(&format!("hero: {empty}{output}"));
+}
+
+/// The text after the last line of a followed log that has no line end yet, as it is printed: at a terminal in the last line, where the next text replaces it; elsewhere as the
+/// script writes it, with a carriage return before a text that replaces another.
+struct PrintedEnd {
+    is_terminal: bool,
+    is_shown: bool,
+    raw: bool,
+    text: String,
+}
+
+impl PrintedEnd {
+    /// Prints no text into a file or pipe whose lines have to stay as they are, if not `in_files`.
+    fn new(in_files: bool, raw: bool) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        Self { is_terminal, is_shown: is_terminal || in_files, raw, text: String::new() }
+    }
+
+    /// Prints the text that stands now; empty if none does.
+    fn show(&mut self, text: &str) -> Result<(), Error> {
+        if !self.is_shown || text == self.text {
+            return Ok(());
+        }
+        if self.is_terminal {
+            let shown = if self.raw { text.to_owned() } else { escape(text) };
+            output::unchanged(format!("{BEGIN}{shown}{END}").as_bytes())?;
+        } else if text.is_empty() {
+            // Its line is still to come.
+            return Ok(());
+        } else if let Some(more) = text.strip_prefix(self.text.as_str()) {
+            output::unchanged(more.as_bytes())?;
+        } else {
+            output::unchanged(format!("\r{text}").as_bytes())?;
+        }
+        text.clone_into(&mut self.text);
+        Ok(())
+    }
+
+    /// Makes room for the next line. Returns the part of it that is already printed.
+    fn before<'l>(&mut self, line: &'l str) -> Result<&'l str, Error> {
+        let printed = std::mem::take(&mut self.text);
+        if printed.is_empty() {
+            return Ok("");
+        }
+        if self.is_terminal {
+            output::unchanged(b"\r\x1b[K")?;
+        } else if line.starts_with(printed.as_str()) {
+            return Ok(&line[..printed.len()]);
+        } else {
+            output::unchanged(b"\r")?;
+        }
+        Ok("")
+    }
+
+    fn end(mut self) -> Result<(), Error> {
+        let is_open = !self.text.is_empty() && !self.is_terminal;
+        self.before("")?;
+        if is_open { output::unchanged(b"\n") } else { Ok(()) }
+    }
 }

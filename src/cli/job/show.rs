@@ -54,7 +54,6 @@ pub(in crate::cli) async fn run(
     Ok(())
 }
 
-/// Reads a member of a job document, if it has it.
 fn part<T: DeserializeOwned>(document: &Value, name: &str) -> Result<Option<T>, Error> {
     document.get(name).map(|value| read("job.get", value)).transpose()
 }
@@ -69,7 +68,6 @@ pub(in crate::cli) fn without_secrets(mut job: Job, patterns: &[String]) -> Job 
     job
 }
 
-/// Fields that the trees replace.
 const IN_TREES: [&str; 5] =
     ["prerequisites", "after_any", "prerequisite_names", "dependents", "dependents_more"];
 
@@ -169,8 +167,7 @@ fn table(attempts: &[JobAttempt], look: TerminalStyle) -> String {
         .column("?~HOST", &|of| of.hostname.clone().unwrap_or_default())
         .column("!ERROR", &|of| first_line(of.error.as_deref().unwrap_or_default()))
         .table();
-    let plain = TerminalStyle { colour: false, ..look.indented(2) };
-    table.show(plain).lines().fold(String::new(), |text, line| text + "  " + line + "\n")
+    table.indented(TerminalStyle { colour: false, ..look })
 }
 
 /// Writes one line per job, with its own branches indented below.

@@ -15,7 +15,6 @@ use crate::client::Client;
 use crate::error::{Error, Exit};
 use crate::proto::object::{Context, ObjectId, ObjectType, Write};
 
-/// The page size of an export.
 const PAGE: usize = 500;
 /// The limits of one write: changes, and bytes of lines.
 const CHANGES: usize = 200;
@@ -48,7 +47,6 @@ pub(in crate::cli) struct Import {
     of: InContext,
 }
 
-/// One line of an export.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ObjectLine {
@@ -80,9 +78,9 @@ async fn export(client: &Client, context: &Context, of: &ObjectType) -> Result<(
             let (context, object) = (context.text(), object.document());
             output::json(&json!({ "context": context, "type": of, "object": object }))?;
         }
-        match next {
-            Some(next) => after = Some(next),
-            None => return Ok(()),
+        after = next;
+        if after.is_none() {
+            return Ok(());
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::error::{Error, Exit};
 use crate::proto::text::counted;
 use crate::rpc::results::Drained;
 
-/// The time between two looks at the running jobs.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Pause queues, and wait until their running jobs have ended: before a deployment
@@ -41,8 +40,8 @@ impl Drain {
             let (_, Drained { paused, running }) =
                 methods.typed("queue.drain", self.which.params()?).await?;
             let changed = changed.get_or_insert(paused);
-            if told.is_none() {
-                self.which.print(global, ["paused", "was paused already"], changed)?;
+            if told.is_none() && !global.json {
+                self.which.print(["paused", "was paused already"], changed)?;
             }
             if running == 0 {
                 global.print(

@@ -1,7 +1,6 @@
 //! `hero queue list`: one row per target, with the jobs that wait by priority.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::json;
@@ -23,39 +22,26 @@ pub(super) async fn run(methods: &ApiMethods, global: &Global) -> Result<(), Err
     let (document, list) = methods.typed::<QueueList>("queue.list", json!({})).await?;
     let QueueList { queues, pauses, unserved } = list;
     let rules: BTreeSet<PauseRule> = pauses.iter().filter_map(|rule| rule.parse().ok()).collect();
-    global.print(
-        || document,
-        || {
-            format!(
-                "{}{}{}",
-                table(&queues, &rules).show(global.look()),
-                paused(&rules),
-                left(&unserved)
-            )
-        },
-    )?;
+    let table = || table(&queues, &rules).show(global.look());
+    global.print(|| document, || [table(), paused(&rules), left(&unserved)].concat())?;
     let is_empty = queues.is_empty() && rules.is_empty() && unserved.is_empty();
     NoResults::new("queue holds jobs or is paused").report(global, is_empty);
     Ok(())
 }
 
 /// Returns what is paused as a whole, with the command that resumes it, a line each.
-fn paused(rules: &BTreeSet<PauseRule>) -> String {
-    let mut text = String::new();
-    for rule in rules {
-        let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
-    }
-    text
+pub(in crate::cli) fn paused<'r>(rules: impl IntoIterator<Item = &'r PauseRule>) -> String {
+    let line = |rule: &PauseRule| format!("PAUSED  {}: {}\n", rule.words(), rule.resume());
+    rules.into_iter().map(line).collect()
 }
 
 /// Returns the lists that programs pushed to and nobody serves, a line each.
 fn left(unserved: &[UnservedList]) -> String {
-    let mut text = String::new();
-    for UnservedList { list, length } in unserved {
+    let line = |UnservedList { list, length }: &UnservedList| {
         let length = length.map_or("some".to_owned(), |length| length.to_string());
-        let _ = writeln!(text, "UNSERVED  {}: {length} ids; no queue has this name", shown(list));
-    }
-    text
+        format!("UNSERVED  {}: {length} ids; no queue has this name\n", shown(list))
+    };
+    unserved.iter().map(line).collect()
 }
 
 /// The queues of one target.
@@ -92,10 +78,7 @@ impl TargetRow<'_> {
             _ => format!("paused: prio {}", paused.join(" ")),
         }
     }
-}
 
-impl TargetRow<'_> {
-    /// Returns the expression of its jobs.
     fn selector(&self) -> Option<&str> {
         self.queues.iter().find_map(|(_, state)| state.selector.as_deref())
     }

@@ -15,7 +15,6 @@ pub(super) fn overview(groups: &[Group]) -> String {
     format!("{}\nhero script doc NAME documents one function.\n", table.render())
 }
 
-/// Documents each function in full.
 pub(super) fn in_full(groups: &[Group]) -> String {
     let mut text = String::new();
     for (number, function) in groups.iter().flat_map(|group| &group.functions).enumerate() {

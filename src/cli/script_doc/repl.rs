@@ -116,7 +116,6 @@ fn lock(current: &Current) -> std::sync::MutexGuard<'_, Option<Arc<Cancel>>> {
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The state of the prompt's thread.
 struct Prompt {
     engine: RhaiEngine,
     config: Config,
@@ -210,7 +209,6 @@ impl Prompt {
     }
 }
 
-/// Prints the log lines of scripts.
 struct Terminal;
 
 impl Log for Terminal {

@@ -157,7 +157,6 @@ fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Returns the last lines of a file.
 fn tail(file: &Path) -> io::Result<String> {
     let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
     let text = read_from(file, SeekFrom::Start(start))?;
@@ -165,7 +164,6 @@ fn tail(file: &Path) -> io::Result<String> {
     Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"))
 }
 
-/// Returns a bounded part of a file.
 fn read_from(file: &Path, begin: SeekFrom) -> io::Result<String> {
     let mut file = File::open(file)?;
     file.seek(begin)?;

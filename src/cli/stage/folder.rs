@@ -13,11 +13,8 @@ use super::unavailable;
 use crate::config::{ApiConfig, Config, Listen};
 use crate::error::Error;
 
-/// The configuration in the folder.
 pub(super) const CONFIG_FILE: &str = "hero.toml";
-/// The file with the address of the API in the folder.
 pub(super) const ADDRESS_FILE: &str = "api.address";
-/// The socket of Redis in the folder.
 pub(super) const SOCKET: &str = "redis.sock";
 /// The link in the folder to the folders of jobs.
 pub(super) const RUN: &str = "run";

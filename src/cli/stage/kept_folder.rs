@@ -1,5 +1,6 @@
 //! The persistent folder of `hero dev --keep`: all that it needs for the next run.
 
+use std::fmt::Display;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -27,7 +28,6 @@ const OWN_SETTINGS: &str = "zz-hero-dev.toml";
 const TOKEN: &str = "token";
 /// The address of the API in the last run; a supervisor removes its own file at its end.
 const LAST_ADDRESS: &str = "last.address";
-/// The time between two looks at a lock.
 const GLANCE: Duration = Duration::from_millis(20);
 /// The wait before the person is told that processes of the last run still end.
 const QUIET_WAIT: Duration = Duration::from_millis(500);
@@ -42,13 +42,10 @@ pub(in crate::cli) struct KeptFolder {
 }
 
 impl KeptFolder {
-    /// Makes the folder, if it is missing, and locks it. Waits for the processes of a run that was killed.
-    ///
-    /// # Errors
-    /// [`crate::error::Exit::Unavailable`] if another `hero dev` uses it, if it holds other files, or if its
-    /// path is no path for a socket.
+    /// Makes the folder, if it is missing, and locks it. Waits for the processes of a run that was killed. Fails if another
+    /// `hero dev` uses it, if it holds other files, or if its path is no path for a socket.
     pub(in crate::cli) async fn take(dir: &Path, wait_max: Duration) -> Result<Self, Error> {
-        let failed = |error: io::Error| cannot_keep(dir, &error.to_string());
+        let failed = |error: io::Error| cannot_keep(dir, error);
         // Before anything is made, and once more after links are followed.
         check_path(&std::path::absolute(dir).map_err(failed)?)?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
@@ -85,14 +82,13 @@ impl KeptFolder {
         dir.join(LOCK).exists()
     }
 
-    /// Returns the file of the configuration in the folder.
     pub(in crate::cli) fn config_file(&self) -> PathBuf {
         self.path.join(CONFIG_FILE)
     }
 
     /// Returns the standard input of a child: while the child runs, no other run uses the folder.
     pub(super) fn input_of_child(&self) -> Result<File, Error> {
-        self.children.try_clone().map_err(|error| cannot_keep(&self.path, &error.to_string()))
+        self.children.try_clone().map_err(|error| cannot_keep(&self.path, error))
     }
 
     /// Writes the configuration: the file of the folder stays as its first run wrote it, unless the caller names one,
@@ -106,7 +102,7 @@ impl KeptFolder {
         let file = self.config_file();
         let drop_ins = self.path.join(format!("{CONFIG_FILE}.d"));
         let own = drop_ins.join(OWN_SETTINGS);
-        let failed = |error: io::Error| cannot_keep(&self.path, &error.to_string());
+        let failed = |error: io::Error| cannot_keep(&self.path, error);
         let port = self.last_port();
         for name in STALE {
             remove(&self.path.join(name)).map_err(failed)?;
@@ -156,17 +152,16 @@ impl KeptFolder {
             Ok(token) if !token.trim().is_empty() => return Ok(token.trim().to_owned()),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(cannot_keep(&self.path, &format!("{TOKEN}: {error}"))),
+            Err(error) => return Err(cannot_keep(&self.path, format!("{TOKEN}: {error}"))),
         }
         let token = super::new_token();
-        write(&file, &token).map_err(|error| cannot_keep(&self.path, &error.to_string()))?;
+        write(&file, &token).map_err(|error| cannot_keep(&self.path, error))?;
         Ok(token)
     }
 
-    /// Notes the address of the API for the next run.
     pub(super) fn note_address(&self, address: &str) -> Result<(), Error> {
-        let written = write(&self.path.join(LAST_ADDRESS), address);
-        written.map_err(|error| cannot_keep(&self.path, &error.to_string()))
+        write(&self.path.join(LAST_ADDRESS), address)
+            .map_err(|error| cannot_keep(&self.path, error))
     }
 
     /// Returns the port of the API in the last run, if it is still free; else 0.
@@ -184,12 +179,12 @@ fn check_path(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let reason = "its socket needs a short path of letters, digits, `.`, `_`, `-` and `/`";
-    Err(cannot_keep(path, &format!("{reason}; choose another folder")))
+    Err(cannot_keep(path, format!("{reason}; choose another folder")))
 }
 
 /// Locks the folder for this process, and writes its id into the lock.
 fn lock_of_run(path: &Path) -> Result<File, Error> {
-    let failed = |error: io::Error| cannot_keep(path, &error.to_string());
+    let failed = |error: io::Error| cannot_keep(path, error);
     let mut lock = open_lock(&path.join(LOCK)).map_err(failed)?;
     if !locks(&lock).map_err(failed)? {
         let mut holder = String::new();
@@ -198,7 +193,7 @@ fn lock_of_run(path: &Path) -> Result<File, Error> {
         let process = if holder.is_empty() { String::new() } else { format!(", process {holder}") };
         let reason =
             format!("another `hero dev` uses it{process}; stop that, or name another folder");
-        return Err(cannot_keep(path, &reason));
+        return Err(cannot_keep(path, reason));
     }
     lock.set_len(0)
         .and_then(|()| lock.rewind())
@@ -227,7 +222,7 @@ fn remove(file: &Path) -> io::Result<()> {
     }
 }
 
-fn cannot_keep(dir: &Path, reason: &str) -> Error {
+fn cannot_keep(dir: &Path, reason: impl Display) -> Error {
     unavailable(format!("cannot keep hero dev in {}: {reason}", dir.display()))
 }
 

@@ -6,7 +6,6 @@ use crate::client::{QueueDocument, ShardServer};
 use crate::store::{LastHour, RedisState};
 use crate::view::Snapshot;
 
-/// The whole state as one document.
 pub(super) fn of(snapshot: &Snapshot) -> Value {
     let paused: Vec<String> = snapshot.pauses.iter().map(ToString::to_string).collect();
     let mut document = json!({

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::super::table::{TextTable, without_middle};
+use super::super::queue::paused;
+use super::super::table::{self, TextTable, without_middle};
 use super::super::terminal_style::TerminalStyle;
 use super::super::time::{age, brief};
 use crate::proto::text::counted;
@@ -22,7 +23,9 @@ const QUEUE_WIDTH: usize = 36;
 
 /// The whole state as text; what is wrong stands after the pauses.
 pub(super) fn of(snapshot: &Snapshot, wrong: String, look: TerminalStyle) -> String {
-    let mut parts = vec![pauses(snapshot), wrong, redis(snapshot), supervisors(snapshot, look)];
+    // The rules that pause queues: nobody should look for another reason why jobs wait.
+    let pauses = paused(&snapshot.pauses);
+    let mut parts = vec![pauses, wrong, redis(snapshot), supervisors(snapshot, look)];
     parts.push(if snapshot.actor_counts.is_empty() && snapshot.refuses_writes() {
         "no live actor is known: while redis refuses writes, all look absent\n".to_owned()
     } else if snapshot.actor_counts.is_empty() {
@@ -37,15 +40,6 @@ pub(super) fn of(snapshot: &Snapshot, wrong: String, look: TerminalStyle) -> Str
     parts.extend([queues(snapshot, look), types(snapshot, look)]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
-}
-
-/// The rules that pause queues: nobody should look for another reason why jobs wait.
-fn pauses(snapshot: &Snapshot) -> String {
-    let mut text = String::new();
-    for rule in &snapshot.pauses {
-        let _ = writeln!(text, "PAUSED  {}: {}", rule.words(), rule.resume());
-    }
-    text
 }
 
 fn redis(snapshot: &Snapshot) -> String {
@@ -187,20 +181,7 @@ fn fitted(text: &str, width: usize) -> String {
 
 /// Breaks a long text into lines of at most 80 columns, after a word.
 pub(super) fn wrapped(first: &str, text: &str) -> String {
-    const WIDTH: usize = 80;
-    let indent = " ".repeat(8);
-    let mut lines = vec![format!("{first}:")];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().map(|line| (line.chars().count(), line));
-        match line {
-            Some((length, line)) if length + 1 + word.chars().count() <= WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(format!("{indent}{word}")),
-        }
-    }
-    lines.join("\n") + "\n"
+    table::wrapped(&format!("{first}: {text}"), 80, &" ".repeat(8)).join("\n") + "\n"
 }
 
 #[cfg(test)]

@@ -67,7 +67,6 @@ pub(super) struct CheckVerdict {
 }
 
 impl CheckVerdict {
-    /// Judges a snapshot.
     pub(super) fn of(snapshot: &Snapshot, rules: &HealthRules) -> Self {
         let health = NamespaceHealth::of(snapshot, rules);
         let reason = |problem: &Problem| CheckReason {

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::batch_line;
-use super::each::JobPerLine;
+use super::batch_line::{self, JobPerLine};
 use crate::cli::api::settings;
 use crate::cli::input;
 use crate::client::FilesByPlace;
@@ -22,7 +21,6 @@ const LINE_MARGIN_BYTES: u64 = 1 << 20;
 const JOBS_PER_CALL: usize = 250;
 const BYTES_PER_CALL: u64 = 1 << 20;
 
-/// The jobs of some lines, for one call.
 #[derive(Default)]
 pub(super) struct LinesOfCall {
     pub(super) jobs: Vec<Value>,
@@ -32,11 +30,9 @@ pub(super) struct LinesOfCall {
     pub(super) files: FilesByPlace,
     /// The lines that make no job, and why.
     pub(super) rejected: Vec<Refused>,
-    /// True at the end of the file.
     pub(super) is_last: bool,
 }
 
-/// Reads the lines of the file as jobs.
 pub(super) struct BatchLines<'a> {
     from: Box<dyn BufRead>,
     path: &'a Path,
@@ -59,10 +55,7 @@ impl<'a> BatchLines<'a> {
         Ok(Self { from: input::open(path)?, path, each, config, trace, number: 0 })
     }
 
-    /// Reads the jobs of the next call: some, or all.
-    ///
-    /// # Errors
-    /// The file cannot be read, or a line is too long for any job.
+    /// Reads the jobs of the next call: some, or all. Fails if the file cannot be read, or a line is too long for any job.
     pub(super) fn next(&mut self, is_whole: bool) -> Result<LinesOfCall, Error> {
         let (mut of_call, mut bytes) = (LinesOfCall::default(), 0);
         // More than all that one call takes are rejected by it.

@@ -17,43 +17,46 @@ struct Line {
 }
 
 const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-const DIGEST_IN_TOML: &str = "\"0000000000000000000000000000000000000000000000000000000000000000\"";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-const TRACEPARENT_IN_TOML: &str = "\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"";
 
 const SIGNATURE: &str = "ops 2030-01-01T00:00:00Z RyQlOHwPfORT5suVSVG++cePgRsh6ub5m0J9R9I1Ou7h+xJwBEnJipImfoyrlwnH1Iusn+NhFdcf5SYOxwP8Cw==";
-const SIGNATURE_IN_TOML: &str = "\"ops 2030-01-01T00:00:00Z RyQlOHwPfORT5suVSVG++cePgRsh6ub5m0J9R9I1Ou7h+xJwBEnJipImfoyrlwnH1Iusn+NhFdcf5SYOxwP8Cw==\"";
 
 /// A value as the hash has it, on the command line, and in a TOML file.
-fn sample(setting: &Setting) -> (&'static str, &'static str, &'static str) {
+fn sample(setting: &Setting) -> (&'static str, &'static str, String) {
+    let quoted = |text| (text, text, format!("\"{text}\""));
     match (setting.field, setting.kind) {
-        ("script_type", _) => ("python", "python", "\"python\""),
-        ("fallback", _) => ("type", "type", "\"type\""),
-        ("reply", _) => ("0", "", "false"),
-        ("backoff", _) => ("10s..5m", "10s..5m", "\"10s..5m\""),
-        ("retry_if" | "discard_if", _) => ("1,64-78", "1,64-78", "\"1,64-78\""),
-        ("output_overflow", _) => ("fail", "fail", "\"fail\""),
-        ("reply_format", _) => ("plain", "plain", "\"plain\""),
-        ("memory" | "job_memory", _) => ("512MiB", "512MiB", "\"512MiB\""),
-        ("traceparent", _) => (TRACEPARENT, TRACEPARENT, TRACEPARENT_IN_TOML),
-        ("signature", _) => (SIGNATURE, SIGNATURE, SIGNATURE_IN_TOML),
-        ("network", _) => ("none", "none", "\"none\""),
-        ("unique_by", _) => ("key", "key", "\"key\""),
-        ("on_duplicate", _) => ("reject", "reject", "\"reject\""),
-        ("script_digest", _) => (DIGEST, DIGEST, DIGEST_IN_TOML),
-        ("where", _) => ("a = 1", "a = 1", "\"a = 1\""),
-        (_, FieldKind::Text) => ("a", "a", "\"a\""),
-        (_, FieldKind::Number) => ("2", "2", "2"),
-        (_, FieldKind::Duration) => ("90", "90s", "\"90s\""),
-        (_, FieldKind::Flag) if setting.negated.is_empty() => ("true", "", "true"),
-        (_, FieldKind::Flag) => ("false", "", "false"),
-        (_, FieldKind::Time) => {
-            ("2030-01-01T00:00:00.000Z", "2030-01-01T00:00:00Z", "\"2030-01-01T00:00:00Z\"")
+        ("script_type", _) => quoted("python"),
+        ("fallback", _) => quoted("type"),
+        ("reply", _) => ("0", "", "false".to_owned()),
+        ("backoff", _) => quoted("10s..5m"),
+        ("retry_if" | "discard_if", _) => quoted("1,64-78"),
+        ("output_overflow", _) => quoted("fail"),
+        ("reply_format", _) => quoted("plain"),
+        ("memory" | "job_memory", _) => quoted("512MiB"),
+        ("traceparent", _) => quoted(TRACEPARENT),
+        ("signature", _) => quoted(SIGNATURE),
+        ("network", _) => quoted("none"),
+        ("unique_by", _) => quoted("key"),
+        ("on_duplicate", _) => quoted("reject"),
+        ("script_digest", _) => quoted(DIGEST),
+        ("where", _) => quoted("a = 1"),
+        (_, FieldKind::Text) => quoted("a"),
+        (_, FieldKind::Number) => ("2", "2", "2".to_owned()),
+        (_, FieldKind::Duration) => ("90", "90s", "\"90s\"".to_owned()),
+        (_, FieldKind::Flag) => {
+            let value = if setting.negated.is_empty() { "true" } else { "false" };
+            (value, "", value.to_owned())
         }
-        (_, FieldKind::List) | ("secrets" | "tags" | "notify", _) => (r#"["a"]"#, "a", "[\"a\"]"),
-        (_, FieldKind::Texts) => (r#"["a"]"#, "", "[\"a\"]"),
-        (_, FieldKind::Object) => (r#"{"A":1}"#, "", "{ A = 1 }"),
-        (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }"),
+        (_, FieldKind::Time) => {
+            let time = "2030-01-01T00:00:00Z";
+            ("2030-01-01T00:00:00.000Z", time, format!("\"{time}\""))
+        }
+        (_, FieldKind::List) | ("secrets" | "tags" | "notify", _) => {
+            (r#"["a"]"#, "a", "[\"a\"]".to_owned())
+        }
+        (_, FieldKind::Texts) => (r#"["a"]"#, "", "[\"a\"]".to_owned()),
+        (_, FieldKind::Object) => (r#"{"A":1}"#, "", "{ A = 1 }".to_owned()),
+        (_, FieldKind::Map) => (r#"{"A":"b"}"#, "A=b", "{ A = \"b\" }".to_owned()),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `hero submit --graph`: a file of jobs that wait for each other by name.
+//! `hero submit --graph`: a file of jobs that wait for each other by name. Its faults are [`Exit::Data`] with file, line
+//! and column.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -14,26 +15,17 @@ use crate::error::{Error, Exit};
 use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobFiles};
 
-/// The largest file that is read.
 const FILE_SIZE_MAX: u64 = 32 << 20;
 
-/// Reads the text of a graph's file, within its bound.
 pub(in crate::cli) fn read_file(path: &Path) -> Result<String, Error> {
     input::read_bounded(path, FILE_SIZE_MAX)
 }
 
-/// Parses the text of a graph's file.
-///
-/// # Errors
-/// [`crate::error::Exit::Data`] with file, line and column.
 pub(in crate::cli) fn parse<'t>(path: &'t Path, text: &'t str) -> Result<Source<'t>, Error> {
     Source::parse(path, text).map_err(bad)
 }
 
 /// Reads the jobs of a file, and the files that they name, by their places.
-///
-/// # Errors
-/// [`crate::error::Exit::Data`] with file, line and column.
 pub(super) fn read<'s>(
     source: &'s Source<'s>,
     path: &Path,
@@ -51,9 +43,6 @@ pub(super) fn read<'s>(
 }
 
 /// Reads the graph of a periodic job, which keeps no files.
-///
-/// # Errors
-/// [`crate::error::Exit::Data`] with file, line and column.
 pub(in crate::cli) fn read_plan(path: &Path, config: &Config) -> Result<GraphPlan<Job>, Error> {
     let text = read_file(path)?;
     let source = parse(path, &text)?;

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::Submit;
+use super::batch_line::JobPerLine;
 use super::batch_lines::{BatchLines, LinesOfCall};
-use super::each::JobPerLine;
 use crate::cli::api::{ApiMethods, read, settings};
 use crate::cli::every::EveryOptions;
 use crate::cli::job_options::trace_of_environment;
-use crate::cli::submit_span::SubmitSpan;
+use crate::cli::sent_job::SubmitSpan;
 use crate::cli::window_options::WindowOptions;
 use crate::cli::{Global, job_notes, output};
 use crate::config::Config;
@@ -18,7 +18,6 @@ use crate::proto::text::{counted, escape_lines};
 use crate::rpc::results::{Refused, SubmittedBatch};
 use crate::store::Store;
 
-/// The results of the calls so far.
 struct BatchResults<'a> {
     /// The file, or the option, that makes the jobs.
     from: String,
@@ -60,9 +59,7 @@ impl Submit {
         let config = global.config()?;
         let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
         if matches!(api, ApiMethods::Local { .. }) {
-            for note in job_notes::unknown_notifications(&notify, config) {
-                output::note(&format!("hero: {note}"));
-            }
+            output::notes(job_notes::unknown_notifications(&notify, config));
         }
         let span = SubmitSpan::begin(config, trace_of_environment());
         let mut head = json!({ "id": id, "name": name, "notify": notify });

@@ -1,6 +1,5 @@
 //! The layout of a table at a terminal: which columns are shown, how wide, and in how many lines a row stands.
 
-/// The space between columns.
 pub(super) const GAP: usize = 2;
 /// The indent of the second line of a row.
 pub(super) const INDENT: usize = 2;
@@ -58,15 +57,12 @@ impl Column {
     }
 }
 
-/// The place of each column.
 pub(super) struct Layout {
     /// The columns in each line of a row.
     pub(super) lines: Vec<Vec<usize>>,
-    /// The width of each column.
     pub(super) widths: Vec<usize>,
 }
 
-/// The columns of a table with their widths.
 pub(super) struct Measured<'a> {
     pub(super) columns: &'a [Column],
     /// The width of the widest cell of each column, its title included.
@@ -194,7 +190,6 @@ impl Measured<'_> {
     }
 }
 
-/// The length of a line of cells with these widths.
 fn length(widths: impl Iterator<Item = usize>) -> usize {
     widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
 }

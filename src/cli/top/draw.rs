@@ -15,7 +15,7 @@ use super::job_view::JobView;
 use super::jobs_view::JobsView;
 use super::panes::{Cell, ListRow, Pane, QueueOrder, Tone};
 use super::screen::{KEYS, Screen, ScreenView};
-use super::screen_data::{JOBS_MAX, Rates, ScreenData};
+use super::screen_data::{JOBS_MAX, ScreenData};
 use crate::proto::text::{counted, escape};
 use crate::store::TypeState;
 use crate::view::{ActorCount, NamespaceHealth, Problem, Severity};
@@ -23,7 +23,6 @@ use crate::view::{ActorCount, NamespaceHealth, Problem, Severity};
 /// Below this width or height, one list is shown at a time.
 const SMALL: (u16, u16) = (80, 18);
 
-/// The abilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TerminalFeatures {
     pub(super) colour: bool,
@@ -41,7 +40,6 @@ impl TerminalFeatures {
         Self { colour: choice.is_on(true), unicode: locale.is_some_and(is_utf8) }
     }
 
-    /// Returns the mark of a text that is cut.
     fn mark(self) -> &'static str {
         if self.unicode { "…" } else { "~" }
     }
@@ -133,11 +131,10 @@ fn live(data: &ScreenData) -> String {
         live => format!(", {}", counted(live as u64, "broker", "brokers")),
     };
     let line = format!("{supervisors}, {actors}{brokers}, {running} of {tasks} tasks busy");
-    let Some(Rates { submitted, finished, failed }) = data.rates else { return line };
+    let Some([submitted, finished, failed]) = data.rates else { return line };
     format!("{line}; in {submitted:.1}/s, done {finished:.1}/s, failed {failed:.1}/s")
 }
 
-/// The jobs that wait for something.
 fn waiting(data: &ScreenData) -> String {
     let snapshot = &data.snapshot;
     let queued: u64 = snapshot.queues.iter().map(|(state, _)| state.depth).sum();
@@ -169,7 +166,11 @@ fn draw_problem(frame: &mut Frame, area: Rect, screen: &Screen, look: TerminalFe
         (None, []) if screen.snapshot.is_some() => (Tone::Dim, "Nothing needs you.".to_owned()),
         (None, []) => (Tone::Dim, String::new()),
     };
-    let text = cut(&escape(&text), area.width.into(), look);
+    draw_line(frame, area, tone, &text, look);
+}
+
+fn draw_line(frame: &mut Frame, area: Rect, tone: Tone, text: &str, look: TerminalFeatures) {
+    let text = cut(&escape(text), area.width.into(), look);
     frame.render_widget(Paragraph::new(text).style(look.style(tone)), area);
 }
 
@@ -199,8 +200,7 @@ fn draw_foot(frame: &mut Frame, area: Rect, screen: &Screen, look: TerminalFeatu
             (Tone::Dim, format!("{acts}  tab next  l all jobs  / filter  ? keys  q quit"))
         }
     };
-    let text = cut(&escape(&text), area.width.into(), look);
-    frame.render_widget(Paragraph::new(text).style(look.style(tone)), area);
+    draw_line(frame, area, tone, &text, look);
 }
 
 fn draw_keys(frame: &mut Frame, area: Rect, look: TerminalFeatures) {
@@ -326,7 +326,6 @@ fn aligned(text: String, title: &str) -> TableCell<'static> {
     TableCell::from(if title.starts_with('>') { line.right_aligned() } else { line })
 }
 
-/// Cuts a text to a width, with a mark.
 fn cut(text: &str, width: usize, look: TerminalFeatures) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -410,7 +409,7 @@ mod tests {
     fn lost_redis_is_shown_above_the_last_numbers() {
         let mut screen = Screen::default();
         screen.show(screen_data());
-        screen.lose("redis at one cannot be reached".to_owned());
+        screen.trouble = Some("redis at one cannot be reached".to_owned());
         let shown = drawn(&mut screen, 100, 24);
         assert!(shown.contains("Old numbers: redis at one cannot be reached"));
         assert!(shown.contains("type:osis"), "{shown}");

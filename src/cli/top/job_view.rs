@@ -8,10 +8,8 @@ use crate::proto::job::{Job, JobId};
 use crate::proto::text::{at_terminal, escape, escape_lines};
 use crate::store::LogLine;
 
-/// The lines of the log that are kept.
 const LINES_MAX: usize = 2000;
 
-/// One job on the screen.
 pub(super) struct JobView {
     pub(super) id: JobId,
     /// Its fields as lines; none until it was read.
@@ -56,12 +54,10 @@ impl JobView {
         self.above_end = self.above_end.min(self.log.len());
     }
 
-    pub(super) fn scroll_up(&mut self, lines: usize) {
-        self.above_end = self.above_end.saturating_add(lines).min(self.log.len().saturating_sub(1));
-    }
-
-    pub(super) fn scroll_down(&mut self, lines: usize) {
-        self.above_end = self.above_end.saturating_sub(lines);
+    /// Scrolls down so many lines.
+    pub(super) fn scroll(&mut self, lines: isize) {
+        let above_end = self.above_end.saturating_add_signed(lines.saturating_neg());
+        self.above_end = above_end.min(self.log.len().saturating_sub(1));
     }
 
     pub(super) fn follows(&self) -> bool {
@@ -110,12 +106,12 @@ mod tests {
     fn log_is_followed_until_one_scrolls_up() {
         let mut view = view_of(9);
         assert_eq!(shown(&view), ["6", "7", "8"]);
-        view.scroll_up(2);
+        view.scroll(-2);
         view.add(vec![line(9)], "");
         assert_eq!(shown(&view), ["4", "5", "6"]);
-        view.scroll_down(usize::MAX);
+        view.scroll(isize::MAX);
         assert_eq!(shown(&view), ["7", "8", "9"]);
-        view.scroll_up(usize::MAX);
+        view.scroll(isize::MIN);
         assert_eq!(shown(&view), ["0", "1", "2"]);
     }
 
@@ -124,9 +120,9 @@ mod tests {
         let mut view = view_of(9);
         view.add(vec![line(9)], "10%\u{1b}");
         assert_eq!(shown(&view), ["8", "9", "10%\\u{1b}"]);
-        view.scroll_up(1);
+        view.scroll(-1);
         assert_eq!(shown(&view), ["6", "7", "8"]);
-        view.scroll_down(1);
+        view.scroll(1);
         view.add(Vec::new(), "");
         assert_eq!(shown(&view), ["7", "8", "9"]);
     }

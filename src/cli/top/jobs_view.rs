@@ -13,17 +13,14 @@ use crate::store::{FoundJobs, JobSearch, ListQuery};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The most jobs of the list.
 const JOBS_MAX: usize = 200;
 
 /// The states that keys choose, as `hero job list --status` has them; the first is every state.
 const STATES: [&str; 8] =
     ["any state", "waiting", "running", "finished", "failed", "cancelled", "replaced", "expired"];
 
-/// The jobs that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JobsWanted {
-    /// Only jobs of this queue.
     pub(super) queue: Option<Queue>,
     /// The place in [`STATES`].
     state: usize,
@@ -31,7 +28,6 @@ pub(super) struct JobsWanted {
     pub(super) text: String,
 }
 
-/// The list of jobs on the screen.
 pub(super) struct JobsView {
     pub(super) wanted: JobsWanted,
     /// The text of the filter while it is typed.
@@ -65,24 +61,18 @@ impl JobsView {
         Self { wanted, typed: String::new(), found: None }
     }
 
-    /// Goes `steps` states on.
-    pub(super) fn turn(&mut self, steps: usize) {
+    /// Goes on to the next state, or back.
+    pub(super) fn turn(&mut self, is_back: bool) {
+        let steps = if is_back { STATES.len() - 1 } else { 1 };
         self.wanted.state = (self.wanted.state + steps) % STATES.len();
         self.found = None;
     }
 
-    /// Goes one state back.
-    pub(super) fn turn_back(&mut self) {
-        self.turn(STATES.len() - 1);
-    }
-
-    /// Asks for the jobs with the typed text.
     pub(super) fn search(&mut self) {
         self.wanted.text.clone_from(&self.typed);
         self.found = None;
     }
 
-    /// Returns the title: the jobs that are shown, and their number.
     pub(super) fn title(&self) -> String {
         let mut title = format!("Jobs: {}", STATES[self.wanted.state]);
         if let Some(queue) = &self.wanted.queue {

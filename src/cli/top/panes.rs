@@ -13,7 +13,6 @@ use crate::store::{JobSummary, QueueState};
 use crate::view::LatestJobs;
 use crate::view::health::lacks_actor;
 
-/// A list of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pane {
     Queues,
@@ -34,7 +33,6 @@ pub(super) enum QueueOrder {
 }
 
 impl QueueOrder {
-    /// Returns the order after this one.
     pub(super) fn next(self) -> Self {
         match self {
             Self::Name => Self::Queued,
@@ -91,7 +89,6 @@ pub(super) enum Tone {
 /// A column: its title, behind `>` if it has numbers, and its width in characters; 0 takes the rest.
 pub(super) type ListColumn = (&'static str, u16);
 
-/// The words of a list.
 pub(super) struct PaneAbout {
     pub(super) title: &'static str,
     /// The sentence in place of an empty list.
@@ -235,7 +232,6 @@ fn progress(job: &JobSummary) -> String {
     }
 }
 
-/// The row of a job in any state.
 pub(super) fn any_job(job: &JobSummary, now: Timestamp) -> ListRow {
     let (state, tone) = match job.status {
         JobStatus::WaitingForPrerequisites => ("waiting", Tone::Plain),
@@ -270,16 +266,11 @@ fn field<'a>(job: &'a JobSummary, name: &str) -> &'a str {
 
 /// The name of a job, or its id: eight characters of a generated one.
 fn named(job: &JobSummary) -> String {
-    match field(job, "name") {
-        "" => short(&job.id),
-        name => name.to_owned(),
+    match (field(job, "name"), job.id.as_str()) {
+        ("", id) if JobId::is_uuid(id) => id[..8].to_owned(),
+        ("", id) => id.to_owned(),
+        (name, _) => name.to_owned(),
     }
-}
-
-pub(super) fn short(id: &JobId) -> String {
-    let id = id.as_str();
-    let is_generated = id.len() == 36 && id.matches('-').count() == 4;
-    if is_generated { id[..8].to_owned() } else { id.to_owned() }
 }
 
 /// A bar of ten characters, in ASCII, which every terminal has.

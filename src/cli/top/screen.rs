@@ -12,7 +12,6 @@ use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
 use crate::store::{FoundJobs, LogLine, QueueState};
 
-/// The wish of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
     Quit,
@@ -20,7 +19,6 @@ pub(super) enum Act {
     Open(JobId),
     /// Show the list again from which the job was opened.
     Close,
-    /// Read these jobs.
     List(JobsWanted),
     Stop(JobId),
     Retry(JobId),
@@ -30,7 +28,6 @@ pub(super) enum Act {
     Undrain(ActorId),
 }
 
-/// Each key with its action.
 pub(super) const KEYS: [(&str, &str); 14] = [
     ("tab, left, right", "go to another list; in a list of jobs, to another state"),
     ("up, down, k, j", "select a row; in a job, scroll"),
@@ -57,7 +54,6 @@ pub(super) enum ScreenView {
     Keys,
 }
 
-/// The state of the screen.
 #[derive(Default)]
 pub(super) struct Screen {
     pub(super) snapshot: Option<ScreenData>,
@@ -70,12 +66,10 @@ pub(super) struct Screen {
     selected: [(usize, Option<String>); 5],
     pub(super) order: QueueOrder,
     pub(super) filter: String,
-    /// True while the filter is typed.
     pub(super) is_typing: bool,
     /// The list of jobs that is shown, or stands behind the job.
     pub(super) jobs: Option<JobsView>,
     pub(super) job: Option<JobView>,
-    /// The result of the last act.
     pub(super) told: Option<Result<String, String>>,
     /// The rows that the focused list shows at once, as it was last drawn.
     pub(super) page: usize,
@@ -89,23 +83,8 @@ impl Screen {
         self.select_again();
     }
 
-    /// Keeps the last snapshot, and says why it is old.
-    pub(super) fn lose(&mut self, trouble: String) {
-        self.trouble = Some(trouble);
-    }
-
-    pub(super) fn tell(&mut self, done: Result<String, String>) {
-        self.told = Some(done);
-    }
-
-    pub(super) fn job_shown(&self) -> Option<&JobId> {
-        self.job.as_ref().map(|job| &job.id)
-    }
-
     pub(super) fn show_job(&mut self, job: &Job) {
-        if let Some(view) = &mut self.job
-            && view.id == job.id
-        {
+        if let Some(view) = self.job.as_mut().filter(|view| view.id == job.id) {
             view.show(job);
         }
     }
@@ -181,7 +160,6 @@ impl Screen {
         };
     }
 
-    /// The text of the filter that is typed.
     pub(super) fn typed(&self) -> &str {
         self.jobs.as_ref().map_or(&self.filter, |jobs| &jobs.typed)
     }
@@ -227,7 +205,7 @@ impl Screen {
     }
 
     fn press_in_job(&mut self, code: KeyCode) -> Option<Act> {
-        let page = self.page.max(1);
+        let step = self.step(code);
         let view = self.job.as_mut()?;
         match code {
             KeyCode::Esc | KeyCode::Enter | KeyCode::Backspace => {
@@ -237,13 +215,7 @@ impl Screen {
             }
             KeyCode::Char('s') => return Some(Act::Stop(view.id.clone())),
             KeyCode::Char('r') => return Some(Act::Retry(view.id.clone())),
-            KeyCode::Up | KeyCode::Char('k') => view.scroll_up(1),
-            KeyCode::Down | KeyCode::Char('j') => view.scroll_down(1),
-            KeyCode::PageUp => view.scroll_up(page),
-            KeyCode::PageDown => view.scroll_down(page),
-            KeyCode::Home => view.scroll_up(usize::MAX),
-            KeyCode::End => view.scroll_down(usize::MAX),
-            _ => {}
+            _ => view.scroll(step.unwrap_or_default()),
         }
         None
     }
@@ -251,8 +223,8 @@ impl Screen {
     fn press_in_jobs(&mut self, code: KeyCode) -> Option<Act> {
         let jobs = self.jobs.as_mut()?;
         match code {
-            KeyCode::Tab | KeyCode::Right => jobs.turn(1),
-            KeyCode::BackTab | KeyCode::Left => jobs.turn_back(),
+            KeyCode::Tab | KeyCode::Right => jobs.turn(false),
+            KeyCode::BackTab | KeyCode::Left => jobs.turn(true),
             KeyCode::Esc | KeyCode::Backspace if jobs.typed.is_empty() => {
                 self.jobs = None;
                 self.go_below();
@@ -291,29 +263,35 @@ impl Screen {
         None
     }
 
-    /// Does what a key asks for in any list.
     fn press_in_list(&mut self, code: KeyCode) -> Option<Act> {
-        let page = self.page.max(1);
         match code {
-            KeyCode::Up | KeyCode::Char('k') => self.move_by(|place| place.saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => self.move_by(|place| place + 1),
-            KeyCode::PageUp => self.move_by(|place| place.saturating_sub(page)),
-            KeyCode::PageDown => self.move_by(|place| place + page),
-            KeyCode::Home => self.move_by(|_| 0),
-            KeyCode::End => self.move_by(|_| usize::MAX),
             KeyCode::Char('/') => self.is_typing = true,
             KeyCode::Enter => return self.open_job(),
             KeyCode::Char('s') => return self.selected_job().map(Act::Stop),
             KeyCode::Char('r') => return self.selected_job().map(Act::Retry),
-            _ => {}
+            code => self.step(code).into_iter().for_each(|step| self.move_by(step)),
         }
         None
     }
 
-    fn move_by(&mut self, moved: impl Fn(usize) -> usize) {
-        let (rows, place) = self.rows(self.focus());
-        let place = moved(place).min(rows.len().saturating_sub(1));
+    /// Returns how many rows or lines a key goes down.
+    fn step(&self, code: KeyCode) -> Option<isize> {
+        let page = isize::try_from(self.page.max(1)).unwrap_or(isize::MAX);
+        match code {
+            KeyCode::Up | KeyCode::Char('k') => Some(-1),
+            KeyCode::Down | KeyCode::Char('j') => Some(1),
+            KeyCode::PageUp => Some(-page),
+            KeyCode::PageDown => Some(page),
+            KeyCode::Home => Some(isize::MIN),
+            KeyCode::End => Some(isize::MAX),
+            _ => None,
+        }
+    }
+
+    fn move_by(&mut self, step: isize) {
         let pane = self.focus();
+        let (rows, place) = self.rows(pane);
+        let place = place.saturating_add_signed(step).min(rows.len().saturating_sub(1));
         self.selected[pane as usize] = (place, rows.get(place).map(|row| row.key.clone()));
     }
 

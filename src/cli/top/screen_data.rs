@@ -13,7 +13,6 @@ pub(super) const JOBS_MAX: usize = 200;
 /// The seconds over which rates are smoothed.
 const SMOOTHED_S: f64 = 5.0;
 
-/// A snapshot of the namespace.
 #[derive(Debug, Clone)]
 pub(super) struct ScreenData {
     pub(super) snapshot: Snapshot,
@@ -24,21 +23,14 @@ pub(super) struct ScreenData {
     counted: Counted,
 }
 
-/// Jobs per second since the snapshot before.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
-    pub(super) submitted: f64,
-    pub(super) finished: f64,
-    pub(super) failed: f64,
-}
+/// The jobs per second since the snapshot before that were submitted, finished and failed.
+pub(super) type Rates = [f64; 3];
 
-/// The counts of all types since ever.
+/// The counts of all types since ever: jobs that were submitted, finished and failed.
 #[derive(Debug, Clone, Copy)]
 struct Counted {
     at: Instant,
-    submitted: u64,
-    finished: u64,
-    failed: u64,
+    jobs: [u64; 3],
 }
 
 impl ScreenData {
@@ -58,7 +50,7 @@ impl ScreenData {
             health: NamespaceHealth::of(&snapshot, rules),
             rates: before.map(|before| {
                 let seconds = counted.seconds_since(&before.counted);
-                counted.since(&before.counted).smoothed(before.rates, seconds)
+                smoothed(counted.since(&before.counted), before.rates, seconds)
             }),
             counted,
             snapshot,
@@ -66,45 +58,29 @@ impl ScreenData {
     }
 }
 
-impl Rates {
-    /// Mixes it with the rates before: older rates count for less.
-    fn smoothed(self, before: Option<Self>, seconds: f64) -> Self {
-        let Some(before) = before else { return self };
-        let share = 1.0 - (-seconds / SMOOTHED_S).exp();
-        let mix = |now: f64, then: f64| then + share * (now - then);
-        Self {
-            submitted: mix(self.submitted, before.submitted),
-            finished: mix(self.finished, before.finished),
-            failed: mix(self.failed, before.failed),
-        }
-    }
+/// Mixes rates with those before: older rates count for less.
+fn smoothed(now: Rates, before: Option<Rates>, seconds: f64) -> Rates {
+    let Some(before) = before else { return now };
+    let share = 1.0 - (-seconds / SMOOTHED_S).exp();
+    std::array::from_fn(|of| before[of] + share * (now[of] - before[of]))
 }
 
 impl Counted {
     async fn read(client: &Client, types: &[ScriptType]) -> Result<Self, Error> {
         let counters = client.counters_of(types).await?;
         let sum = |name: &str| counters.iter().filter_map(|of| of.get(name)).sum();
-        Ok(Self {
-            at: Instant::now(),
-            submitted: sum("submitted"),
-            finished: sum("finished"),
-            failed: sum("failed"),
-        })
+        Ok(Self { at: Instant::now(), jobs: ["submitted", "finished", "failed"].map(sum) })
     }
 
     fn seconds_since(&self, before: &Self) -> f64 {
         self.at.duration_since(before.at).as_secs_f64().max(0.001)
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
     fn since(&self, before: &Self) -> Rates {
         let seconds = self.seconds_since(before);
-        #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
-        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
-        Rates {
-            submitted: rate(self.submitted, before.submitted),
-            finished: rate(self.finished, before.finished),
-            failed: rate(self.failed, before.failed),
-        }
+        let jobs = |of: usize| self.jobs[of].saturating_sub(before.jobs[of]);
+        std::array::from_fn(|of| jobs(of) as f64 / seconds)
     }
 }
 
@@ -152,27 +128,24 @@ pub(super) mod tests {
                 ],
                 prerequisites: Vec::new(),
             },
-            rates: Some(Rates { submitted: 12.0, finished: 11.5, failed: 0.25 }),
-            counted: Counted { at: Instant::now(), submitted: 0, finished: 0, failed: 0 },
+            rates: Some([12.0, 11.5, 0.25]),
+            counted: Counted { at: Instant::now(), jobs: [0; 3] },
         }
     }
 
     #[test]
     fn rates_are_smoothed_over_some_seconds() {
-        let of = |rate| Rates { submitted: rate, finished: rate, failed: rate };
-        assert_eq!(of(9.0).smoothed(None, 1.0), of(9.0), "the first are as measured");
-        let soon = of(10.0).smoothed(Some(of(0.0)), 1.0).finished;
-        let later = of(10.0).smoothed(Some(of(0.0)), 60.0).finished;
+        assert_eq!(smoothed([9.0; 3], None, 1.0), [9.0; 3], "the first are as measured");
+        let [soon, ..] = smoothed([10.0; 3], Some([0.0; 3]), 1.0);
+        let [later, ..] = smoothed([10.0; 3], Some([0.0; 3]), 60.0);
         assert!(soon > 1.0 && soon < 3.0 && later > 9.9, "{soon} {later}");
     }
 
     #[test]
     fn rates_are_those_between_two_snapshots() {
         let at = Instant::now();
-        let before = Counted { at, submitted: 10, finished: 9, failed: 4 };
-        let after =
-            Counted { at: at + Duration::from_secs(2), submitted: 30, finished: 10, failed: 0 };
-        let rates = after.since(&before);
-        assert_eq!(rates, Rates { submitted: 10.0, finished: 0.5, failed: 0.0 });
+        let before = Counted { at, jobs: [10, 9, 4] };
+        let after = Counted { at: at + Duration::from_secs(2), jobs: [30, 10, 0] };
+        assert_eq!(after.since(&before), [10.0, 0.5, 0.0]);
     }
 }

@@ -10,7 +10,6 @@ use crate::proto::backup::{BackupLine, End, FORMAT, Head};
 /// The longest line that is read, in bytes.
 const LINE_MAX: u64 = 512 << 20;
 
-/// Counts and sums lines.
 struct Sum {
     digest: Context,
     lines: u64,
@@ -38,7 +37,6 @@ impl Sum {
     }
 }
 
-/// Writes a backup.
 pub struct BackupWriter<W> {
     to: W,
     sum: Sum,
@@ -46,15 +44,10 @@ pub struct BackupWriter<W> {
 }
 
 impl<W: Write> BackupWriter<W> {
-    /// Writes nothing yet.
     pub fn new(to: W) -> Self {
         Self { to, sum: Sum::new(), jobs_without_files: 0 }
     }
 
-    /// Writes a line.
-    ///
-    /// # Errors
-    /// The error of the receiver.
     pub fn write(&mut self, line: &BackupLine) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
@@ -66,9 +59,6 @@ impl<W: Write> BackupWriter<W> {
     }
 
     /// Writes the end, with counts and checksum.
-    ///
-    /// # Errors
-    /// The error of the receiver.
     pub fn end(&mut self) -> io::Result<()> {
         self.write(&BackupLine::End(self.sum.end()))?;
         self.to.flush()
@@ -84,13 +74,11 @@ impl<W: Write> BackupWriter<W> {
         self.jobs_without_files
     }
 
-    /// Returns the receiver of the lines.
     pub fn into_inner(self) -> W {
         self.to
     }
 }
 
-/// Reads a backup line by line.
 pub struct BackupReader<R> {
     from: R,
     sum: Sum,
@@ -101,7 +89,6 @@ pub struct BackupReader<R> {
 const NO_BACKUP: &str = "it is no backup of Hero";
 
 impl<R: BufRead> BackupReader<R> {
-    /// Reads nothing yet.
     pub fn new(from: R) -> Self {
         Self { from, sum: Sum::new(), has_ended: false, line_bytes: 0 }
     }
@@ -122,7 +109,6 @@ impl<R: BufRead> BackupReader<R> {
         }
     }
 
-    /// Returns the size of the last line.
     pub(super) fn line_bytes(&self) -> usize {
         self.line_bytes
     }

@@ -22,7 +22,6 @@ const BYTES: usize = 4 << 20;
 /// The time that the log of a job is kept if the backup does not say.
 const LOG_TTL_MS: u64 = 24 * 3_600_000;
 
-/// The result of a restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restored {
     pub jobs: u64,
@@ -33,7 +32,6 @@ pub struct Restored {
     pub objects: u64,
 }
 
-/// A job that has not ended.
 struct Waiting {
     id: JobId,
     status: JobStatus,
@@ -43,7 +41,6 @@ struct Waiting {
     pending: Vec<String>,
 }
 
-/// A restore under way.
 struct RestoreRun<'a> {
     client: &'a Client,
     /// The shard whose lines are read.

@@ -28,7 +28,7 @@ key_table! {
 
 key_table! {
     /// A key that signs jobs, for `require_signature` of a script type. `hero key new NAME` makes one and prints these
-    /// lines; docs/jobs.md has more.
+    /// lines; docs/secrets.md has more.
     ///
     ///     [keys.ops]
     ///     public_key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="

@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::proto::text::shown;
 
-/// The maximum number of actions of one script.
 const ACTIONS_MAX: usize = 10_000;
-/// The maximum number of parameters and arguments of one action.
 const PARAMETERS_MAX: usize = 1000;
-/// The longest name of an actor, an action or a parameter.
 const NAME_BYTES_MAX: usize = 64;
 
-/// One action of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeroAction {
     /// The part before the dot, in lower case.
@@ -30,19 +26,15 @@ pub struct HeroAction {
 /// The value of a parameter. A value in quotes is always a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParameterValue {
-    /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
     Int(i64),
     /// A number with a dot.
     Float(f64),
-    /// Any other text.
     Text(String),
     /// Values joined by commas.
     List(Vec<ParameterValue>),
 }
 
-/// A mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {line}, position {column})")]
 pub struct HeroScriptError {
@@ -50,16 +42,12 @@ pub struct HeroScriptError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The mistake.
     pub message: String,
 }
 
 type Parsed<T> = Result<T, HeroScriptError>;
 
-/// Parses a script.
-///
-/// # Errors
-/// The first mistake.
+/// Parses a script, or returns its first mistake.
 pub fn parse(source: &str) -> Parsed<Vec<HeroAction>> {
     let mut text = SourceCursor::new(source);
     let mut actions: Vec<HeroAction> = Vec::new();
@@ -76,7 +64,7 @@ pub fn parse(source: &str) -> Parsed<Vec<HeroAction>> {
             }
             actions.push(head(&mut text)?);
         } else {
-            let is_at_left = text.is_at_left();
+            let is_at_left = text.column == 1;
             match actions.last_mut() {
                 Some(action) if !is_at_left => parameter(&mut text, action)?,
                 Some(_) => {
@@ -91,7 +79,6 @@ pub fn parse(source: &str) -> Parsed<Vec<HeroAction>> {
     }
 }
 
-/// A place in a script.
 struct SourceCursor<'a> {
     rest: &'a str,
     line: usize,
@@ -146,15 +133,6 @@ impl<'a> SourceCursor<'a> {
             }
             self.next();
         }
-    }
-
-    fn is_at_left(&self) -> bool {
-        self.column == 1
-    }
-
-    /// Returns true before white space, and at the end.
-    fn is_at_gap(&self) -> bool {
-        self.peek().is_none_or(char::is_whitespace)
     }
 
     fn place(&self) -> (usize, usize) {
@@ -242,9 +220,10 @@ fn parameter(text: &mut SourceCursor<'_>, action: &mut HeroAction) -> Parsed<()>
     Ok(())
 }
 
-/// Checks that a value has ended.
+/// Fails unless white space or the end of the script comes next.
 fn gap(text: &SourceCursor<'_>) -> Parsed<()> {
-    if text.is_at_gap() { Ok(()) } else { Err(text.wrong("expected a space after the value")) }
+    let is_gap = text.peek().is_none_or(char::is_whitespace);
+    if is_gap { Ok(()) } else { Err(text.wrong("expected a space after the value")) }
 }
 
 /// Parses a value, which may stand after spaces. An empty one is an empty text.
@@ -298,8 +277,7 @@ fn is_quote(c: char) -> bool {
     c == '\'' || c == '"'
 }
 
-/// Parses a text in quotes, which may have several lines. A quote in it is doubled or follows a
-/// `\`.
+/// Parses a text in quotes, of one or more lines. A quote in it is doubled or follows a `\`.
 fn quoted(text: &mut SourceCursor<'_>) -> Parsed<String> {
     let place = text.place();
     let quote = text.next();
@@ -331,8 +309,7 @@ fn quoted(text: &mut SourceCursor<'_>) -> Parsed<String> {
     }
 }
 
-/// Removes the indentation that all lines after the first share, and a first and a last line
-/// without text.
+/// Removes the indentation that all lines after the first share, and a first and a last line without text.
 fn dedented(value: &str) -> String {
     let Some((first, others)) = value.split_once('\n') else { return value.to_owned() };
     let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();

@@ -118,12 +118,12 @@ fn script_with_an_unknown_action_does_not_begin() {
         assert_eq!(log, Vec::<String>::new());
     }
     let (_folder, engine) = engine();
-    let found = engine.check("!!person.show\n!!person.defin\n!!persn.define x:1");
+    let found = engine.check("!!person.show\n!!person.defin\n!!persn.define x:1", &[]);
     let lines: Vec<usize> = found.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [2, 3]);
     assert!(found[0].message.ends_with("did you mean `define`?"), "{}", found[0].message);
     assert_eq!(
-        engine.check("!!person.show\n  x:'").first().map(|f| (f.line, f.column)),
+        engine.check("!!person.show\n  x:'", &[]).first().map(|f| (f.line, f.column)),
         Some((2, 5))
     );
 }

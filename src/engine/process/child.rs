@@ -12,24 +12,15 @@ use super::watch::{WatchEvent, WatchedChild};
 use crate::engine::Usage;
 use crate::sandbox::{Limit, limit_hit};
 
-/// The end of a child.
 #[derive(Debug)]
 pub(crate) struct ChildReport {
-    /// Why it ended.
     pub(crate) ended: Ended,
-    /// Its exit code or signal.
     pub(crate) status: ExitStatus,
-    /// The bytes and messages that it wrote.
     pub(crate) written: ChildOutput,
-    /// Its resource usage, and the limit that ended it.
     pub(crate) usage: Usage,
 }
 
-/// Runs a child to its end and reaps it.
-///
-/// # Errors
-/// The errors of starting it. Once it runs, the errors of watching it, which do not report their number;
-/// it is killed then.
+/// Runs a child to its end and reaps it. Errors after its start do not report their number; it is killed then.
 pub(crate) fn run(
     spec: &Spec<'_>,
     watch: &Watch<'_>,
@@ -83,7 +74,6 @@ fn report_leftovers(holders: &[String], watch: &Watch<'_>) {
     }
 }
 
-/// Watches a child until it has exited, and ends it where it has to.
 fn attend(
     process: &mut ChildProcess,
     child: &mut WatchedChild<'_>,

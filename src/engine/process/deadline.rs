@@ -5,10 +5,7 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollTimeout, poll};
 
-/// Waits until a descriptor is ready. Returns false if none is by the time `until`.
-///
-/// # Errors
-/// The errors of `poll(2)`; an interrupted call is repeated.
+/// Waits until a descriptor is ready. Returns false if none is by the time `until`. An interrupted call is repeated.
 pub(crate) fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());

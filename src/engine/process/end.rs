@@ -2,7 +2,6 @@
 
 mod explain;
 mod files;
-mod meaning;
 mod message;
 mod orphans;
 mod reason;
@@ -11,8 +10,9 @@ mod traceback;
 pub(crate) use explain::{Ending, Explainer, with_path};
 pub(super) use explain::{PythonFolders, missing_module, missing_of_own_folder};
 pub(super) use files::{Collected, collect};
-pub(super) use meaning::{above_the_job, asked_failure, missing_for_processes};
-pub(super) use message::{describe, job_output, log_output};
+pub(super) use message::{
+    above_the_job, asked_failure, describe, job_output, log_output, missing_for_processes,
+};
 pub(crate) use message::{failed_message, output_text};
 #[cfg(test)]
 pub(super) use orphans::sweep;
@@ -38,14 +38,12 @@ const TICK_MAX: Duration = Duration::from_mins(1);
 /// The process of a child until it is reaped. Dropping it kills and reaps the child.
 #[derive(Debug)]
 pub(super) struct ChildProcess {
-    /// The id of the process and of its group.
     pid: Pid,
     run: Run,
     /// Keeps the child from being taken for an orphan.
     _registered: Registered,
     /// Holds all that the child started, if jobs have control groups.
     group: Option<JobGroup>,
-    /// Why Hero ends the child.
     why: Option<Ended>,
     /// The time to kill the child; `None` before it was asked to end and after it was killed.
     kill_at: Option<Instant>,
@@ -59,12 +57,10 @@ impl ChildProcess {
         Self { pid, run, _registered: registered, group, why, kill_at, is_reaped }
     }
 
-    /// Returns true once Hero ends the child.
     pub(super) fn is_ending(&self) -> bool {
         self.why.is_some()
     }
 
-    /// The time of the next [`ChildProcess::tick`].
     pub(super) fn next_tick(&self) -> Instant {
         self.kill_at.unwrap_or_else(|| Instant::now() + TICK_MAX)
     }
@@ -80,15 +76,13 @@ impl ChildProcess {
         }
     }
 
-    /// Kills the child if its grace is over.
     pub(super) fn tick(&mut self) {
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
             self.kill();
         }
     }
 
-    /// Asks the child to end, and kills it after the grace; at once if another actor may have its
-    /// job already.
+    /// Asks the child to end, and kills it after the grace; at once if another actor may have its job already.
     pub(super) fn ask_to_end(&mut self, why: Ended, grace: Duration) {
         self.why = Some(why);
         if why == Ended::Stopped(StopReason::LeaseLost) {
@@ -113,10 +107,6 @@ impl ChildProcess {
         kill_orphans(self.run);
     }
 
-    /// Reaps the child. Returns its status and usage.
-    ///
-    /// # Errors
-    /// The errors of `wait4(2)`.
     pub(super) fn reap(&mut self) -> io::Result<(ExitStatus, Usage)> {
         let reaped = sandbox::reap(self.pid)?;
         self.is_reaped = true;
@@ -129,7 +119,6 @@ impl ChildProcess {
         self.why.unwrap_or(last)
     }
 
-    /// The control group of the job.
     pub(super) fn group(&self) -> Option<&JobGroup> {
         self.group.as_ref()
     }
@@ -146,10 +135,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Asks a process that is not a child to end.
-///
-/// # Errors
-/// The errors of `kill(2)`: the process does not exist, or belongs to another user.
+/// Asks a process that is not a child to end. Fails if it does not exist, or belongs to another user.
 pub(crate) fn ask_to_end(pid: i32) -> io::Result<()> {
     if pid <= 0 {
         return Err(io::ErrorKind::InvalidInput.into());

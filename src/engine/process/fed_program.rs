@@ -12,7 +12,6 @@ use crate::engine::Cancel;
 use crate::error::reason;
 use crate::sandbox::Sandbox;
 
-/// The bytes that are kept of what it writes.
 const OUTPUT_BYTES_MAX: u64 = 16 << 10;
 /// The time to end after the deadline, before it is killed.
 const KILL_GRACE: Duration = Duration::from_secs(1);
@@ -21,17 +20,12 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 pub struct FedProgram<'a> {
     /// The file of the program, then its arguments.
     pub command: &'a [String],
-    /// Its standard input.
     pub input: &'a [u8],
     pub sandbox: &'a SandboxConfig,
-    /// The time after which it is ended.
     pub timeout: Duration,
 }
 
-/// Runs a program to its end. Blocks.
-///
-/// # Errors
-/// The reason why it could not be started, or did not end with 0 in time.
+/// Runs a program to its end. Blocks. The error is why it could not be started, or did not end with 0 in time.
 pub fn feed_program(fed: &FedProgram<'_>) -> Result<(), String> {
     let Some((program, args)) = fed.command.split_first() else { return Ok(()) };
     let failed = |error: std::io::Error| format!("cannot run {program}: {}", reason(&error));

@@ -7,7 +7,6 @@ mod environment;
 mod files;
 mod input_files;
 mod node;
-mod prepared;
 mod programs;
 mod python;
 mod scratch;
@@ -21,7 +20,6 @@ pub use environment::variable_names;
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
 pub(crate) use environment::{check_variable, environment};
 pub(super) use files::{INPUT, WAY_TO_OUTPUT};
-pub(super) use prepared::Prepared;
 pub use programs::{SYSTEM_PATH, find_in, find_program, program_of};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
 pub(super) use scratch::OF_PROCESS as FOLDERS_OF_JOBS;
@@ -31,31 +29,29 @@ pub use scratch::{Scratch, folder_of_jobs};
 pub(super) use tool::{RunTool, Tool, ToolResult};
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::artifacts::Contents;
-use crate::config::{CommandOptions, JobConfig, TypeConfig, is_python};
+use crate::config::{CommandOptions, JobConfig, TypeConfig, file_name, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
 use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
 use environment::{environment_over, take_variables};
-use programs::{BINARY, resolve};
+use programs::{BINARY, resolve, version_of};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
-/// The placeholder for the file of the script.
 const SCRIPT: &str = "{script}";
 const KIND: &str = "programs";
 /// The time limit of a check, which reads one script and runs nothing.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Prepares the scripts of one type, as configured.
 #[derive(Debug)]
 pub(super) struct Preparer {
     command: Vec<String>,
@@ -67,10 +63,32 @@ pub(super) struct Preparer {
     packages: Option<Packages>,
     sandbox: Sandbox,
     run_tool: RunTool,
-    /// The files of jobs.
     contents: Contents,
     /// Keeps the folder of this process from the first job on.
     of_process: OnceLock<Arc<ProcessFolder>>,
+}
+
+/// A script as it is started.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<OsString>,
+    pub(super) env: Vec<(OsString, OsString)>,
+    /// The options of the interpreter that the script asks for, among `args`.
+    pub(super) options: Vec<OsString>,
+    /// The arguments that the job gives, the last of `args`.
+    pub(super) given_args: Vec<String>,
+    pub(super) scratch: Scratch,
+    pub(super) home: PathBuf,
+    pub(super) modules: PathBuf,
+    pub(super) script: PathBuf,
+    pub(super) stdin: Option<File>,
+    /// The virtual environment with the script's packages, in one of the entries.
+    pub(super) packages: Option<PathBuf>,
+    /// The folder of the compiler, if the program is one: `v run`.
+    pub(super) compiler: Option<PathBuf>,
+    /// The cache entries that the script uses; they are kept until it has ended.
+    pub(super) entries: Vec<CacheEntry>,
 }
 
 impl Preparer {
@@ -95,7 +113,6 @@ impl Preparer {
         }
     }
 
-    /// Returns the way to the contents of files.
     pub(super) fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -110,9 +127,6 @@ impl Preparer {
     }
 
     /// Creates the folder of a script, writes its files, and compiles it or installs its packages.
-    ///
-    /// # Errors
-    /// [`Failure`] of the script's text, its packages or its compiler.
     pub(super) fn prepare(
         &self,
         script: &Script<'_>,
@@ -178,8 +192,7 @@ impl Preparer {
         Ok(prepared)
     }
 
-    /// Returns the program with its arguments, without the job's: the options that the script asks for
-    /// stand before its file.
+    /// Returns the program with its arguments, without the job's; the options of the script stand before its file.
     fn command_of(
         &self,
         script: &Path,
@@ -198,17 +211,13 @@ impl Preparer {
         Ok((program, args))
     }
 
-    /// Checks a script with the configured command, without running it. Returns the error in it, if
-    /// there is one.
-    ///
-    /// # Errors
-    /// A check that cannot be made on this machine.
+    /// Checks a script without running it. Returns the error in it; fails if the check cannot be made on this machine.
     pub(super) fn check(&self, source: &str, extension: &str) -> Result<Option<String>, Failure> {
         // As a run does before the script begins.
-        if self.packages.is_some()
-            && let Err(Failure::Invalid { message }) = python::check_metadata(source)
+        if self.is_python()
+            && let Err(reason) = python::read_metadata(source)
         {
-            return Ok(Some(message));
+            return Ok(Some(source::illegal(&reason).to_string()));
         }
         let program = self.options.check.first().map_or("", String::as_str);
         let program = resolve(program).map_err(Failure::script)?;
@@ -231,11 +240,6 @@ impl Preparer {
             };
         }
         Ok((self.run_tool)(self.tool(program, args, &scratch), until, None)?.err())
-    }
-
-    /// Returns true if a check is configured.
-    pub(super) fn has_check(&self) -> bool {
-        !self.options.check.is_empty()
     }
 
     /// Returns the extension of a script's file: the job's choice, if its type has it.
@@ -265,7 +269,6 @@ impl Preparer {
         Ok(answer.and_then(|answer| node::option_of(&answer)))
     }
 
-    /// Writes a script into a folder of its scratch.
     fn write(
         &self,
         source: &str,
@@ -279,11 +282,10 @@ impl Preparer {
     }
 
     fn is_shell(&self) -> bool {
-        let program = self.command.first().map(Path::new).and_then(Path::file_name);
-        program.is_some_and(|name| ["sh", "bash", "dash", "zsh", "ksh"].iter().any(|s| name == *s))
+        let program = self.command.first().map(|program| file_name(program));
+        program.is_some_and(|name| ["sh", "bash", "dash", "zsh", "ksh"].contains(&name))
     }
 
-    /// Returns the cache entry with the compiled program.
     fn compiled(
         &self,
         source: &str,
@@ -294,16 +296,8 @@ impl Preparer {
         let compile = &self.options.compile;
         let compiler = resolve(compile.first().map_or("", String::as_str));
         let compiler = compiler.map_err(|message| Failure::Machine { message })?;
-        let data = compiler.metadata().map_err(|error| {
-            Failure::of_machine(format!("cannot read {}", compiler.display()), &error)
-        })?;
-        let made_of = format!(
-            "{} {} {}\n{compile:?} {extension:?} {:?}\n{source}",
-            compiler.display(),
-            data.size(),
-            data.mtime(),
-            self.options.env
-        );
+        let (version, env) = (version_of(&compiler)?, &self.options.env);
+        let made_of = format!("{version}\n{compile:?} {extension:?} {env:?}\n{source}");
         self.cache.entry(KIND, &made_of, until, |folder| {
             // The compiler works in a folder of its own, without access to the cache.
             let scratch = new_scratch()?;
@@ -337,10 +331,7 @@ impl Preparer {
         Tool { program, args, env, folder, sandbox, read, kill_grace }
     }
 
-    /// Returns the file of the program, or of the compiler if scripts are compiled.
-    ///
-    /// # Errors
-    /// The reason why it cannot run.
+    /// Returns the file of the program, or of the compiler if scripts are compiled; or why it cannot run.
     pub(super) fn program(&self) -> Result<PathBuf, String> {
         program_of(&self.command, &self.options)
     }
@@ -358,7 +349,6 @@ fn cannot_write(error: &std::io::Error) -> Failure {
     Failure::before_start("cannot write the script's file", error)
 }
 
-/// Replaces the placeholders in a word of a command by files.
 fn fill(word: &str, script: &Path, binary: Option<&Path>) -> OsString {
     let mut filled = OsString::new();
     let mut rest = word;

@@ -11,16 +11,13 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use crate::proto::text::escape;
 
-/// The largest number of descendants that are listed.
 const BELOW_MAX: usize = 10_000;
 /// The largest environment that is read: more than `execve` accepts by default.
 const ENVIRONMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) parent: i32,
-    /// Its process group.
     pub(super) group: i32,
     /// The time when it began, in the kernel's ticks since boot.
     pub(super) began: u64,
@@ -31,7 +28,6 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    /// `None` if the process does not exist.
     pub(super) fn of(pid: i32) -> Option<Self> {
         // Room for 52 numbers and a name.
         let mut stat = [0_u8; 2048];
@@ -66,16 +62,12 @@ fn ticks_of(time: TimeSpec, ticks_per_second: u64) -> u64 {
     whole * ticks_per_second + rest * ticks_per_second / 1_000_000_000
 }
 
-/// Lists the children of a process.
 pub(super) fn children(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut children = Vec::new();
     for thread in threads.flatten() {
         match fs::read_to_string(thread.path().join("children")) {
-            Ok(pids) => {
-                children
-                    .extend(pids.split_ascii_whitespace().filter_map(|p| p.parse::<i32>().ok()));
-            }
+            Ok(pids) => children.extend(numbers(&pids)),
             // The thread has just ended; another has its children.
             Err(_) if !thread.path().exists() => {}
             // The kernel keeps no such lists.
@@ -97,11 +89,13 @@ pub(super) fn adopted(pid: i32) -> Option<Vec<i32>> {
             count => pids.extend_from_slice(&some[..count]),
         }
     }
-    let pids = std::str::from_utf8(&pids).ok()?.split_ascii_whitespace();
-    Some(pids.filter_map(|pid| pid.parse().ok()).collect())
+    Some(numbers(std::str::from_utf8(&pids).ok()?).collect())
 }
 
-/// Lists the children of a process by looking at every process.
+fn numbers(text: &str) -> impl Iterator<Item = i32> {
+    text.split_ascii_whitespace().filter_map(|number| number.parse().ok())
+}
+
 fn children_by_walking(pid: i32) -> Vec<i32> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     processes
@@ -144,7 +138,6 @@ pub(super) fn memory_bytes(pid: i32) -> Option<u64> {
     Some(bytes_of(&status, "RssAnon:")? + bytes_of(&status, "RssShmem:")?)
 }
 
-/// Returns the peak memory of a process since its program began.
 pub(super) fn memory_peak_bytes(pid: i32) -> Option<u64> {
     bytes_of(&status(pid)?, "VmHWM:")
 }

@@ -8,12 +8,9 @@ use super::prepare::{Tool, ToolResult, Until, basic_environment};
 use super::watch::without_noise;
 use crate::engine::{Failure, Log};
 
-/// The bytes that are kept of each output stream of a tool.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
-/// The characters of a tool's messages in an error.
 const ERROR_CHARS_MAX: usize = 2 * 1024;
 
-/// Runs a tool as a child: see [`super::prepare::RunTool`].
 pub(super) fn run_tool(
     tool: Tool<'_>,
     until: Until<'_>,

@@ -17,26 +17,20 @@ use super::deadline::poll_until;
 use super::start::{Registered, command};
 use crate::sandbox::pidfd;
 
-/// A [`Service`] to start. Without other settings its standard input is empty, and it writes to this
-/// process's output.
+/// A [`Service`] to start. By default its standard input is empty, and it writes to this process's output.
 #[derive(Debug, Default)]
 pub struct ServiceSpec {
     /// The program: a file, or a name looked up in `PATH`.
     pub program: OsString,
-    /// Its arguments, without its own name.
     pub args: Vec<OsString>,
-    /// Its variables in addition to this process's.
     pub env: Vec<(OsString, OsString)>,
-    /// Its working directory, if not this process's.
     pub cwd: Option<PathBuf>,
     /// Receives its standard output and error instead of this process's.
     pub output: Option<File>,
-    /// True if it reads this process's standard input.
     pub inherit_stdin: bool,
     /// Its standard input, if it is neither empty nor this process's.
     pub input: Option<File>,
-    /// True if it gets a process group of its own: Ctrl-C at the terminal does not reach it then, and
-    /// ending it ends all that it started.
+    /// True for a process group of its own: Ctrl-C does not reach it then, and ending it ends all that it started.
     pub own_group: bool,
 }
 
@@ -52,10 +46,6 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// The errors of starting a program: not found, not permitted, no more processes.
     pub fn start(spec: ServiceSpec) -> io::Result<Self> {
         let mut command = command(Path::new(&spec.program));
         command.args(&spec.args).envs(spec.env);
@@ -81,15 +71,10 @@ impl Service {
         Ok(Self { child, _registered: registered, pid, own_group, status: None })
     }
 
-    /// Its process id.
     pub fn pid(&self) -> i32 {
         self.pid.as_raw()
     }
 
-    /// Returns its status if it has ended.
-    ///
-    /// # Errors
-    /// The errors of `waitpid(2)`.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -97,17 +82,12 @@ impl Service {
         Ok(self.status)
     }
 
-    /// Blocks until it has ended.
-    ///
-    /// # Errors
-    /// The errors of `waitpid(2)`.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait()?;
         self.status = Some(status);
         Ok(status)
     }
 
-    /// Sends SIGTERM, unless it has ended.
     pub fn ask_to_end(&mut self) {
         self.signal(Signal::SIGTERM);
     }
@@ -120,9 +100,6 @@ impl Service {
     }
 
     /// Sends SIGTERM, and SIGKILL after `grace`; reaps it.
-    ///
-    /// # Errors
-    /// The errors of waiting for it.
     pub fn terminate(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         if let Some(status) = self.try_wait()? {
             return Ok(status);
@@ -134,16 +111,12 @@ impl Service {
     }
 
     /// Blocks until it has ended; after `until`, ends it as [`Service::terminate`] does.
-    ///
-    /// # Errors
-    /// The errors of waiting for it.
     pub fn wait_for(&mut self, until: Instant, grace: Duration) -> io::Result<ExitStatus> {
         self.wait_until(until)?;
         self.terminate(grace)
     }
 
-    /// Blocks until it has exited or `until` has passed; does not reap it, so that the id of its
-    /// group is not reused.
+    /// Blocks until it has exited or `until` has passed. Does not reap it, so the id of its group is not reused.
     fn wait_until(&self, until: Instant) -> io::Result<()> {
         let exited = pidfd(self.pid)?;
         poll_until(&mut [PollFd::new(exited.as_fd(), PollFlags::POLLIN)], until)?;

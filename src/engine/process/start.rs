@@ -19,11 +19,7 @@ use std::os::fd::AsFd;
 
 use crate::sandbox::{self, JobGroup, Restrictions};
 
-/// Starts a child, with a channel if `has_channel`: as a fork of the warm interpreter where it can be one, else as a
-/// new process.
-///
-/// # Errors
-/// The errors of starting it.
+/// Starts a child: as a fork of the warm interpreter where it can be one, else as a new process.
 pub(super) fn start(
     spec: &Spec<'_>,
     warmed: Option<Warmed<'_>>,

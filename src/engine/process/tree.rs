@@ -2,11 +2,11 @@
 //! below an open folder, so a tree may be deeper than a path is long, and links are never followed.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::fs::Permissions;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,10 +23,7 @@ const NAMES_AT_ONCE: usize = 10_000;
 const REMOVE_WITHIN: Duration = Duration::from_mins(1);
 
 /// Opens a folder below another. A folder of this user without one of the `needed` permissions for
-/// its owner gets it.
-///
-/// # Errors
-/// It does not exist, is a link or no folder, or belongs to another user.
+/// its owner gets it. Fails if it does not exist, is a link or no folder, or belongs to another user.
 pub(super) fn open(parent: BorrowedFd<'_>, name: &CStr, needed: Mode) -> nix::Result<OwnedFd> {
     let only = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let place = openat(parent, name, only | OFlag::O_PATH, Mode::empty())?;
@@ -48,18 +45,13 @@ fn has(folder: &OwnedFd, needed: Mode) -> nix::Result<bool> {
 }
 
 /// Opens a folder by its path, whose last name is not followed if it is a link.
-///
-/// # Errors
-/// The errors of [`open`].
 pub(super) fn open_path(path: &Path, needed: Mode) -> nix::Result<OwnedFd> {
     open(AT_FDCWD, &name_of(path.as_os_str())?, needed)
 }
 
 /// Gives this user the permissions back that a job has taken away from a folder of the daemon: no rule for files
 /// keeps a script from changing the modes of files of its user. Another user's folder stays as it is.
-///
-/// # Errors
-/// It does not exist, or is below a folder without the right to enter it.
+/// Fails if it does not exist, or is below a folder without the right to enter it.
 pub(super) fn repair(path: &Path) -> io::Result<()> {
     let data = std::fs::symlink_metadata(path)?;
     let is_own = data.is_dir() && data.uid() == geteuid().as_raw();
@@ -90,14 +82,21 @@ pub(super) fn repair_below(path: &Path, depth_left: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates a folder that only this user can enter, and the missing ones above it.
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Creates a new file that only this user can read.
+pub(super) fn create_file(file: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)
+}
+
 fn name_of(text: &OsStr) -> nix::Result<CString> {
     CString::new(text.as_bytes()).map_err(|_| Errno::EINVAL)
 }
 
 /// Lists the names in an open folder, or at least some of many.
-///
-/// # Errors
-/// The errors of reading it.
 pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec<CString>> {
     // Another position in the folder than of earlier lists.
     let mut listed = Dir::openat(folder, c".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
@@ -109,9 +108,7 @@ pub(super) fn names(folder: BorrowedFd<'_>, count_max: usize) -> nix::Result<Vec
 
 /// Removes a folder with all that is in it, if it exists. A folder in a folder is first moved to the
 /// top: so no tree is too deep, and an interrupted removal can be repeated.
-///
-/// # Errors
-/// The first error when nothing more can be removed, or a timeout.
+/// Fails with the first error when nothing more can be removed, or with a timeout.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let top = match open_path(path, Mode::S_IRWXU) {
         Err(Errno::ENOENT) => return Ok(()),

@@ -41,8 +41,7 @@ pub(super) struct WatchedChild<'a> {
     stdout: Pipe,
     stderr: Pipe,
     channel: Option<Channel>,
-    /// The child's ends of the pipes. They stay open here until it has exited: each that closed
-    /// before would wake this thread without need.
+    /// The child's ends of the pipes. Each that closed before the child has exited would wake this thread without need.
     write_ends: Vec<PipeWriter>,
     /// True once the output is too large.
     exceeds: bool,
@@ -77,9 +76,6 @@ pub(crate) struct ChildOutput {
 
 impl<'a> WatchedChild<'a> {
     /// Watches the child `pid` of a run.
-    ///
-    /// # Errors
-    /// The errors of setting up its pipes.
     pub(super) fn new(
         pid: Pid,
         run: Run,
@@ -107,11 +103,7 @@ impl<'a> WatchedChild<'a> {
         })
     }
 
-    /// Waits until something changes or `until` has passed, and reads the child's output. Pipes
-    /// may stay open after it has exited: an orphaned process may hold them.
-    ///
-    /// # Errors
-    /// The errors of `poll(2)`.
+    /// Waits for a change or `until`, and reads the output. Orphans may hold pipes open after the child has exited.
     pub(super) fn next(
         &mut self,
         watch: &Watch<'_>,
@@ -137,11 +129,7 @@ impl<'a> WatchedChild<'a> {
         Ok(watch.cancel.requested().map(|reason| WatchEvent::Exceeded(Ended::Stopped(reason))))
     }
 
-    /// Waits like [`WatchedChild::next`] for a child that is being ended: its limits count no more.
-    /// Returns whether it has exited.
-    ///
-    /// # Errors
-    /// The errors of `poll(2)`.
+    /// Waits like [`WatchedChild::next`] for a child that is being ended, without limits. Returns whether it has exited.
     pub(super) fn exits(&mut self, watch: &Watch<'_>, until: Instant) -> io::Result<bool> {
         let has_exited = self.wait(None, until)?;
         self.read(watch);
@@ -152,9 +140,6 @@ impl<'a> WatchedChild<'a> {
     /// have closed it. Gives up once they had the time until `until`, or were silent in it for too long (`patience.rs`),
     /// by the deadline, and on a request to stop that was not there before; without `cancelled`, which is of a child
     /// that is being ended, by `until`. Returns the names of processes that still hold it.
-    ///
-    /// # Errors
-    /// The errors of `poll(2)`.
     pub(super) fn drain(
         &mut self,
         watch: &Watch<'_>,

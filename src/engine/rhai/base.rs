@@ -1,5 +1,4 @@
-//! The functions of every script, beside the language's own: waiting, progress, and the meaning of its
-//! end.
+//! The functions of every script, beside the language's own: waiting, progress, and the meaning of its end.
 
 use std::time::Duration;
 
@@ -91,13 +90,13 @@ fn retry_after(seconds: INT, reason: &str) -> Result<(), Box<EvalAltResult>> {
 }
 
 /// Ends the script; no `catch` of it sees that.
-fn give_up(failure: Failure) -> Result<(), Box<EvalAltResult>> {
+pub(super) fn give_up(failure: Failure) -> Result<(), Box<EvalAltResult>> {
     let _ = with(|run| run.give_up(failure));
     Err(terminated().into())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]
-fn float_of(number: INT) -> FLOAT {
+pub(super) fn float_of(number: INT) -> FLOAT {
     number as FLOAT
 }
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use ::rhai::AST;
 
-/// The limit of cached scripts.
 const SCRIPTS_MAX: usize = 512;
 /// The size limit of all cached sources; compiled they are about ten times as large.
 const SOURCE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -35,7 +34,6 @@ impl ScriptCache {
         Self { contents: RwLock::default(), scripts_max, source_bytes_max }
     }
 
-    /// Returns the script compiled from exactly this source.
     pub(super) fn get(&self, source: &str) -> Option<Arc<AST>> {
         let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
         contents.scripts.get(source).cloned()

@@ -11,7 +11,6 @@ use super::runtime::{failure, memory};
 use super::{RhaiEngine, Script, Success};
 use crate::engine::{Cancel, Failure, Log};
 
-/// A file of functions.
 #[derive(Debug)]
 pub struct RhaiModule {
     module: CompiledModule,
@@ -24,34 +23,26 @@ impl RhaiModule {
         &self.module.file
     }
 
-    /// Returns whether it has a public function of one parameter.
     pub fn has(&self, function: &str) -> bool {
         self.functions.contains(function)
     }
 
-    /// Returns its public functions of one parameter.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.functions.iter().map(String::as_str)
     }
 }
 
-/// One call of a function.
 #[derive(Debug)]
 pub struct ModuleCall<'a> {
-    /// The file.
     pub module: &'a RhaiModule,
     /// The place of the call, for the error.
     pub place: String,
     pub function: String,
-    /// Its argument.
     pub parameters: Map,
 }
 
 impl RhaiEngine {
-    /// Reads and compiles the file of functions `NAME.rhai` of the folders.
-    ///
-    /// # Errors
-    /// The reason why it cannot be read, or its first mistake.
+    /// Reads and compiles `NAME.rhai` of the folders. The error is why it cannot be read, or its first mistake.
     pub fn module(&self, name: &str) -> Result<RhaiModule, String> {
         let module = self.modules.load(&self.interpreter, name).map_err(|error| match error {
             ModuleError::Unreadable(why) => format!("cannot use {name}.rhai: {why}"),
@@ -68,10 +59,7 @@ impl RhaiEngine {
         Ok(RhaiModule { module, functions })
     }
 
-    /// Calls functions one after the other, as one script. The value of the last is the output.
-    ///
-    /// # Errors
-    /// An error of the run; the calls after it are not made.
+    /// Calls functions one after the other, as one script, until one fails. The value of the last is the output.
     pub fn call_in_order(
         &self,
         calls: Vec<ModuleCall<'_>>,

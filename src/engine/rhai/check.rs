@@ -1,5 +1,4 @@
-//! Checks a script without running it: its syntax, and that the functions it calls exist; the same of
-//! the modules that it imports.
+//! Checks a script and the modules that it imports without running them: their syntax, and that functions exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,13 +8,13 @@ use ::rhai::{AST, ASTNode, Engine, EvalAltResult, Expr, FnCallExpr, Map, Positio
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::RhaiEngine;
 use super::interpreter::{MODULES_MAX, compile};
-use super::modules::{ModuleError, Modules};
+use super::modules::ModuleError;
 use super::runtime::failure;
 use crate::proto::text::{did_you_mean, nearest};
 
-/// Functions of the language that no package lists. A closure that captures a variable is a hidden
-/// call of `curry`; a script cannot call it itself.
+/// Functions of the language that no package lists. Captures of closures call `curry`, which scripts cannot.
 const LANGUAGE_FUNCTIONS: [&str; 10] = [
     "Fn",
     "call",
@@ -44,50 +43,47 @@ pub struct Finding {
     pub message: String,
 }
 
-/// A function call in a script.
 struct Call {
     name: String,
     is_method: bool,
     position: Position,
 }
 
-/// Returns every mistake that can be found without running the script; mistakes of the modules that it
-/// imports come after its own, ordered by line. `elsewhere` lists functions with the script type that has
-/// them, for a better hint.
-pub(super) fn check(
-    engine: &Engine,
-    modules: &Modules,
-    source: &str,
-    elsewhere: &[(&str, &str)],
-) -> Vec<Finding> {
-    let compiled = match compile(engine, &Scope::new(), source) {
-        Ok(compiled) => Arc::new(compiled),
-        Err(error) => return vec![mistake(None, &error.into())],
-    };
-    let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
-    let mut to_check = vec![(None, compiled)];
-    while let Some((file, code)) = to_check.pop() {
-        findings.extend(unknown_functions(engine, file.as_deref(), &code, elsewhere));
-        for (name, position) in imports(&code) {
-            match modules.load(engine, &name) {
-                Ok(module) => {
-                    if seen.len() < MODULES_MAX && seen.insert(module.file.clone()) {
-                        to_check.push((Some(module.file), module.code));
+impl RhaiEngine {
+    /// Returns every mistake that can be found without running the script; mistakes of the modules that it
+    /// imports come after its own, ordered by line. `elsewhere` lists functions with the script type that has
+    /// them, for a better hint.
+    pub fn check(&self, source: &str, elsewhere: &[(&str, &str)]) -> Vec<Finding> {
+        let engine = &self.interpreter;
+        let compiled = match compile(engine, &Scope::new(), source) {
+            Ok(compiled) => Arc::new(compiled),
+            Err(error) => return vec![mistake(None, &error.into())],
+        };
+        let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut to_check = vec![(None, compiled)];
+        while let Some((file, code)) = to_check.pop() {
+            findings.extend(unknown_functions(engine, file.as_deref(), &code, elsewhere));
+            for (name, position) in imports(&code) {
+                match self.modules.load(engine, &name) {
+                    Ok(module) => {
+                        if seen.len() < MODULES_MAX && seen.insert(module.file.clone()) {
+                            to_check.push((Some(module.file), module.code));
+                        }
                     }
-                }
-                Err(ModuleError::Unreadable(why)) => {
-                    let why = format!("import {name}: {why}");
-                    findings.push(finding(file.as_deref(), position, why));
-                }
-                Err(ModuleError::Invalid { file, error }) => {
-                    findings.push(mistake(Some(&file), &error));
+                    Err(ModuleError::Unreadable(why)) => {
+                        let why = format!("import {name}: {why}");
+                        findings.push(finding(file.as_deref(), position, why));
+                    }
+                    Err(ModuleError::Invalid { file, error }) => {
+                        findings.push(mistake(Some(&file), &error));
+                    }
                 }
             }
         }
+        findings.sort();
+        findings.dedup();
+        findings
     }
-    findings.sort();
-    findings.dedup();
-    findings
 }
 
 fn mistake(file: Option<&Path>, error: &EvalAltResult) -> Finding {
@@ -97,7 +93,6 @@ fn mistake(file: Option<&Path>, error: &EvalAltResult) -> Finding {
     finding(file, error.position(), text.to_owned())
 }
 
-/// Returns the calls of functions that do not exist, in any order.
 fn unknown_functions(
     engine: &Engine,
     file: Option<&Path>,
@@ -136,7 +131,6 @@ fn imports(compiled: &AST) -> Vec<(String, Position)> {
     imports
 }
 
-/// Returns the names of all functions that a script can call.
 fn known(engine: &Engine, compiled: &AST) -> BTreeSet<String> {
     let native =
         engine.collect_fn_metadata(None, |info| Some(info.metadata.name.to_string()), true);

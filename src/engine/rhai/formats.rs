@@ -1,14 +1,11 @@
 //! The functions of every script for JSON, TOML and YAML.
 
 mod budget;
-mod checkpoint;
-mod children;
 mod encode;
 mod json;
+mod requests;
 mod toml_text;
-mod waits;
 mod yaml;
-mod yaml_scalar;
 
 use ::rhai::{Dynamic, Map};
 
@@ -16,6 +13,7 @@ use super::functions::Functions;
 use super::runtime::context::RhaiResult;
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
+use crate::engine::Script;
 use crate::proto::text::shown;
 
 pub(super) use encode::to_json;
@@ -34,9 +32,7 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     );
     register_parsers(functions);
     register_encoders(functions);
-    checkpoint::register(functions);
-    children::register(functions);
-    waits::register(functions);
+    requests::register(functions);
 }
 
 fn register_parsers(functions: &mut Functions<'_>) {
@@ -100,7 +96,6 @@ data.mail
         .returns("any");
 }
 
-/// Returns the result of a prerequisite as a value.
 fn result(prerequisite: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     let found = with(|run| {
         let of = &run.script.inputs;
@@ -168,6 +163,12 @@ json_parse(text).ports.len
 fn limited<T>(name: &str, work: impl FnOnce(&RhaiLimits) -> Result<T, String>) -> RhaiResult<T> {
     let done = with(|run| work(run.limits)).unwrap_or_else(|| Err(NO_RUN.to_owned()));
     done.map_err(|reason| format!("{name}: {reason}").into())
+}
+
+/// Parses a text of the run as JSON, if it has it.
+fn parsed(name: &str, text: impl FnOnce(&Script<'_>) -> Option<String>) -> RhaiResult<Dynamic> {
+    let text = with(|run| text(run.script)).flatten();
+    limited(name, |limits| text.map_or(Ok(Dynamic::UNIT), |json| json::parse(&json, limits)))
 }
 
 fn encoded(name: &str, value: &Dynamic, pretty: bool) -> RhaiResult<String> {

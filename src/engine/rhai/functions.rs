@@ -14,22 +14,17 @@ use ::rhai::{
 pub struct Group {
     /// Its name: `process`, `os`, `text` …
     pub name: &'static str,
-    /// Its description, in a few sentences.
     pub summary: &'static str,
-    /// In the order of the documentation.
     pub functions: Vec<Function>,
 }
 
-/// One function with its documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// The name that scripts call.
     pub name: &'static str,
     /// The type of the value it is called on, as in `replacer.build()`; `None` for a plain function.
     pub receiver: Option<&'static str>,
     /// Its overloads: `run(command: string, options: map) -> map`.
     pub signatures: Vec<String>,
-    /// Its description, in a few sentences.
     pub summary: &'static str,
     /// A script that runs. A last line `// → TEXT` gives its output.
     pub example: &'static str,
@@ -60,22 +55,18 @@ impl<'a> Functions<'a> {
         Self { engine, groups: Vec::new(), types: BTreeMap::new() }
     }
 
-    /// Returns the registered functions.
     pub(super) fn finish(self) -> Vec<Group> {
         self.groups
     }
 
     /// Starts a group; the functions that follow belong to it.
-    pub(super) fn group(&mut self, name: &'static str, summary: &'static str) -> &mut Self {
+    pub(super) fn group(&mut self, name: &'static str, summary: &'static str) {
         self.groups.push(Group { name, summary, functions: Vec::new() });
-        self
     }
 
-    /// Registers a type of values that scripts call functions on.
-    pub(super) fn class<T: ::rhai::Variant + Clone>(&mut self, name: &'static str) -> &mut Self {
+    pub(super) fn class<T: ::rhai::Variant + Clone>(&mut self, name: &'static str) {
         self.engine.register_type_with_name::<T>(name);
         self.types.insert(TypeId::of::<T>(), name);
-        self
     }
 
     /// Registers a function. The compiler checks that every parameter has a name.
@@ -105,9 +96,7 @@ impl<'a> Functions<'a> {
                 arities,
             });
         }
-        let mut added = Added { functions: self, name };
-        added.register(parameters, function);
-        added
+        Added { functions: self, name }.overload(parameters, function)
     }
 
     fn type_name(&self, id: TypeId) -> &'static str {
@@ -142,36 +131,12 @@ pub(super) struct Added<'f, 'a> {
 }
 
 impl Added<'_, '_> {
-    /// Registers an overload.
     pub(super) fn overload<A, const N: usize, const X: bool, R, const F: bool, FUNC>(
-        mut self,
+        self,
         parameters: [&'static str; N],
         function: FUNC,
     ) -> Self
     where
-        A: 'static,
-        R: ::rhai::Variant + Clone,
-        FUNC: RhaiNativeFunc<A, N, X, R, F> + Send + Sync + 'static,
-    {
-        self.register(parameters, function);
-        self
-    }
-
-    /// Sets the documented return type, where the Rust type is too general.
-    pub(super) fn returns(self, type_name: &str) {
-        if let Some(function) = self.functions.function() {
-            for signature in &mut function.signatures {
-                let call = signature.split(" -> ").next().unwrap_or_default();
-                *signature = format!("{call} -> {type_name}");
-            }
-        }
-    }
-
-    fn register<A, const N: usize, const X: bool, R, const F: bool, FUNC>(
-        &mut self,
-        parameters: [&'static str; N],
-        function: FUNC,
-    ) where
         A: 'static,
         R: ::rhai::Variant + Clone,
         FUNC: RhaiNativeFunc<A, N, X, R, F> + Send + Sync + 'static,
@@ -199,5 +164,16 @@ impl Added<'_, '_> {
             entry.arities.push(N);
         }
         self.functions.engine.register_fn(name, function);
+        self
+    }
+
+    /// Sets the documented return type, where the Rust type is too general.
+    pub(super) fn returns(self, type_name: &str) {
+        if let Some(function) = self.functions.function() {
+            for signature in &mut function.signatures {
+                let call = signature.split(" -> ").next().unwrap_or_default();
+                *signature = format!("{call} -> {type_name}");
+            }
+        }
     }
 }

@@ -1,39 +1,32 @@
 //! The Rhai language with its limits: a script can compute and print, and has no way to the outside.
 
 mod arguments;
-mod constants;
 mod nesting;
 mod strings;
 
 use std::borrow::Cow;
 
-use ::rhai::module_resolvers::DummyModuleResolver;
-use ::rhai::{AST, Dynamic, Engine, LexError, OptimizationLevel, ParseError, Scope, Token};
+use ::rhai::{
+    AST, Array, Dynamic, Engine, LexError, Map, OptimizationLevel, ParseError, Scope, Token,
+};
 
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
 use crate::engine::Stream;
 use arguments::ARGUMENTS_MAX;
 
-/// The limit of variables in the scope of one function.
 const VARIABLES_MAX: usize = 256;
-/// The limit of functions that a script may define.
 const FUNCTIONS_MAX: usize = 1_000;
-/// The limit of imports of one run.
 pub(super) const MODULES_MAX: usize = 64;
 
-/// Creates an interpreter without any function of ours.
-///
-/// `eval_key` is the key of the configuration that allows `eval`, which is off.
+/// Creates an interpreter without any function of ours; `eval_key` is the key that allows `eval`, which is off.
 pub(super) fn interpreter(limits: &RhaiLimits, eval_key: String) -> Engine {
     let mut engine = Engine::new();
-    engine.set_module_resolver(DummyModuleResolver::new());
     // The string table has one lock, which all threads would compete for.
     engine.set_max_strings_interned(0);
     // A chain of curried functions grows without being measured, until dropping it overflows the stack.
     engine.disable_symbol("curry");
-    // Rhai optimizes after it has parsed, in time that is quadratic in cases and statements, and polls
-    // nothing meanwhile.
+    // Rhai optimizes after it has parsed, in quadratic time, and polls nothing meanwhile.
     engine.set_optimization_level(OptimizationLevel::None);
     set_limits(&mut engine, limits);
     strings::register(&mut engine, limits);
@@ -55,7 +48,7 @@ pub(super) fn interpreter(limits: &RhaiLimits, eval_key: String) -> Engine {
         if index > 0 {
             return Ok(None);
         }
-        match constants::value(name) {
+        match constant(name) {
             Some(value) if !scope.contains(name) => Ok(Some(value)),
             _ => Ok(None),
         }
@@ -63,14 +56,9 @@ pub(super) fn interpreter(limits: &RhaiLimits, eval_key: String) -> Engine {
     engine
 }
 
-/// Lets scripts run texts with `eval`. Rhai does not count it as a call; the stack that a run may use
-/// bounds how deep texts evaluate texts.
-pub(super) fn allow_eval(engine: &mut Engine) {
-    check_tokens(engine, None);
-}
-
-/// Checks each token that is parsed; `eval` is off if there is a key that allows it.
-fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
+/// Checks each token that is parsed; `eval` is off if there is a key that allows it. Rhai does not count `eval` as a
+/// call; the stack that a run may use bounds how deep texts evaluate texts.
+pub(super) fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
     let refused = |symbol: &str, reason| {
         Token::LexError(Box::new(LexError::ImproperSymbol(symbol.to_owned(), reason)))
     };
@@ -94,10 +82,7 @@ fn check_tokens(engine: &mut Engine, eval_key: Option<String>) {
     });
 }
 
-/// Parses a script. Every script has to come through here.
-///
-/// # Errors
-/// The first mistake, or that the run of this thread has to stop.
+/// Parses a script; all scripts have to come through here. Fails with the first mistake, or if the run has to stop.
 pub(super) fn compile(engine: &Engine, scope: &Scope<'_>, source: &str) -> Result<AST, ParseError> {
     arguments::begin();
     engine.compile_with_scope(scope, &*without_interpreter(source))
@@ -125,4 +110,21 @@ fn set_limits(engine: &mut Engine, limits: &RhaiLimits) {
 
 fn log(stream: Stream, text: &str) {
     let _ = with(|run| run.log_text(stream, text));
+}
+
+/// Returns a constant of every script, visible in its functions as well.
+fn constant(name: &str) -> Option<Dynamic> {
+    match name {
+        "JOB_ID" => with(|run| run.script.job_id.into()),
+        "CALLER_ID" => with(|run| run.script.caller_id.into()),
+        "CONTEXT_ID" => with(|run| run.script.context_id.into()),
+        "ENV" => with(|run| {
+            let env = run.script.env.iter();
+            env.map(|(name, value)| (name.as_str().into(), value.into())).collect::<Map>().into()
+        }),
+        "args" => with(|run| run.script.args.iter().map(Into::into).collect::<Array>().into()),
+        "params" => with(|run| run.params().into()),
+        "INPUTS" => with(|run| run.inputs().into()),
+        _ => None,
+    }
 }

@@ -20,7 +20,6 @@ use nix::fcntl::OFlag;
 use super::interpreter::compile;
 use crate::error::reason;
 
-/// The size limit of a file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// The limit of compiled files; beyond it all are dropped and read again.
 const FILES_MAX: usize = 256;
@@ -51,27 +50,17 @@ struct Compiled {
 /// The state of a file, which a change of its text changes.
 type Version = (u64, u64, u64, i64, i64, i64, i64);
 
-/// A compiled module, to evaluate or to call functions of.
 #[derive(Debug, Clone)]
 pub(super) struct CompiledModule {
-    /// The real path of its file.
     pub(super) file: PathBuf,
     /// Its statements and functions. Its source is the path of its file.
     pub(super) code: Arc<AST>,
 }
 
-/// The reason why a module cannot be imported.
 #[derive(Debug)]
 pub(super) enum ModuleError {
-    /// It cannot be found or read.
     Unreadable(String),
-    /// Its text has a mistake.
-    Invalid {
-        /// The real path of its file.
-        file: PathBuf,
-        /// The mistake with its position.
-        error: Box<EvalAltResult>,
-    },
+    Invalid { file: PathBuf, error: Box<EvalAltResult> },
 }
 
 impl Modules {
@@ -81,9 +70,6 @@ impl Modules {
     }
 
     /// Returns the module `name`, compiled from its file as it is now.
-    ///
-    /// # Errors
-    /// [`ModuleError`].
     pub(super) fn load(&self, engine: &Engine, name: &str) -> Result<CompiledModule, ModuleError> {
         let failed = ModuleError::Unreadable;
         let file = self.find(name).map_err(failed)?;
@@ -107,7 +93,6 @@ impl Modules {
         Ok(module)
     }
 
-    /// Returns the real path of the file of a module.
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let path = Path::new(name);
         let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -191,7 +176,6 @@ impl ModuleResolver for Modules {
     }
 }
 
-/// A file whose import is under way on this thread.
 struct Importing;
 
 impl Importing {

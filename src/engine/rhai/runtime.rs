@@ -1,12 +1,9 @@
-//! The state of one script's run, as hooks and functions reach it. Imports nothing of the engine
-//! above it.
+//! The state of one script's run, as hooks and functions reach it. Imports nothing of the engine above it.
 
 pub(super) mod context;
 pub(super) mod failure;
 pub(super) mod json_form;
 pub(super) mod memory;
 pub(super) mod output;
-mod parameters;
-mod request;
 pub(super) mod run;
 pub(super) mod settings;

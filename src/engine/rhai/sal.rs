@@ -30,7 +30,6 @@ use super::functions::Functions;
 
 pub(super) use commands::is_command;
 
-/// Registers all of them.
 pub(super) fn register(functions: &mut Functions<'_>) {
     commands::register(functions);
     processes::register(functions);

@@ -1,13 +1,12 @@
-//! Scripts that run one after the other, as at a prompt: a script sees the variables and functions of
-//! those before it.
+//! Scripts that run in turn, as at a prompt: each sees the variables and functions of those before it.
 
 use ::rhai::{AST, Dynamic, Engine, ParseErrorType, Scope};
 
+use super::RhaiEngine;
 use super::interpreter::compile;
 use super::runtime::failure;
 use super::runtime::run::{ScriptRun, terminated};
 
-/// The variables and functions that scripts leave to the next one.
 #[derive(Debug, Default)]
 pub struct Session {
     scope: Scope<'static>,
@@ -15,8 +14,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Evaluates the script of a run. A script that fails may have set variables; its functions are
-    /// dropped.
+    /// Evaluates the script of a run. One that fails may have set variables; its functions are dropped.
     pub(super) fn evaluate(
         &mut self,
         interpreter: &Engine,
@@ -36,14 +34,18 @@ impl Session {
     }
 }
 
-/// Returns whether a script ends inside a statement, so that more lines may follow.
-pub(super) fn is_incomplete(interpreter: &Engine, source: &str) -> bool {
-    let Err(error) = compile(interpreter, &Scope::new(), source) else { return false };
-    let lines = source.lines().count();
-    let is_at_end = error.position().line().is_none_or(|line| line >= lines);
-    match error.err_type() {
-        ParseErrorType::UnexpectedEOF => true,
-        ParseErrorType::MissingToken(..) => is_at_end,
-        _ => false,
+impl RhaiEngine {
+    /// Returns whether a script ends inside a statement, so that more lines may follow.
+    pub fn is_incomplete(&self, source: &str) -> bool {
+        let compiled = compile(&self.interpreter, &Scope::new(), source);
+        let Err(error) = compiled else { return false };
+        let lines = source.lines().count();
+        match error.err_type() {
+            ParseErrorType::UnexpectedEOF => true,
+            ParseErrorType::MissingToken(..) => {
+                error.position().line().is_none_or(|at| at >= lines)
+            }
+            _ => false,
+        }
     }
 }

@@ -28,12 +28,6 @@ async fn is_set(flag: &mut watch::Receiver<bool>) -> bool {
     flag.wait_for(|set| *set).await.is_ok()
 }
 
-/// The progress that was told last.
-#[derive(Default)]
-struct ReportedProgress {
-    progress: Option<f64>,
-}
-
 impl CallCourse {
     /// Waits for the end of a call; `None` if it is cancelled.
     pub(super) async fn follow<T>(
@@ -47,7 +41,7 @@ impl CallCourse {
         let named = params["arguments"]["id"].as_str().and_then(|id| id.parse().ok());
         let name = params["name"].as_str().unwrap_or_default();
         let stops = name == RUN || published::script_of(name).is_some();
-        let (mut call, mut told) = (pin!(call), ReportedProgress::default());
+        let (mut call, mut told) = (pin!(call), None);
         let (mut is_cancelled, mut may_cancel, mut may_begin) = (false, true, true);
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -79,22 +73,16 @@ impl CallCourse {
         }
     }
 
-    /// Tells the progress of a job, if it has grown.
-    async fn tell(
-        &self,
-        server: &AgentServer,
-        id: JobId,
-        token: &Value,
-        told: &mut ReportedProgress,
-    ) {
+    /// Tells the progress of a job, if it has grown beyond what was told last.
+    async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut Option<f64>) {
         let found = server.context.client.job_summaries(vec![id]).await.unwrap_or_default();
         let Some(job) = found.first().filter(|job| server.context.finds(job)) else { return };
         let share = job.fields.get("progress").and_then(|text| text.parse::<f64>().ok());
         let progress = share.unwrap_or_default();
-        if told.progress.is_some_and(|before| progress <= before) {
+        if told.is_some_and(|before| progress <= before) {
             return;
         }
-        told.progress = Some(progress);
+        *told = Some(progress);
         let step = job.fields.get("progress_text").cloned();
         let notice = json!({
             "jsonrpc": "2.0",

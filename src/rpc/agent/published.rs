@@ -1,11 +1,10 @@
 //! A tool for each published script that the agent may run. Its schema is the script's.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code, shown};
 use super::types::AgentTypes;
+use super::{CallContext, Result, RpcError, code, shown};
 use crate::proto::named_script::{Parameter, Parameters, ScriptName, VersionOfScript};
 
 /// Begins the names of these tools: no other tool has such a name.
@@ -18,18 +17,12 @@ pub(super) fn script_of(tool: &str) -> Option<ScriptName> {
     tool.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// Returns the parameters of `job.run` for a call of a tool.
-pub(super) fn run_params(name: &ScriptName, arguments: &Map<String, Value>) -> Value {
-    json!({ "job": { "uses": name, "params": arguments } })
-}
-
 /// Lists the tools of the scripts that the agent may run, by name. Without an answer of Redis there are none.
 pub(super) async fn list(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
     let usable = usable(context, types).await;
     usable.iter().take(TOOLS_MAX).map(|(name, script)| described(name, script, types)).collect()
 }
 
-/// The scripts that the agent may run.
 async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, VersionOfScript)> {
     if !context.caller.scopes.has(Scope::Submit) {
         return Vec::new();
@@ -61,7 +54,7 @@ pub(super) async fn prompt(
     context: &CallContext,
     types: &AgentTypes,
     params: &Value,
-) -> Result<Value, RpcError> {
+) -> Result<Value> {
     let usable = usable(context, types).await;
     let Some((name, script)) = usable.iter().find(|(name, _)| params["name"] == name.as_str())
     else {

@@ -3,16 +3,14 @@
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::super::rpc_error::{RpcError, shown};
 use super::results::{decoded, image_type};
-use super::{AgentServer, agent_code};
+use super::{AgentServer, Result, RpcError, agent_code, shown};
 
 /// Begins the addresses of resources.
 const SCHEME: &str = "hero://jobs/";
 /// The number of jobs on a page of the list of resources.
 const LISTED: usize = 20;
 
-/// Returns the address of a file of a job.
 pub(super) fn file_uri(id: &str, name: &str) -> String {
     format!("{SCHEME}{id}/files/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
@@ -32,7 +30,7 @@ pub(super) fn mime_of(name: &str) -> &'static str {
 }
 
 /// Lists the jobs that the agent may see, the latest first, page by page.
-pub(super) async fn list(server: &AgentServer, params: &Value) -> Result<Value, RpcError> {
+pub(super) async fn list(server: &AgentServer, params: &Value) -> Result<Value> {
     let mut page = json!({ "limit": LISTED });
     if params["cursor"].is_string() {
         page["cursor"] = params["cursor"].clone();
@@ -75,8 +73,7 @@ pub(super) fn templates() -> Value {
     ] })
 }
 
-/// Reads a resource.
-pub(super) async fn read(server: &AgentServer, params: &Value) -> Result<Value, RpcError> {
+pub(super) async fn read(server: &AgentServer, params: &Value) -> Result<Value> {
     let uri = params["uri"].as_str().unwrap_or_default();
     let unknown = |why: &str| {
         let message = format!("there is no resource `{}`: {why}", shown(uri));

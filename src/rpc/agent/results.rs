@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::{Result, RpcError, code};
 
 /// The bytes of the text of a result, unless the agent asks for more.
 pub(super) const TEXT_BYTES: usize = 32 << 10;
@@ -20,7 +20,6 @@ const IMAGES: [(&[u8], &str); 4] = [
     (b"RIFF", "image/webp"),
 ];
 
-/// Returns a result of these parts.
 pub(super) fn result(is_error: bool, content: &[Value], structured: Option<&Value>) -> Value {
     let mut result = json!({ "content": content, "isError": is_error });
     if let Some(structured) = structured {
@@ -29,7 +28,6 @@ pub(super) fn result(is_error: bool, content: &[Value], structured: Option<&Valu
     result
 }
 
-/// Returns a part that is text.
 pub(super) fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
@@ -53,18 +51,13 @@ pub(super) fn of_values(mut found: Value) -> Value {
     result(false, &content, None)
 }
 
-/// Returns the result of a call that failed.
-pub(super) fn of_error(message: &str, structured: &Value) -> Value {
-    result(true, &[text(message)], Some(structured))
-}
-
 /// Returns a value for structured content beside a text that has it; nothing if it is large.
 pub(super) fn repeated(value: &str) -> Option<&str> {
     (value.len() <= REPEATED_BYTES).then_some(value)
 }
 
 /// Returns the bytes of a text in Base64, as methods of the API answer.
-pub(super) fn decoded(base64: &str) -> Result<Vec<u8>, RpcError> {
+pub(super) fn decoded(base64: &str) -> Result<Vec<u8>> {
     let decoded = BASE64_STANDARD.decode(base64);
     decoded.map_err(|error| RpcError::new(code::INTERNAL, format!("no Base64: {error}")))
 }
@@ -163,7 +156,6 @@ impl WrittenBytes<'_> {
     }
 }
 
-/// Returns the type of an image that models can see.
 pub(super) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     let found = IMAGES.iter().find(|(start, _)| bytes.starts_with(start))?;
     (found.1 != "image/webp" || bytes.get(8..12) == Some(b"WEBP")).then_some(found.1)

@@ -6,10 +6,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::super::method::Method;
-use super::super::rpc_error::{RpcError, code};
-use super::super::table::MethodTable;
 use super::types::AgentTypes;
-use super::{AgentServer, published, results, schema, written};
+use super::{
+    AgentServer, MethodTable, Result, RpcError, code, published, results, schema, written,
+};
 use crate::proto::job::{JobId, SETTINGS};
 use crate::proto::text::{did_you_mean, meant, shown};
 
@@ -20,10 +20,8 @@ struct AgentTool {
     kind: ToolKind,
 }
 
-/// The effect of a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToolKind {
-    /// It changes nothing.
     Reads,
     Changes,
     /// It submits a job, whose settings it takes in place of a member `job`.
@@ -124,7 +122,6 @@ const START_SESSION: &str = "start_session";
 /// The longest wait for lines of a log.
 const FOLLOW_MAX: Duration = Duration::from_secs(30);
 
-/// Returns the description of every tool.
 pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
     let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?, types));
     TOOLS.iter().filter_map(described).collect()
@@ -234,19 +231,19 @@ impl AgentTool {
         error
     }
 
-    /// Calls it and returns its result.
-    async fn call(
-        &self,
-        server: &AgentServer,
-        arguments: Map<String, Value>,
-    ) -> Result<Value, RpcError> {
+    async fn call(&self, server: &AgentServer, arguments: Map<String, Value>) -> Result<Value> {
         match self.name {
             FOLLOW => return follow(server, arguments).await.map(results::of_values),
             FILE => return written::file(server, arguments).await,
             OUTPUT => return written::output(server, arguments).await,
             _ => {}
         }
-        let mut found = server.call(self.method, self.params(&server.table, arguments)?).await?;
+        self.run(server, self.params(&server.table, arguments)?).await
+    }
+
+    /// Calls its method and returns its result.
+    async fn run(&self, server: &AgentServer, params: Value) -> Result<Value> {
+        let mut found = server.call(self.method, params).await?;
         if self.method == "job.submit" {
             server.add_blocker(&mut found).await;
         }
@@ -272,12 +269,7 @@ impl AgentTool {
         }
     }
 
-    /// Returns the parameters of its method.
-    fn params(
-        &self,
-        table: &MethodTable,
-        mut arguments: Map<String, Value>,
-    ) -> Result<Value, RpcError> {
+    fn params(&self, table: &MethodTable, mut arguments: Map<String, Value>) -> Result<Value> {
         if self.kind != ToolKind::Submits {
             return Ok(Value::Object(arguments));
         }
@@ -295,7 +287,7 @@ impl AgentTool {
 }
 
 /// Calls a tool. A call that fails is a result with `isError`, which the agent sees.
-pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Value, RpcError> {
+pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Value> {
     let wrong = |message: String| Err(RpcError::new(code::INVALID_PARAMS, message));
     let published = params["name"].as_str().and_then(published::script_of);
     let Some(tool) = TOOLS.iter().find(|tool| match published {
@@ -312,28 +304,18 @@ pub(super) async fn call(server: &AgentServer, mut params: Value) -> Result<Valu
     };
     let called = match published {
         Some(name) => {
-            let ran = server.call(tool.method, published::run_params(&name, &arguments)).await;
-            match ran {
-                Ok(mut job) => {
-                    server.add_blocker(&mut job).await;
-                    written::ended(server, &job).await
-                }
-                Err(error) => Err(error),
-            }
+            tool.run(server, json!({ "job": { "uses": name, "params": arguments } })).await
         }
         None => tool.call(server, arguments).await,
     };
     Ok(called.unwrap_or_else(|error| {
         let error = tool.in_its_names(&server.table, error);
-        results::of_error(&error.message, &json!({ "error": error }))
+        results::result(true, &[results::text(&error.message)], Some(&json!({ "error": error })))
     }))
 }
 
 /// Returns the lines of a log after a place; if there are none yet, waits for some.
-async fn follow(
-    server: &AgentServer,
-    mut arguments: Map<String, Value>,
-) -> Result<Value, RpcError> {
+async fn follow(server: &AgentServer, mut arguments: Map<String, Value>) -> Result<Value> {
     let wait = arguments.remove("wait").and_then(|wait| wait.as_f64()).unwrap_or(10.0);
     let wait = Duration::from_secs_f64(wait.clamp(0.0, FOLLOW_MAX.as_secs_f64()));
     let params = Value::Object(arguments);

@@ -2,9 +2,7 @@
 
 use super::super::method::CallContext;
 
-/// The script types that an agent may use.
 pub(super) struct AgentTypes {
-    /// Their names.
     pub(super) names: Vec<String>,
     /// The names of those whose scripts are not sandboxed.
     pub(super) unsandboxed: Vec<String>,

@@ -3,12 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::super::methods::found_file;
-use super::super::rpc_error::{RpcError, code};
-use super::AgentServer;
 use super::resources::{file_uri, mime_of};
 use super::results::{
     TEXT_BYTES, WrittenBytes, cut, decoded, image_type, repeated, result, tail, text,
 };
+use super::{AgentServer, Result, RpcError, code};
 
 /// The most bytes of a file that one call returns.
 const PART_BYTES_MAX: u64 = 1 << 20;
@@ -20,7 +19,6 @@ const LOG_BYTES: usize = 16 << 10;
 /// The most files that the end of a script names.
 const FILES_MAX: usize = 20;
 
-/// The part of a file or an output that an agent asks for.
 struct AskedPart {
     offset: u64,
     limit: u64,
@@ -28,7 +26,7 @@ struct AskedPart {
 
 impl AskedPart {
     /// Takes the arguments `offset` and `limit`.
-    fn take(arguments: &mut Map<String, Value>) -> Result<Self, RpcError> {
+    fn take(arguments: &mut Map<String, Value>) -> Result<Self> {
         let mut number = |name: &str, default: u64, least: u64| match arguments.remove(name) {
             None | Some(Value::Null) => Ok(default),
             Some(value) => value.as_u64().filter(|number| *number >= least).ok_or_else(|| {
@@ -60,10 +58,7 @@ pub(super) fn part_schema() -> [(&'static str, Value); 2] {
 }
 
 /// The tool that reads a file of a job.
-pub(super) async fn file(
-    server: &AgentServer,
-    mut arguments: Map<String, Value>,
-) -> Result<Value, RpcError> {
+pub(super) async fn file(server: &AgentServer, mut arguments: Map<String, Value>) -> Result<Value> {
     let part = AskedPart::take(&mut arguments)?;
     let found = server.call("job.file", Value::Object(arguments.clone())).await?;
     let of = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -101,7 +96,7 @@ async fn large(
     (id, name): (&str, &str),
     part: &AskedPart,
     size: u64,
-) -> Result<Vec<u8>, RpcError> {
+) -> Result<Vec<u8>> {
     let found = found_file(&server.context, id, name).await?;
     let from = part.offset.min(size);
     let range = from..from.saturating_add(part.limit).min(size);
@@ -126,7 +121,7 @@ async fn large(
 pub(super) async fn output(
     server: &AgentServer,
     mut arguments: Map<String, Value>,
-) -> Result<Value, RpcError> {
+) -> Result<Value> {
     let part = AskedPart::take(&mut arguments)?;
     let found = server.call("job.output", Value::Object(arguments)).await?;
     let bytes = bytes_of(&found)?;
@@ -137,7 +132,7 @@ pub(super) async fn output(
 }
 
 /// Returns the output of a job or of `job.output` as bytes.
-fn bytes_of(found: &Value) -> Result<Vec<u8>, RpcError> {
+fn bytes_of(found: &Value) -> Result<Vec<u8>> {
     let output = found["output"].as_str().unwrap_or_default();
     match found["output_encoding"].as_str() {
         Some("base64") => decoded(output),
@@ -152,7 +147,7 @@ fn no_text(size: u64) -> String {
 }
 
 /// The result of a script: its output and the names of its files; or its error and the last lines of its log.
-pub(super) async fn ended(server: &AgentServer, job: &Value) -> Result<Value, RpcError> {
+pub(super) async fn ended(server: &AgentServer, job: &Value) -> Result<Value> {
     let params = json!({ "id": job["id"] });
     let log = server.call("job.log", params.clone()).await.unwrap_or_default();
     let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -194,7 +189,7 @@ pub(super) async fn ended(server: &AgentServer, job: &Value) -> Result<Value, Rp
 }
 
 /// The output of a script that finished.
-fn finished(job: &Value, about: &mut Value) -> Result<Vec<Value>, RpcError> {
+fn finished(job: &Value, about: &mut Value) -> Result<Vec<Value>> {
     let bytes = bytes_of(job)?;
     let size = bytes.len() as u64;
     let end = bytes.len().min(TEXT_BYTES);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-use super::super::rpc_error::RpcError;
+use super::super::rpc_error::Result;
 use super::notice::{LoggedEvent, LoggedLine};
-use super::place::StreamPlace;
+use super::topic::StreamPlace;
 use crate::client::StatsDocument;
 use crate::proto::job::JobStatus;
 
@@ -23,6 +23,7 @@ pub(super) enum FeedEntry {
 }
 
 /// The latest entries of a followed thing.
+#[derive(Default)]
 pub(super) struct SharedFeed {
     content: Mutex<FeedContent>,
     news: watch::Sender<()>,
@@ -38,14 +39,13 @@ pub(super) struct FeedContent {
     pub(super) end: StreamPlace,
     kept: VecDeque<RetainedEntry>,
     bytes: usize,
-    /// The state of the job.
     pub(super) status: Option<JobStatus>,
     /// The text after the last line of the job's log that has no line end yet.
     pub(super) unfinished: Arc<str>,
     /// Why nothing can be read now.
     pub(super) problem: Option<Arc<str>>,
     /// Set once nothing follows.
-    pub(super) ended: Option<Result<(), RpcError>>,
+    pub(super) ended: Option<Result<()>>,
 }
 
 struct RetainedEntry {
@@ -55,10 +55,6 @@ struct RetainedEntry {
 }
 
 impl SharedFeed {
-    pub(super) fn new() -> Self {
-        Self { content: Mutex::default(), news: watch::Sender::new(()) }
-    }
-
     /// Returns the content, which must not be held across an await.
     pub(super) fn content(&self) -> MutexGuard<'_, FeedContent> {
         self.content.lock()

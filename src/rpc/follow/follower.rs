@@ -8,16 +8,13 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::super::caller::Caller;
-use super::super::job_ownership::JobOwnership;
-use super::super::rpc_error::RpcError;
+use super::super::rpc_error::Result;
 use super::feed::{FeedEntry, SharedFeed};
 use super::hub::{FeedSeat, FollowHub};
 use super::notice::{EventsNotice, JobNotice, NoticeHead, StatsNotice};
-use super::place::StreamPlace;
-use super::topic::{FollowTopic, Following};
+use super::topic::{FollowTopic, Following, StreamPlace};
 use crate::client::{ClientError, StatsDocument};
 use crate::proto::job::JobStatus;
-use crate::store::JobSummary;
 
 /// The bytes of entries in one notification.
 const NOTICE_BYTES_MAX: usize = 64 << 10;
@@ -29,7 +26,6 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The longest that a subscription waits for the place of now, while Redis does not answer.
 const OPEN_WAIT: Duration = Duration::from_secs(2);
 
-/// A subscription to a thing.
 pub(crate) struct Follower {
     subscription: String,
     hub: FollowHub,
@@ -47,11 +43,9 @@ pub(crate) struct Follower {
     seat: FeedSeat,
 }
 
-/// The next notification of a follower.
 pub(crate) enum NextNotice {
     /// Nothing has changed.
     None,
-    /// The parameters of a notification.
     Some(Value),
     /// The parameters of the last notification.
     Last(Value),
@@ -64,7 +58,7 @@ struct Taken {
     status: Option<JobStatus>,
     unfinished: Option<Arc<str>>,
     problem: Option<String>,
-    ended: Option<Result<(), RpcError>>,
+    ended: Option<Result<()>>,
 }
 
 impl Follower {
@@ -76,7 +70,7 @@ impl Follower {
         hub: &FollowHub,
         subscription: String,
         following: Following,
-    ) -> Result<Self, RpcError> {
+    ) -> Result<Self> {
         let Following { topic, since, types, bound } = following;
         let seat = hub.join(&topic)?;
         let news = seat.feed.news();
@@ -111,7 +105,6 @@ impl Follower {
         }
     }
 
-    /// Returns the next notification.
     pub(crate) async fn next(&mut self) -> NextNotice {
         self.news.mark_unchanged();
         let taken = match self.take() {
@@ -149,8 +142,8 @@ impl Follower {
             return Ok(());
         };
         let found = self.hub.client().job_summaries(vec![id.clone()]).await?;
-        let is_within = |job: &JobSummary| JobOwnership::of_summary(job).is_within(caller);
-        if found.iter().all(is_within) { Ok(()) } else { Err(ClientError::NoSuchJob(id.clone())) }
+        let is_within = found.iter().all(|job| caller.sees(job));
+        if is_within { Ok(()) } else { Err(ClientError::NoSuchJob(id.clone())) }
     }
 
     /// Returns the problem to tell, if it differs from the last one told; empty for none.

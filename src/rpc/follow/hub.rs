@@ -8,13 +8,12 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-use super::super::rpc_error::{RpcError, code};
+use super::super::rpc_error::{Result, RpcError, code};
 use super::feed::SharedFeed;
 use super::read;
 use super::topic::FollowTopic;
 use crate::client::Client;
 
-/// The maximum number of subscriptions of all connections.
 const FOLLOWERS_MAX: usize = 10_000;
 /// The maximum number of things that are followed at once: each reader of a job has a connection to Redis.
 const FEEDS_MAX: usize = 500;
@@ -50,7 +49,6 @@ impl Drop for FeedSeat {
 }
 
 impl FollowHub {
-    /// Creates it, without feeds.
     pub(crate) fn new(client: Client) -> Self {
         let places = Arc::new(Semaphore::new(FOLLOWERS_MAX));
         Self(Arc::new(HubParts { client, feeds: Mutex::default(), places }))
@@ -61,7 +59,7 @@ impl FollowHub {
     }
 
     /// Joins the followers of a thing. The first one starts its reader.
-    pub(super) fn join(&self, topic: &FollowTopic) -> Result<FeedSeat, RpcError> {
+    pub(super) fn join(&self, topic: &FollowTopic) -> Result<FeedSeat> {
         let full = |what: &str, most: usize| {
             let message = format!("{what}: the limit of a supervisor is {most}; try again later");
             RpcError::new(code::CONFLICT, message).with("most", most).with("retryable", true)
@@ -79,7 +77,7 @@ impl FollowHub {
                 return Err(full("too many jobs are followed", FEEDS_MAX));
             }
             Entry::Vacant(vacant) => {
-                let feed = Arc::new(SharedFeed::new());
+                let feed: Arc<SharedFeed> = Arc::default();
                 let reader = self.start(topic.clone(), Arc::clone(&feed));
                 vacant.insert(OpenFeed { feed: Arc::clone(&feed), followers: 1, reader });
                 feed

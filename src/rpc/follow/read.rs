@@ -5,8 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::feed::{FeedEntry, SharedFeed};
-use super::place::StreamPlace;
-use super::topic::FollowTopic;
+use super::topic::{FollowTopic, StreamPlace};
 use crate::client::{Client, ClientError};
 use crate::proto::job::JobId;
 use crate::store::LogLine;
@@ -73,7 +72,8 @@ async fn read_job(
         feed.change(|content| {
             content.problem = None;
             for line in news.lines {
-                add_line(content, line);
+                let (place, bytes) = (StreamPlace::of(&line.id), line.line.len() + ENTRY_BYTES);
+                content.add(place, bytes, FeedEntry::Line(line.into()));
             }
             if *content.unfinished != *news.unfinished {
                 content.unfinished = news.unfinished.into();
@@ -90,11 +90,6 @@ async fn read_job(
         }
         tokio::time::sleep(PACE).await;
     }
-}
-
-fn add_line(content: &mut super::feed::FeedContent, line: LogLine) {
-    let (place, bytes) = (StreamPlace::of(&line.id), line.line.len() + ENTRY_BYTES);
-    content.add(place, bytes, FeedEntry::Line(line.into()));
 }
 
 async fn read_events(client: &Client, feed: &SharedFeed) {

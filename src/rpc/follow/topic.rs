@@ -1,12 +1,13 @@
-//! The things that can be followed.
+//! The things that can be followed, and places in them.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::super::caller::Caller;
-use super::place::StreamPlace;
 use crate::proto::job::JobId;
 
 /// A thing that is followed. All that follow the same one share a reader.
@@ -23,7 +24,6 @@ pub(crate) enum FollowTopic {
 /// A subscription that its caller may have.
 #[derive(Debug)]
 pub(crate) struct Following {
-    /// The thing to follow.
     pub(crate) topic: FollowTopic,
     /// The sequence number to continue after.
     pub(crate) since: Option<StreamPlace>,
@@ -31,4 +31,33 @@ pub(crate) struct Following {
     pub(crate) types: Option<BTreeSet<String>>,
     /// The caller, if it has bounds, which a job may leave while it is followed.
     pub(crate) bound: Option<Arc<Caller>>,
+}
+
+/// The place of an entry in a stream of Redis, which is the sequence number of notifications: milliseconds by Redis's clock, and
+/// a number within that millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct StreamPlace(u64, u64);
+
+impl StreamPlace {
+    /// Reads the place of an entry that Redis gave.
+    pub(super) fn of(text: &str) -> Self {
+        text.parse().unwrap_or_default()
+    }
+}
+
+impl FromStr for StreamPlace {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = |(time, number): (&str, &str)| Some((time.parse().ok()?, number.parse().ok()?));
+        let parsed = text.split_once('-').and_then(read);
+        let (time, number) = parsed.ok_or("expected a sequence number such as 1790000000000-0")?;
+        Ok(Self(time, number))
+    }
+}
+
+impl fmt::Display for StreamPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.0, self.1)
+    }
 }

@@ -11,7 +11,6 @@ use tracing::{debug, info};
 
 use crate::config::Listen;
 
-/// A socket that is bound.
 pub(super) enum Bound {
     Unix(UnixListener, Socket),
     Tcp(TcpListener, SocketAddr),

@@ -6,17 +6,16 @@ use std::fmt::Display;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::super::caller::{Bounds, Scope};
-use super::super::job_ownership::{JobOwnership, Outside};
-use super::super::method::CallContext;
+use super::super::caller::{Bounds, JobOwnership, Outside};
 use super::super::request_trace::trace_of_request;
-use super::super::rpc_error::{RpcError, code};
 use super::super::visible_health::sees_whole_types;
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
-use crate::proto::job::{InvalidJob, Job, JobId, JobReference};
+use crate::proto::job::{InvalidJob, Job, JobId, JobReference, unique_scope};
 use crate::proto::named_script::{PublishedScript, ScriptUse, VersionOfScript};
+use crate::proto::pattern::matches;
 use crate::proto::target::{Fallback, ScriptType};
 use crate::store::JobSummary;
 
@@ -24,12 +23,10 @@ use crate::store::JobSummary;
 pub(super) type CheckedJob = (JobId, Option<Timestamp>);
 
 impl CallContext {
-    /// Returns whether the caller may change jobs of others.
     pub(super) fn operates(&self) -> bool {
         self.caller.operates()
     }
 
-    /// Returns whether the caller has bounds.
     pub(super) fn is_bound(&self) -> bool {
         self.caller.bounds != Bounds::default()
     }
@@ -39,19 +36,17 @@ impl CallContext {
         self.is_bound() || !self.reads()
     }
 
-    /// Returns the bounds of the caller, if it has some.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         self.is_bound().then(|| self.caller.bounds.clone())
     }
 
-    /// Creates the refusal of something that the caller may not do.
     pub(super) fn may_not(&self, what: impl Display) -> RpcError {
         let message = format!("{} may not {what}", self.caller.name);
         RpcError::new(code::NOT_PERMITTED, message)
     }
 
     /// Refuses what concerns jobs of all callers and contexts if the caller has bounds.
-    pub(super) fn needs_no_bounds(&self, doing: &str) -> Result<(), RpcError> {
+    pub(super) fn needs_no_bounds(&self, doing: &str) -> Result<()> {
         if !self.is_bound() {
             return Ok(());
         }
@@ -60,7 +55,7 @@ impl CallContext {
     }
 
     /// Refuses a script type or group beyond the caller's bounds.
-    pub(super) fn admits(&self, script_type: &str, group: Option<&str>) -> Result<(), RpcError> {
+    pub(super) fn admits(&self, script_type: &str, group: Option<&str>) -> Result<()> {
         match self.caller.outside(script_type, group) {
             Some(outside) => Err(self.refusal(&outside)),
             None => Ok(()),
@@ -69,7 +64,7 @@ impl CallContext {
 
     /// Refuses a context of objects beyond the caller's bounds. Objects belong to contexts alone: a caller with other
     /// bounds needs contexts too.
-    pub(super) fn admits_context(&self, context: &str) -> Result<(), RpcError> {
+    pub(super) fn admits_context(&self, context: &str) -> Result<()> {
         match &self.caller.bounds.contexts {
             Some(allowed) if !allowed.contains(context) => Err(self.refusal(&Outside {
                 bound: "contexts",
@@ -102,7 +97,7 @@ impl CallContext {
 
     /// Makes a job one of the caller's, and refuses a job beyond its bounds. A setting that is left out
     /// becomes the only value that the bounds allow.
-    pub(super) fn adopt(&self, job: &mut Job) -> Result<(), RpcError> {
+    pub(super) fn adopt(&self, job: &mut Job) -> Result<()> {
         let (caller, spec) = (&*self.caller, &mut job.spec);
         let Bounds { types, groups, contexts, .. } = &caller.bounds;
         let only = |allowed: &Option<BTreeSet<String>>| {
@@ -141,9 +136,32 @@ impl CallContext {
         self.reaches_nothing_beyond(job)
     }
 
+    /// Sets the owner of a job's unique key, and refuses to replace the jobs of others.
+    ///
+    /// A key of a caller with bounds, or without the scope operate, belongs to this caller and the context of the job, unless
+    /// `api.shared_unique_keys` names it. Then a caller that may not see its holder learns only that it is taken:
+    /// `visible_id` in `shared/rights.lua`.
+    fn scope_key(&self, job: &mut Job) -> Result<()> {
+        let key = job.spec.unique_key.clone().or_else(|| job.spec.key_of_content());
+        let Some(key) = key.filter(|_| !self.changes_any_job()) else { return Ok(()) };
+        let shared = &self.config.api.shared_unique_keys;
+        if !shared.iter().any(|pattern| matches(pattern, key.as_str())) {
+            job.unique_scope = Some(unique_scope(&job.spec.caller_id, &job.spec.context_id));
+            return Ok(());
+        }
+        if !job.spec.replaces() {
+            return Ok(());
+        }
+        let refused = self.may_not(
+            "replace the job of a shared unique key, which may be of another caller: this needs the scope operate, and \
+             no bounds",
+        );
+        Err(refused.with("field", "on_duplicate"))
+    }
+
     /// Refuses a new or corrected job that would leave the bounds of the caller later: by a fallback beyond its groups,
     /// or by the objects of a context.
-    pub(super) fn reaches_nothing_beyond(&self, job: &Job) -> Result<(), RpcError> {
+    pub(super) fn reaches_nothing_beyond(&self, job: &Job) -> Result<()> {
         let (spec, Bounds { groups, contexts, .. }) = (&job.spec, &self.caller.bounds);
         let of_type = || {
             let of_type = self.config.types.get(spec.script_type.as_ref()?)?;
@@ -182,10 +200,7 @@ impl CallContext {
     }
 
     /// Reads a published script that the caller may see. Beyond its bounds there is none.
-    pub(in crate::rpc) async fn visible_script(
-        &self,
-        used: &ScriptUse,
-    ) -> Result<PublishedScript, RpcError> {
+    pub(in crate::rpc) async fn visible_script(&self, used: &ScriptUse) -> Result<PublishedScript> {
         match self.client.published_script(used).await {
             Ok(script) if self.sees_script(&script.of) => Ok(script),
             Err(error) if !self.is_bound() || error.exit != Exit::NotFound => Err(error.into()),
@@ -198,7 +213,7 @@ impl CallContext {
     }
 
     /// Gives a job whole ids of prerequisites for their beginnings, and its text and settings if it names a published script.
-    pub(super) async fn resolve(&self, job: &mut Job) -> Result<(), RpcError> {
+    pub(super) async fn resolve(&self, job: &mut Job) -> Result<()> {
         if let Some(used) = &job.spec.uses {
             Box::pin(self.visible_script(used)).await?;
         }
@@ -209,25 +224,24 @@ impl CallContext {
         Ok(self.client.resolve_script(job).await?)
     }
 
-    /// Returns whether the caller may read jobs of others.
     pub(super) fn reads(&self) -> bool {
         self.caller.reads()
     }
 
     /// Refuses to change a queue or an actor, which have jobs of all callers and contexts, if the caller is bound to
     /// some of them.
-    pub(super) fn needs_all_callers(&self, doing: &str) -> Result<(), RpcError> {
+    pub(super) fn needs_all_callers(&self, doing: &str) -> Result<()> {
         let Bounds { callers, contexts, .. } = &self.caller.bounds;
         if callers.is_none() && contexts.is_none() { Ok(()) } else { self.needs_no_bounds(doing) }
     }
 
     /// Refuses numbers that count jobs of whole script types if the caller is bound to some of them.
-    pub(super) fn needs_whole_types(&self, doing: &str) -> Result<(), RpcError> {
+    pub(super) fn needs_whole_types(&self, doing: &str) -> Result<()> {
         if sees_whole_types(&self.caller) { Ok(()) } else { self.needs_no_bounds(doing) }
     }
 
     /// Refuses a job that would be beyond the bounds of the caller.
-    pub(super) fn stays_within(&self, job: &Job) -> Result<(), RpcError> {
+    pub(super) fn stays_within(&self, job: &Job) -> Result<()> {
         match JobOwnership::of(job).outside(&self.caller) {
             Some(outside) => Err(self.refusal(&outside)),
             None => Ok(()),
@@ -236,7 +250,7 @@ impl CallContext {
 
     /// Checks jobs before they are submitted together: their types, and that the caller may read the
     /// outputs of the jobs that they wait for.
-    pub(super) async fn check_new(&self, jobs: &[Job]) -> Result<(), RpcError> {
+    pub(super) async fn check_new(&self, jobs: &[Job]) -> Result<()> {
         for job in jobs {
             self.has_type(job)?;
         }
@@ -256,14 +270,13 @@ impl CallContext {
         Ok(())
     }
 
-    /// The script types that the caller may use.
     pub(in crate::rpc) fn usable_types(&self) -> impl Iterator<Item = &ScriptType> {
         let names = self.config.types.keys();
         names.filter(|name| self.caller.may_use(&self.config, name))
     }
 
     /// Refuses a script type that is not configured, and one without a sandbox that is not named for the caller.
-    pub(super) fn uses(&self, script_type: &ScriptType) -> Result<(), RpcError> {
+    pub(super) fn uses(&self, script_type: &ScriptType) -> Result<()> {
         if self.is_of_command_line || self.caller.may_use(&self.config, script_type) {
             return Ok(());
         }
@@ -282,7 +295,7 @@ impl CallContext {
 
     /// Refuses a job without a script type, of a type that the caller may not use, or with limits that its type
     /// forbids.
-    pub(super) fn has_type(&self, job: &Job) -> Result<(), RpcError> {
+    pub(super) fn has_type(&self, job: &Job) -> Result<()> {
         let Some(script_type) = &job.spec.script_type else {
             return Err(InvalidJob::new("script_type", "is missing").into());
         };
@@ -295,7 +308,7 @@ impl CallContext {
         &self,
         Spelled(of): Spelled<JobReference>,
         doing: &str,
-    ) -> Result<JobId, RpcError> {
+    ) -> Result<JobId> {
         let id = self.job_named(&of).await?;
         self.may_change(&id, doing).await?;
         Ok(id)
@@ -310,12 +323,12 @@ impl CallContext {
     /// own.
     pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {
         let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
-        JobOwnership::of_summary(job).is_within(&self.caller) && (self.reads() || is_own())
+        self.caller.sees(job) && (self.reads() || is_own())
     }
 
     /// Refuses a job that the caller may not know of, as if there were none: one beyond its bounds, or, without the
     /// scopes read and operate, one of another caller.
-    pub(super) async fn may_name(&self, id: &JobId) -> Result<(), RpcError> {
+    pub(super) async fn may_name(&self, id: &JobId) -> Result<()> {
         if self.reads() || self.operates() {
             return self.may_see(id).await;
         }
@@ -324,24 +337,24 @@ impl CallContext {
     }
 
     /// Reads a job that the caller may see.
-    pub(super) async fn visible(&self, id: &JobId) -> Result<Job, RpcError> {
+    pub(super) async fn visible(&self, id: &JobId) -> Result<Job> {
         let job = self.client.get_job(id).await?;
-        if JobOwnership::of(&job).is_within(&self.caller) { Ok(job) } else { Err(hidden(id)) }
+        if self.caller.sees_whole(&job) { Ok(job) } else { Err(hidden(id)) }
     }
 
     /// Refuses to retry the dependents of a job, which are of anybody.
-    pub(super) fn may_retry_dependents(&self) -> Result<(), RpcError> {
+    pub(super) fn may_retry_dependents(&self) -> Result<()> {
         self.needs(Scope::Operate, "job.retry with dependents")?;
         self.needs_no_bounds("retry the dependents of a job")
     }
 
     /// Refuses a job that the caller may not see.
-    pub(super) async fn may_see(&self, id: &JobId) -> Result<(), RpcError> {
+    pub(super) async fn may_see(&self, id: &JobId) -> Result<()> {
         if self.is_bound() { self.visible(id).await.map(drop) } else { Ok(()) }
     }
 
     /// Refuses a job that the caller may not change: one beyond its bounds, or of another caller.
-    pub(super) async fn may_change(&self, id: &JobId, doing: &str) -> Result<(), RpcError> {
+    pub(super) async fn may_change(&self, id: &JobId, doing: &str) -> Result<()> {
         if self.changes_any_job() {
             return Ok(());
         }

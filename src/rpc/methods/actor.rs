@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::params::{Spelled, patience};
+use super::{CallContext, Result, Scope};
 use crate::client::ActorDocument;
 use crate::proto::message::Control;
 use crate::proto::selector::Selector;
@@ -46,12 +44,12 @@ pub(crate) struct LiveActors {
     pub(crate) actors: Vec<ActorDocument>,
 }
 
-async fn list(context: CallContext, given: ListActors) -> Result<LiveActors, RpcError> {
+async fn list(context: CallContext, given: ListActors) -> Result<LiveActors> {
     let script_type = given.script_type.map(|Spelled(name)| name);
     let selector = given.selector.map(|Spelled(selector)| selector);
     let mut actors =
         context.client.actor_documents(script_type.as_ref(), selector.as_ref()).await?;
-    actors.retain(|actor| context.admits(&actor.script_type, Some(&actor.group)).is_ok());
+    actors.retain(|actor| context.caller.admits(&actor.script_type, Some(&actor.group)));
     Ok(LiveActors { actors })
 }
 
@@ -64,7 +62,7 @@ struct OneActor {
 }
 
 impl OneActor {
-    fn id(&self, context: &CallContext) -> Result<ActorId, RpcError> {
+    fn id(&self, context: &CallContext) -> Result<ActorId> {
         let id = ActorId::of_name(&self.actor)?;
         context.admits(id.script_type.as_str(), Some(id.group.as_str()))?;
         Ok(id)
@@ -81,11 +79,7 @@ pub(crate) struct NotifiedActors {
     pub(crate) not_told: Vec<String>,
 }
 
-async fn tell(
-    context: CallContext,
-    given: OneActor,
-    message: Control,
-) -> Result<NotifiedActors, RpcError> {
+async fn tell(context: CallContext, given: OneActor, message: Control) -> Result<NotifiedActors> {
     let id = given.id(&context)?;
     context.needs_all_callers("tell actors what to do")?;
     let untold = context.client.tell_live_actor(&id, &message).await?;
@@ -112,7 +106,7 @@ struct PingActor {
     wait: Option<f64>,
 }
 
-async fn ping(context: CallContext, given: PingActor) -> Result<Pong, RpcError> {
+async fn ping(context: CallContext, given: PingActor) -> Result<Pong> {
     let id = OneActor { actor: given.actor }.id(&context)?;
     let wait = patience(given.wait.or(Some(PING_S)))?;
     let took = context.client.ping_actor(&id, wait).await?;

@@ -4,14 +4,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, Scope};
 use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
 
-/// The maximum number of records of one call.
 const RECORDS_MAX: usize = 20_000;
 
 methods! {
@@ -42,7 +39,7 @@ pub(crate) struct AuditList {
     pub(crate) records: Vec<AuditRecord>,
 }
 
-async fn list(context: CallContext, given: ListAudit) -> Result<AuditList, RpcError> {
+async fn list(context: CallContext, given: ListAudit) -> Result<AuditList> {
     context.needs_no_bounds("read the record of changes")?;
     let filter = AuditFilter {
         since: given.since.map(|Spelled(time)| time),

@@ -5,15 +5,12 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::graph::{callbacks, notifications};
 use super::job_files::given_files;
 use super::job_types::{BatchJob, JobSettings};
 use super::params::Spelled;
-use super::repeats::{StoredJob, stored_or_same};
-use super::unserved::{UnservedJobs, unserved};
+use super::submitted::{StoredJob, UnservedJobs, stored_or_same, unserved};
+use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{
     ClientError, FilesByPlace, FleetMember, MachineActorDocument, NewBatch, await_ends,
 };
@@ -126,7 +123,7 @@ pub(crate) struct Refused {
     pub(crate) error: String,
 }
 
-async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch, RpcError> {
+async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch> {
     let mut read = read(&context, &mut given).await?;
     context.check_new(&read.jobs).await?;
     let mut batch = without_jobs(&context, &mut given).await?;
@@ -162,7 +159,6 @@ async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch
     })
 }
 
-/// The results of the jobs of a call.
 #[derive(Default)]
 struct StoredBatch {
     /// The id of their batch, if there is one.
@@ -178,7 +174,7 @@ async fn each(
     batch: &mut NewBatch,
     read: &mut JobsToSubmit,
     more: bool,
-) -> Result<StoredBatch, RpcError> {
+) -> Result<StoredBatch> {
     let mut stored = StoredBatch::default();
     if read.jobs.is_empty() && !batch.is_joined {
         return Ok(stored);
@@ -208,7 +204,7 @@ async fn each(
 }
 
 /// Refuses a job that an earlier job of the same batch is.
-fn of_other_batch(stored: StoredJob, batch: &NewBatch) -> Result<StoredJob, RpcError> {
+fn of_other_batch(stored: StoredJob, batch: &NewBatch) -> Result<StoredJob> {
     match &stored.before {
         Some(known) if known.graph_id.as_ref() == Some(&batch.id) => {
             Err(ClientError::IdTaken(stored.id).into())
@@ -222,7 +218,7 @@ async fn whole(
     context: &CallContext,
     batch: &mut NewBatch,
     read: &mut JobsToSubmit,
-) -> Result<StoredBatch, RpcError> {
+) -> Result<StoredBatch> {
     match context.client.submit_all_or_none_of(batch, &read.jobs, &read.files).await {
         Ok(accepted) => {
             Ok(StoredBatch { id: Some(batch.id.clone()), accepted, ..StoredBatch::default() })
@@ -271,7 +267,7 @@ struct JobsToSubmit {
     members: Vec<FleetMember>,
 }
 
-async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit, RpcError> {
+async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit> {
     let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
     if given.jobs.len() > most {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most };
@@ -314,7 +310,7 @@ async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit, 
     Ok(read)
 }
 
-async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBatch, RpcError> {
+async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBatch> {
     let Batch { at_a_time, stop_after, pause_after, .. } = *given;
     let asked = [given.on_success.take(), given.on_failure.take(), given.on_end.take()];
     Ok(NewBatch {
@@ -329,11 +325,7 @@ async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBat
 }
 
 /// Returns the copies of the only job of a batch for every machine or actor.
-async fn fleet(
-    context: &CallContext,
-    jobs: &[BatchJob],
-    every: Every,
-) -> Result<Vec<FleetMember>, RpcError> {
+async fn fleet(context: &CallContext, jobs: &[BatchJob], every: Every) -> Result<Vec<FleetMember>> {
     if !context.operates() {
         let what = "submit a job for every machine: this needs the scope operate";
         return Err(context.may_not(what));
@@ -381,7 +373,7 @@ fn documents(
     documents.collect()
 }
 
-async fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job, RpcError> {
+async fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job> {
     let job = settings.job(context).await?;
     context.client.check(&job)?;
     context.has_type(&job)?;

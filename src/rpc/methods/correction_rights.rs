@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::access::CheckedJob;
+use super::{CallContext, Result};
 use crate::proto::job::{Job, JobId};
 
 impl CallContext {
@@ -17,7 +16,7 @@ impl CallContext {
         id: &JobId,
         changes: &Map<String, Value>,
         doing: &str,
-    ) -> Result<CheckedJob, RpcError> {
+    ) -> Result<CheckedJob> {
         self.may_change(id, doing).await?;
         if changes.is_empty() {
             return Ok((id.clone(), None));
@@ -34,7 +33,7 @@ impl CallContext {
 
     /// Refuses a correction of a job of another caller, for which the caller may submit none, that would reach what this other
     /// caller alone has: its secrets, which the claim of the job hands out, and its log files.
-    fn takes_nothing_of_its_caller(&self, before: &Job, after: &Job) -> Result<(), RpcError> {
+    fn takes_nothing_of_its_caller(&self, before: &Job, after: &Job) -> Result<()> {
         if self.may_submit_as(&before.spec.caller_id) {
             return Ok(());
         }
@@ -60,7 +59,7 @@ impl CallContext {
         is_another && !self.operates() && after.env_vars.iter().any(keeps)
     }
 
-    fn keeps_variables_masked(&self, before: &Job, after: &Job) -> Result<(), RpcError> {
+    fn keeps_variables_masked(&self, before: &Job, after: &Job) -> Result<()> {
         if !self.tells_variables(before, after) {
             return Ok(());
         }

@@ -8,14 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
-use super::blocking;
 use super::job::Id;
 use super::job_types::{JobSettings, mask};
 use super::params::{Nothing, PastTime, Spelled, page_size};
+use super::{CallContext, Result, Scope, blocking};
 use crate::client::{
     BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
     PeriodicJobHistoryDocument,
@@ -60,24 +56,24 @@ pub(crate) struct PeriodicJobList {
     pub(crate) problems: Vec<String>,
 }
 
-async fn crontab(context: &CallContext) -> Result<Crontab, RpcError> {
+async fn crontab(context: &CallContext) -> Result<Crontab> {
     let config = std::sync::Arc::clone(&context.config);
     blocking(move || Ok(config.crontab())).await
 }
 
 /// Returns the periodic jobs that the caller may see, those in Redis too. Beyond its bounds there is nothing.
-async fn seen(context: &CallContext) -> Result<Crontab, RpcError> {
+async fn seen(context: &CallContext) -> Result<Crontab> {
     let files = crontab(context).await?;
     let mut crontab = context.client.whole_crontab(&files).await?;
     if context.is_bound() {
-        let is_within = |job: &Job| JobOwnership::of(job).is_within(&context.caller);
-        crontab.entries.retain(|entry| entry.jobs(Timestamp::UNIX_EPOCH).iter().all(is_within));
+        let sees = |job: &Job| context.caller.sees_whole(job);
+        crontab.entries.retain(|entry| entry.jobs(Timestamp::UNIX_EPOCH).iter().all(sees));
         crontab.problems.clear();
     }
     Ok(crontab)
 }
 
-async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList, RpcError> {
+async fn list(context: CallContext, _: Nothing) -> Result<PeriodicJobList> {
     let crontab = seen(&context).await?;
     let mut cron = context.client.periodic_job_documents(&crontab).await?;
     hide_jobs_beyond(&context, &mut cron, &mut []).await?;
@@ -93,10 +89,7 @@ struct OnePeriodicJob {
     name: String,
 }
 
-async fn get(
-    context: CallContext,
-    given: OnePeriodicJob,
-) -> Result<PeriodicJobHistoryDocument, RpcError> {
+async fn get(context: CallContext, given: OnePeriodicJob) -> Result<PeriodicJobHistoryDocument> {
     let crontab = seen(&context).await?;
     let mut found = context.client.periodic_job_history(&crontab, &given.name).await?;
     let job = std::slice::from_mut(&mut found.job);
@@ -131,7 +124,7 @@ pub(crate) struct FiringList {
     pub(crate) firings: Vec<FiringDocument>,
 }
 
-async fn history(context: CallContext, given: LatestFirings) -> Result<FiringList, RpcError> {
+async fn history(context: CallContext, given: LatestFirings) -> Result<FiringList> {
     let most = page_size(given.limit, FIRINGS_MAX)?;
     let crontab = seen(&context).await?;
     let mut firings = context.client.cron_firings(&crontab, &given.name, most).await?;
@@ -145,7 +138,7 @@ async fn hide_jobs_beyond(
     context: &CallContext,
     jobs: &mut [PeriodicJobDocument],
     firings: &mut [FiringDocument],
-) -> Result<(), RpcError> {
+) -> Result<()> {
     if !context.is_bound() {
         return Ok(());
     }
@@ -190,7 +183,7 @@ struct Backfilled {
     firings: Vec<BackfilledFiring>,
 }
 
-async fn backfill(context: CallContext, given: BackfilledPeriod) -> Result<Backfilled, RpcError> {
+async fn backfill(context: CallContext, given: BackfilledPeriod) -> Result<Backfilled> {
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
     let until = match given.until {
@@ -203,7 +196,7 @@ async fn backfill(context: CallContext, given: BackfilledPeriod) -> Result<Backf
     Ok(Backfilled { firings })
 }
 
-async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id, RpcError> {
+async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id> {
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
     let id = context.client.run_periodic_job(&crontab, &given.name).await?;
@@ -278,7 +271,7 @@ struct ChangedPeriodicJob {
 async fn add(
     context: CallContext,
     given: PeriodicJobSettings<String, Option<JobSettings>>,
-) -> Result<ChangedPeriodicJob, RpcError> {
+) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("add periodic jobs")?;
     let (name, new) = given.change(|job| job.map(JobSettings::members).unwrap_or_default());
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
@@ -289,7 +282,7 @@ async fn add(
 async fn edit(
     context: CallContext,
     given: PeriodicJobSettings<Option<String>, Option<ChangedSettings>>,
-) -> Result<ChangedPeriodicJob, RpcError> {
+) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("change periodic jobs")?;
     let (name, change) =
         given.change(|job| job.map(|ChangedSettings(members)| members).unwrap_or_default());
@@ -300,10 +293,7 @@ async fn edit(
     Ok(ChangedPeriodicJob { name })
 }
 
-async fn delete(
-    context: CallContext,
-    given: OnePeriodicJob,
-) -> Result<ChangedPeriodicJob, RpcError> {
+async fn delete(context: CallContext, given: OnePeriodicJob) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("delete periodic jobs")?;
     let may_submit = |job: &Job| context.has_type(job);
     context.client.delete_periodic_job(&crontab(&context).await?, &given.name, may_submit).await?;
@@ -330,7 +320,7 @@ async fn switch(
     context: CallContext,
     OnePeriodicJob { name }: OnePeriodicJob,
     enabled: bool,
-) -> Result<Switched, RpcError> {
+) -> Result<Switched> {
     context.needs_no_bounds("change periodic jobs")?;
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     let changed = context.client.enable_periodic_job(&crontab, &name, enabled, by).await?;

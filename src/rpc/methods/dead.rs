@@ -3,12 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::job_list::{self, JobPage, ListJobs, ListPlace};
 use super::job_many::{self, ChangeMany, ChangeWord, ManyChangedDocument};
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, Scope};
 use crate::proto::job::JobReference;
 use crate::proto::job_filter::Filtered;
 use crate::store::Cursor;
@@ -22,7 +20,7 @@ methods! {
     "dead.delete", Scope::Operate => |context, given| change(context, ChangeWord::Delete, given);
 }
 
-async fn list(context: CallContext, mut given: ListJobs) -> Result<JobPage, RpcError> {
+async fn list(context: CallContext, mut given: ListJobs) -> Result<JobPage> {
     given.filter = given.filter.with("dead", "true");
     job_list::list(context, given).await
 }
@@ -50,7 +48,7 @@ async fn change(
     context: CallContext,
     by: ChangeWord,
     Filtered { filter, rest }: Filtered<DeadChoice>,
-) -> Result<ManyChangedDocument, RpcError> {
+) -> Result<ManyChangedDocument> {
     let DeadChoice { ids, all, dry_run, limit, cursor } = rest;
     if !filter.is_empty() && !all {
         return Err(RpcError::wrong("ids", "a filter needs `all` in place of `ids`"));

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::caller::Scope;
 use super::super::follow::{
     EventsNotice, FollowTopic, Following, JobNotice, StatsNotice, StreamPlace,
 };
-use super::super::method::{CallContext, Method};
-use super::super::rpc_error::{RpcError, code, shown};
+use super::super::rpc_error::shown;
 use super::params::Spelled;
+use super::{CallContext, Method, Result, RpcError, Scope, code};
 use crate::proto::job::JobReference;
 
 /// The method that ends a subscription.
@@ -41,7 +40,7 @@ pub(super) fn methods() -> Vec<Method> {
             UNSUBSCRIBE,
             None,
             "Ends a subscription of this connection; false if it has ended before.",
-            async |_: CallContext, given: EndSubscription| -> Result<bool, RpcError> {
+            async |_: CallContext, given: EndSubscription| -> Result<bool> {
                 let EndSubscription { subscription } = given;
                 let message = format!(
                     "there is no subscription {} here: subscriptions are of a WebSocket, at /rpc",
@@ -72,7 +71,7 @@ struct FollowJob {
     since: Option<Spelled<StreamPlace>>,
 }
 
-async fn job(context: CallContext, given: FollowJob) -> Result<Following, RpcError> {
+async fn job(context: CallContext, given: FollowJob) -> Result<Following> {
     let seen = context.seen(given.id).await?;
     let job = context.client.get_job(&seen.id).await;
     let job = context.still(&seen, job).await?;
@@ -89,7 +88,7 @@ struct FollowSince {
     since: Option<Spelled<StreamPlace>>,
 }
 
-async fn events(context: CallContext, given: FollowSince) -> Result<Following, RpcError> {
+async fn events(context: CallContext, given: FollowSince) -> Result<Following> {
     context.needs_no_bounds("follow the events of all jobs")?;
     if !context.config.job.events {
         let message = "cannot follow events: none are recorded; set job.events = true";
@@ -99,7 +98,7 @@ async fn events(context: CallContext, given: FollowSince) -> Result<Following, R
     Ok(Following { topic: FollowTopic::Events, since, types: None, bound: None })
 }
 
-async fn stats(context: CallContext, given: FollowSince) -> Result<Following, RpcError> {
+async fn stats(context: CallContext, given: FollowSince) -> Result<Following> {
     context.needs_whole_types("follow the numbers of script types")?;
     let since = given.since.map(|Spelled(place)| place);
     let types = context.caller.bounds.types.clone();

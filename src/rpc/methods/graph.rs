@@ -7,14 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::job_files::given_files;
 use super::job_types::JobSettings;
 use super::params::{page_size, patience};
-use super::unserved::{UnservedJobs, unserved};
+use super::submitted::{UnservedJobs, unserved};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{
     ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraphDocument,
 };
@@ -60,17 +57,14 @@ pub(crate) struct SubmittedGraph {
     pub(crate) unserved: Vec<UnservedJobs>,
 }
 
-async fn submit(
-    context: CallContext,
-    given: GraphPlan<JobSettings>,
-) -> Result<SubmittedGraph, RpcError> {
+async fn submit(context: CallContext, given: GraphPlan<JobSettings>) -> Result<SubmittedGraph> {
     if given.jobs.len() > Store::WHOLE_MAX {
         let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));
     }
     if given.jobs.is_empty() {
         let message = "the graph has no job: give at least one in `jobs`";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "jobs"));
+        return Err(RpcError::wrong("jobs", message));
     }
     let mut graph = Graph::new();
     graph.set_window(given.window());
@@ -103,8 +97,7 @@ async fn submit(
     Ok(SubmittedGraph { graph_id: id.clone(), id, jobs: ids.collect(), unserved })
 }
 
-/// Reads the notifications of a graph or batch.
-pub(super) fn notifications(names: &[String]) -> Result<Vec<NotifyName>, RpcError> {
+pub(super) fn notifications(names: &[String]) -> Result<Vec<NotifyName>> {
     notify_names(names.iter().map(String::as_str))
         .map_err(|reason| ClientError::from(InvalidJob::new("notify", reason)).into())
 }
@@ -113,7 +106,7 @@ pub(super) fn notifications(names: &[String]) -> Result<Vec<NotifyName>, RpcErro
 pub(super) async fn callbacks(
     context: &CallContext,
     given: [Option<JobSettings>; 3],
-) -> Result<BTreeMap<GraphCallback, Job>, RpcError> {
+) -> Result<BTreeMap<GraphCallback, Job>> {
     let mut callbacks = BTreeMap::new();
     for (callback, settings) in GraphCallback::ALL.into_iter().zip(given) {
         let Some(settings) = settings else { continue };
@@ -151,7 +144,7 @@ pub(crate) struct ListedGraphs {
     pub(crate) next: Option<u64>,
 }
 
-async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs, RpcError> {
+async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
     let (mut graphs, mut next, mut looked) = (Vec::new(), given.cursor, 0);
     loop {
@@ -182,7 +175,7 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 
 /// Returns the graph of an id, or of a beginning or a name that is unique among the graphs that the caller may
 /// see.
-async fn named(context: &CallContext, id: &str) -> Result<JobId, RpcError> {
+async fn named(context: &CallContext, id: &str) -> Result<JobId> {
     let knows = |graph: &GraphInfo| context.reads() || graph.caller == context.caller.name;
     let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
     Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
@@ -203,7 +196,7 @@ pub(crate) async fn names_graph(context: &CallContext, mut error: RpcError) -> R
 }
 
 /// Reads a graph that the caller may see.
-pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo, RpcError> {
+pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphInfo> {
     let graph = context.client.graph(id).await?;
     if is_visible(context, &graph) {
         return Ok(graph);
@@ -212,7 +205,7 @@ pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphIn
 }
 
 /// Returns the same of a graph that the caller may change.
-pub(super) async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId, RpcError> {
+pub(super) async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId> {
     let id = named(context, id).await?;
     let graph = visible(context, &id).await?;
     if context.operates() || graph.caller == context.caller.name {
@@ -255,7 +248,7 @@ pub(crate) struct ShownGraph {
 }
 
 /// Returns why the first jobs of a graph that have not ended do not start, each reason once.
-async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>, RpcError> {
+async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>> {
     let (waiting, mut reasons) = (Some(GraphJobOutcome::Waiting), Vec::new());
     for of in context.client.jobs_of_graph(id, waiting, None, EXPLAINED_MAX).await? {
         let Some(blocker) = context.client.blocker(&of.member.id).await? else { continue };
@@ -275,15 +268,13 @@ async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>, RpcEr
     Ok(reasons)
 }
 
-async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph, RpcError> {
+async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
     let id = named(&context, &given.id).await?;
     let graph = visible(&context, &id).await?;
     let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
-    jobs.retain(|job| {
-        job.job.as_ref().is_none_or(|job| JobOwnership::of_summary(job).is_within(&context.caller))
-    });
+    jobs.retain(|job| job.job.as_ref().is_none_or(|job| context.caller.sees(job)));
     let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
     let is_open = graph.counts.waiting() > 0 && !context.is_bound();
     let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
@@ -301,7 +292,7 @@ struct AwaitGraph {
     wait: Option<f64>,
 }
 
-async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument, RpcError> {
+async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument> {
     let patience = patience(given.wait)?;
     let id = named(&context, &given.id).await?;
     visible(&context, &id).await?;
@@ -335,7 +326,7 @@ struct ResumeGraph {
     changes: BTreeMap<String, Map<String, Value>>,
 }
 
-async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, RpcError> {
+async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange> {
     let ResumeGraph { id, from, mut changes } = given;
     let id = own(&context, &id, "retry").await?;
     let mut checked = Vec::new();
@@ -350,12 +341,12 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange, 
     Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
 }
 
-async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
+async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange> {
     let id = own(&context, &given.id, "stop").await?;
     Ok(context.client.stop_graph(&id).await?)
 }
 
-async fn delete(context: CallContext, given: NamedGraph) -> Result<GraphChange, RpcError> {
+async fn delete(context: CallContext, given: NamedGraph) -> Result<GraphChange> {
     let id = own(&context, &given.id, "delete").await?;
     Ok(context.client.delete_graph(&id).await?)
 }

@@ -3,11 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::caller::Scope;
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::graph::{own, visible};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{ClientError, GraphDocument};
 use crate::proto::job::JobId;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
@@ -38,12 +35,12 @@ struct EditGraph {
     pause_after: Option<PauseAfter>,
 }
 
-async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument, RpcError> {
+async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument> {
     let EditGraph { id, at_a_time, stop_after, pause_after } = given;
     let window = GraphWindow { at_a_time, stop_after, pause_after };
     if window == GraphWindow::default() {
         let message = "the graph stays as it is: give at_a_time, stop_after or pause_after";
-        return Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "at_a_time"));
+        return Err(RpcError::wrong("at_a_time", message));
     }
     let id = own(&context, &id, "change").await?;
     may_change_all(&context, &id).await?;
@@ -70,7 +67,7 @@ words! {
     Go = "go",
 }
 
-async fn tell(context: CallContext, given: TellGraph) -> Result<GraphDocument, RpcError> {
+async fn tell(context: CallContext, given: TellGraph) -> Result<GraphDocument> {
     let (id, GraphOrder::Go) = (own(&context, &given.id, "tell").await?, given.order);
     may_change_all(&context, &id).await?;
     if !context.client.end_pause(&id).await? {
@@ -82,13 +79,13 @@ async fn tell(context: CallContext, given: TellGraph) -> Result<GraphDocument, R
 }
 
 /// Refuses to change the window of a graph with a job that the caller may not change: a window stops and holds all of them.
-async fn may_change_all(context: &CallContext, id: &JobId) -> Result<(), RpcError> {
+async fn may_change_all(context: &CallContext, id: &JobId) -> Result<()> {
     let (mut is_whole, mut cursor) = (context.changes_any_job(), None);
     while !is_whole {
         let most = Store::GRAPHS_PER_PAGE_MAX;
         let page = context.client.jobs_of_graph(id, None, cursor, most).await?;
         for job in page.iter().filter_map(|of| of.job.as_ref()) {
-            if !JobOwnership::of_summary(job).is_within(&context.caller) {
+            if !context.caller.sees(job) {
                 return Err(ClientError::NoSuchGraph(id.clone()).into());
             }
             let is_own = job.fields.get("caller_id") == Some(&context.caller.name);

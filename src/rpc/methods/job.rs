@@ -6,15 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::caller::Scope;
-use super::super::method::{CallContext, read};
-use super::super::rpc_error::{RpcError, code};
-use super::changed_job::JobChangeResult;
+use super::super::method::read;
+use super::job_change::{self, JobChangeResult};
 use super::job_files::{self, EncodedFiles, given_files};
 use super::job_types::{JobDocument, JobSettings};
 use super::params::{OneJob, Spelled, confirmed, patience};
-use super::repeats::{SubmittedId, awaited_or_same, stored_or_same};
-use super::{job_dependents, job_edit, job_list, job_log, job_stop, job_tell};
+use super::submitted::{SubmittedId, awaited_or_same, stored_or_same};
+use super::{CallContext, Result, RpcError, Scope, code, job_list};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobFiles, JobOutput, JobReference, Setting, TREES};
 
@@ -33,28 +31,30 @@ methods! {
     /// Lists jobs, the latest change first, page by page: all, or those that the filters find.
     "job.list", Scope::Read => job_list::list;
     /// Lists the ids of the jobs that wait for a job, or did, as they were submitted, page by page.
-    "job.dependents", Scope::Read => job_dependents::list;
+    "job.dependents", Scope::Read => job_list::dependents;
     /// Waits for the end of a job and returns it; if the wait ends first, as it is then.
     "job.wait", Scope::Read => wait;
     /// Returns the output of a finished job.
     "job.output", Scope::Read => output;
     /// Returns lines of a job's log.
-    "job.log", Scope::Read => job_log::log;
+    "job.log", Scope::Read => job_files::log;
     /// Lists the files of a job: those that its script left, and those that it was given.
     "job.files", Scope::Read => job_files::files;
     /// Returns a file of a job.
     "job.file", Scope::Read => job_files::file;
     /// Stops a job, waiting or running, and the jobs below it if asked.
-    "job.stop", Scope::Submit => job_stop::stop;
+    "job.stop", Scope::Submit => job_change::stop;
+    /// Runs an ended job again, with a corrected script or other settings if they are given.
+    "job.retry", Scope::Submit => job_change::retry;
     /// Deletes a job that is not running, with its log.
     "job.delete", Scope::Submit => delete;
     /// Submits a copy of a job, with changes, and returns its id.
     "job.clone", Scope::Submit => clone;
     /// Changes the priority, the group, the earliest time, the script or other settings of a job that has not
     /// started.
-    "job.edit", Scope::Submit => job_edit::edit;
+    "job.edit", Scope::Submit => job_change::edit;
     /// Tells a job an event that its script waits for; one that it does not wait for yet is kept for its next wait.
-    "job.tell", Scope::Submit => job_tell::tell;
+    "job.tell", Scope::Submit => job_change::tell;
     /// Deletes every job that is not running.
     "job.clear", Scope::Admin => clear;
 }
@@ -102,7 +102,7 @@ impl From<JobSettings> for SubmitNew {
 
 impl SubmitNew {
     /// Returns the job as one of the caller's, which the caller may submit, and its files.
-    async fn job(self, context: &CallContext) -> Result<(Job, JobFiles), RpcError> {
+    async fn job(self, context: &CallContext) -> Result<(Job, JobFiles)> {
         let mut job = self.job.job(context).await?;
         context.check_new(std::slice::from_ref(&job)).await?;
         context.client.check(&job)?;
@@ -113,7 +113,7 @@ impl SubmitNew {
     }
 }
 
-async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, RpcError> {
+async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId> {
     let (job, files) = given.job(&context).await?;
     let stored = context.client.submit_with_files(job.clone(), &files).await;
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
@@ -123,7 +123,7 @@ async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId, R
 pub(super) async fn submit_awaited(
     context: &CallContext,
     given: SubmitNew,
-) -> Result<((AwaitedJob, bool), String), RpcError> {
+) -> Result<((AwaitedJob, bool), String)> {
     let (job, files) = given.job(context).await?;
     let submitter = job.spec.caller_id.clone();
     let stored = context.client.submit_awaited(job.clone(), &files).await;
@@ -135,26 +135,23 @@ pub(super) async fn submit_awaited(
 pub(crate) async fn submitted_awaited(
     context: CallContext,
     params: Value,
-) -> Result<(AwaitedJob, bool), RpcError> {
+) -> Result<(AwaitedJob, bool)> {
     Ok(Box::pin(submit_awaited(&context, read("job.submit", params)?)).await?.0)
 }
 
 /// Stores a job of the caller without starting it.
-pub(super) async fn create(
-    context: CallContext,
-    given: SubmitNew,
-) -> Result<SubmittedId, RpcError> {
+pub(super) async fn create(context: CallContext, given: SubmitNew) -> Result<SubmittedId> {
     let (job, files) = given.job(&context).await?;
     let stored = context.client.create_with_files(job.clone(), &files).await;
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-async fn start(context: CallContext, given: OneJob) -> Result<JobChangeResult, RpcError> {
+async fn start(context: CallContext, given: OneJob) -> Result<JobChangeResult> {
     let id = context.own_job(given.id, "start").await?;
     Ok(JobChangeResult::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
-async fn run(context: CallContext, given: RunNew) -> Result<JobDocument, RpcError> {
+async fn run(context: CallContext, given: RunNew) -> Result<JobDocument> {
     let RunNew { job, wait, inputs, stdin } = given;
     let patience = patience(wait)?;
     let ((job, _), submitter) =
@@ -169,7 +166,7 @@ async fn ended(
     job: &AwaitedJob,
     submitter: Option<&str>,
     patience: Duration,
-) -> Result<JobDocument, RpcError> {
+) -> Result<JobDocument> {
     match context.after_end(job, submitter, patience).await? {
         (after, Ok(_) | Err(ClientError::JobFailed { .. } | ClientError::GaveUp { .. })) => {
             JobDocument::of(context, after.to_json()).await
@@ -192,7 +189,7 @@ struct GetJob {
     dead: bool,
 }
 
-async fn get(context: CallContext, given: GetJob) -> Result<JobDocument, RpcError> {
+async fn get(context: CallContext, given: GetJob) -> Result<JobDocument> {
     let (seen, client) = (context.seen(given.id).await?, &context.client);
     let document = async {
         if given.dead {
@@ -220,7 +217,7 @@ struct AwaitEnd {
     wait: Option<f64>,
 }
 
-async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument, RpcError> {
+async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument> {
     let patience = patience(given.wait)?;
     let id = context.job_named(&given.id.0).await?;
     ended(&context, &id.into(), None, patience).await
@@ -236,7 +233,7 @@ struct OutputResult {
     output_encoding: Option<&'static str>,
 }
 
-async fn output(context: CallContext, given: OneJob) -> Result<OutputResult, RpcError> {
+async fn output(context: CallContext, given: OneJob) -> Result<OutputResult> {
     let output = output_of(&context, given.id).await?;
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
     Ok(OutputResult { output: output.into_text(), output_encoding })
@@ -246,7 +243,7 @@ async fn output(context: CallContext, given: OneJob) -> Result<OutputResult, Rpc
 pub(super) async fn output_of(
     context: &CallContext,
     id: Spelled<JobReference>,
-) -> Result<JobOutput, RpcError> {
+) -> Result<JobOutput> {
     let seen = context.seen(id).await?;
     let (id, output) = (&seen.id, context.client.get_job_output(&seen.id).await);
     context.still(&seen, output).await?.ok_or_else(|| {
@@ -255,7 +252,7 @@ pub(super) async fn output_of(
     })
 }
 
-async fn delete(context: CallContext, given: OneJob) -> Result<JobChangeResult, RpcError> {
+async fn delete(context: CallContext, given: OneJob) -> Result<JobChangeResult> {
     let id = context.own_job(given.id, "delete").await?;
     context.client.delete_job(&id).await?;
     Ok(JobChangeResult::new(&id, "deleted"))
@@ -285,7 +282,7 @@ struct ClonedJob {
     job: Option<JobDocument>,
 }
 
-async fn clone(context: CallContext, given: CopyJob) -> Result<ClonedJob, RpcError> {
+async fn clone(context: CallContext, given: CopyJob) -> Result<ClonedJob> {
     context.needs(Scope::Read, "job.clone")?;
     let id = context.job_named(&given.id.0).await?;
     let seen = context.visible(&id).await?;
@@ -330,13 +327,13 @@ pub(crate) struct Deleted {
     pub(crate) deleted: u64,
 }
 
-async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted, RpcError> {
+async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted> {
     confirmed("job.clear", given.yes)?;
     cleared(&context).await
 }
 
 /// Deletes all jobs that are not running.
-pub(super) async fn cleared(context: &CallContext) -> Result<Deleted, RpcError> {
+pub(super) async fn cleared(context: &CallContext) -> Result<Deleted> {
     context.needs_no_bounds("delete all jobs")?;
     Ok(Deleted { deleted: context.client.clear_all_jobs().await? })
 }

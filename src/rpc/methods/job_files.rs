@@ -1,23 +1,27 @@
-//! `job.files` and `job.file`: the files of a job.
+//! `job.files` and `job.file`: the files of a job. `job.log`: its log.
 
 use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
-use super::params::{OneJob, Spelled};
+use super::super::follow::{LoggedLine, StreamPlace};
+use super::params::{OneJob, Spelled, page_size};
+use super::{CallContext, Result, RpcError, code};
 use crate::client::JobFile;
 use crate::proto::job::{
     FILES_NOT_KEPT, FileBody, FileName, Job, JobFiles, JobId, JobReference, STDIN,
 };
+use crate::store::LogLine;
 
 /// The largest file that comes in an answer, where it is in memory as a whole, in Base64 too.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
+/// The lines of a log that one call returns.
+const LINES_MAX: usize = 1000;
 
 /// Files in Base64, by their names.
 pub(super) type EncodedFiles = BTreeMap<String, String>;
@@ -28,7 +32,7 @@ pub(super) fn given_files(
     (place, job): (usize, &Job),
     inputs: EncodedFiles,
     stdin: Option<String>,
-) -> Result<JobFiles, RpcError> {
+) -> Result<JobFiles> {
     let mut files = context.files.get(&place).cloned().unwrap_or_default();
     for (name, text) in inputs {
         let bytes = decoded("inputs", &text)?;
@@ -42,7 +46,7 @@ pub(super) fn given_files(
     Ok(files)
 }
 
-fn decoded(field: &str, text: &str) -> Result<Vec<u8>, RpcError> {
+fn decoded(field: &str, text: &str) -> Result<Vec<u8>> {
     BASE64_STANDARD.decode(text).map_err(|error| wrong(field, &format!("no Base64: {error}")))
 }
 
@@ -62,7 +66,7 @@ pub(crate) struct ListedFiles {
     pub(crate) files_not_kept: Option<String>,
 }
 
-pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles, RpcError> {
+pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles> {
     let seen = context.seen(given.id).await?;
     let listed = async {
         let files_not_kept = context.client.get_job(&seen.id).await?.extra.remove(FILES_NOT_KEPT);
@@ -97,7 +101,7 @@ pub(crate) struct FileContent {
     pub(crate) path: Option<String>,
 }
 
-pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent, RpcError> {
+pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent> {
     let name = given.name;
     let (id, found) = find(&context, given.id, &name).await?;
     let size = found.size();
@@ -110,11 +114,7 @@ pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileCon
 }
 
 /// Finds a file of a job that the caller may see.
-pub(crate) async fn found_file(
-    context: &CallContext,
-    id: &str,
-    name: &str,
-) -> Result<FileBody, RpcError> {
+pub(crate) async fn found_file(context: &CallContext, id: &str, name: &str) -> Result<FileBody> {
     let id: JobReference = id.parse().map_err(|error| wrong("id", &format!("{error}")))?;
     Ok(find(context, Spelled(id), name).await?.1)
 }
@@ -123,7 +123,7 @@ async fn find(
     context: &CallContext,
     id: Spelled<JobReference>,
     name: &str,
-) -> Result<(JobId, FileBody), RpcError> {
+) -> Result<(JobId, FileBody)> {
     let seen = context.seen(id).await?;
     let id = &seen.id;
     let found = if name == STDIN {
@@ -137,4 +137,57 @@ async fn find(
         return Err(RpcError::new(code::NOT_FOUND, message).with("id", id.as_str()));
     };
     Ok((seen.id, found))
+}
+
+/// A part of a job's log.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadLog {
+    /// The id of the job.
+    id: Spelled<JobReference>,
+    /// Only lines after the one with this id, such as `next` of the part before.
+    after: Option<String>,
+    /// Only lines since this time.
+    since: Option<Spelled<Timestamp>>,
+    /// The maximum number of lines, up to 1000; 1000 without it.
+    limit: Option<usize>,
+}
+
+/// Lines of a job's log.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LogPart {
+    /// The id of the job.
+    id: String,
+    /// The lines.
+    lines: Vec<LoggedLine>,
+    /// The value of `after` for the next part: set if there may be more already.
+    next: Option<String>,
+    /// The text after the last line that has no line end yet, such as a question; left out if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    unfinished_line: String,
+    /// True if the job has ended or was deleted: without `next` these are its last lines.
+    ended: bool,
+}
+
+pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart> {
+    let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
+    let after =
+        given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
+    if after.as_ref().is_some_and(|place| place.parse::<StreamPlace>().is_err()) {
+        let message = "`after` is not the id of a log line, such as 1790000000000-0";
+        return Err(RpcError::wrong("after", message));
+    }
+    let seen = context.seen(given.id).await?;
+    // The log is complete before a job has ended.
+    let state = context.client.state_and_unfinished(&seen.id).await?;
+    let lines = context.client.get_job_logs(&seen.id, after.as_deref(), limit).await;
+    let lines = context.still(&seen, lines).await?;
+    let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
+    Ok(LogPart {
+        id: seen.id.to_string(),
+        lines: lines.into_iter().map(LoggedLine::from).collect(),
+        next,
+        ended: state.as_ref().is_none_or(|(status, _)| status.is_terminal()),
+        unfinished_line: state.map(|(_, text)| text).unwrap_or_default(),
+    })
 }

@@ -1,18 +1,22 @@
 //! `job.list`: a page of jobs, by state and type, or by what no index has. `job.errors`: failures by their kind.
+//! `job.dependents`: the jobs that wait for a job, page by page.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
-use super::job_types::ListedJob;
+use super::job_types::{ListedJob, found_of};
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, RpcError};
 use crate::client::ErrorGroupsDocument;
+use crate::proto::job::{Job, JobId, JobReference};
 use crate::proto::job_filter::Filtered;
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
+
+const DEPENDENTS_MAX: usize = 1000;
+/// The most dependents that are looked at for a caller that may not see all jobs.
+const LOOKED_MAX: usize = 20_000;
 
 /// The place of a page of jobs.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -50,7 +54,7 @@ pub(super) async fn search_of(
     context: &CallContext,
     mut given: ListJobs,
     limit: usize,
-) -> Result<(ListQuery, JobSearch), RpcError> {
+) -> Result<(ListQuery, JobSearch)> {
     if let Some(parent) = given.filter.value(PARENT).map(str::to_owned) {
         let parent = context.job_named(&parent.parse()?).await?;
         given.filter = given.filter.with(PARENT, parent.as_str());
@@ -62,10 +66,10 @@ pub(super) async fn search_of(
     Ok((ListQuery { limit, cursor, budget: Some(ListQuery::BUDGET), ..query }, search))
 }
 
-pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage, RpcError> {
+pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
     let (query, search) = search_of(&context, given, limit).await?;
-    let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| context.caller.sees(job);
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
         jobs: found.items.into_iter().map(ListedJob).collect(),
@@ -76,14 +80,66 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
 }
 
 /// Groups failed jobs; `limit` bounds the groups.
-pub(super) async fn errors(
-    context: CallContext,
-    given: ListJobs,
-) -> Result<ErrorGroupsDocument, RpcError> {
+pub(super) async fn errors(context: CallContext, given: ListJobs) -> Result<ErrorGroupsDocument> {
     let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
     let (mut query, search) = search_of(&context, given, limit).await?;
     // A person can end the search.
     query.budget = query.budget.filter(|_| !context.is_of_command_line);
-    let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| context.caller.sees(job);
     Ok(context.client.error_groups(&query, &search, sees, limit).await?)
+}
+
+/// The job, and the page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListDependents {
+    /// The id of the job.
+    id: Spelled<JobReference>,
+    /// The maximum number of jobs, up to 1000; 50 without it.
+    limit: Option<usize>,
+    /// The `next` of the page before: a number of jobs that the caller may see.
+    cursor: Option<u32>,
+}
+
+/// A page of dependents.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DependentsPage {
+    /// Their ids.
+    dependents: Vec<String>,
+    /// The `cursor` of the next page; null at the end.
+    next: Option<usize>,
+}
+
+pub(super) async fn dependents(
+    context: CallContext,
+    given: ListDependents,
+) -> Result<DependentsPage> {
+    let limit = page_size(given.limit, DEPENDENTS_MAX)?;
+    let skip = given.cursor.unwrap_or_default() as usize;
+    let seen = context.seen(given.id).await?;
+    let job = context.still(&seen, context.client.get_job(&seen.id).await).await?;
+    let (ids, next) = if context.hides_jobs() {
+        visible(&context, &job, skip, limit).await?
+    } else {
+        context.client.dependents(&job, skip, limit).await?
+    };
+    Ok(DependentsPage { dependents: ids.iter().map(ToString::to_string).collect(), next })
+}
+
+/// Returns a page of the dependents that the caller may see, and the number of them up to its end if there are more: a place
+/// among all would count the jobs of others.
+async fn visible(
+    context: &CallContext,
+    job: &Job,
+    skip: usize,
+    limit: usize,
+) -> Result<(Vec<JobId>, Option<usize>)> {
+    let (end, mut ids, mut place) = (skip + limit, Vec::new(), Some(0));
+    while let Some(at) = place.filter(|at| *at < LOOKED_MAX && ids.len() <= end) {
+        let page;
+        (page, place) = context.client.dependents(job, at, DEPENDENTS_MAX).await?;
+        ids.extend(found_of(context, page).await?);
+    }
+    let next = (ids.len() > end).then_some(end);
+    Ok((ids.into_iter().skip(skip).take(limit).collect(), next))
 }

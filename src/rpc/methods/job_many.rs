@@ -7,14 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::access::CheckedJob;
-use super::job_edit::{EditedValues, may_edit};
+use super::job_change::{EditedValues, may_edit};
 use super::job_list::{self, ListJobs};
 use super::job_types::ListedJob;
 use super::params::Spelled;
+use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{JobChange, JobValues, ManyChanged, UnchangedJob};
 use crate::proto::job::{JobId, JobReference};
 use crate::store::{JobSummary, ListQuery};
@@ -77,7 +75,7 @@ pub(super) struct ChangeMany {
 }
 
 /// The result of a change of many jobs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct ManyChangedDocument {
     /// The number of jobs that were changed.
     pub(crate) done: u64,
@@ -141,7 +139,7 @@ pub(super) async fn change(
     context: CallContext,
     given: ChangeMany,
     only_dead: bool,
-) -> Result<ManyChangedDocument, RpcError> {
+) -> Result<ManyChangedDocument> {
     let wrong = |field: &str, message: String| Err(RpcError::wrong(field, message));
     let mut change = match given.change {
         ChangeWord::Retry => {
@@ -178,13 +176,12 @@ pub(super) async fn change(
     }
 }
 
-/// Changes jobs that are named.
 async fn change_named(
     context: &CallContext,
     change: &JobChange,
     ids: Vec<Spelled<JobReference>>,
     (dry_run, only_dead): (bool, bool),
-) -> Result<ManyChangedDocument, RpcError> {
+) -> Result<ManyChangedDocument> {
     let mut changed = ManyChanged::default();
     let ids = named(context, ids, &mut changed).await;
     let mut jobs = None;
@@ -204,7 +201,7 @@ async fn change_found(
     change: &JobChange,
     filter: ListJobs,
     (dry_run, uncounted): (bool, bool),
-) -> Result<ManyChangedDocument, RpcError> {
+) -> Result<ManyChangedDocument> {
     let (began, client) = (Instant::now(), &context.client);
     let left = |began: Instant| ListQuery::BUDGET.saturating_sub(began.elapsed());
     let sees = |job: &JobSummary| context.finds(job);
@@ -250,7 +247,7 @@ async fn change_each(
     (change, only_dead): (&JobChange, bool),
     jobs: impl IntoIterator<Item = CheckedJob>,
     changed: &mut ManyChanged,
-) -> Result<(), RpcError> {
+) -> Result<()> {
     let (mut may, mut pinned) = (Vec::new(), Vec::new());
     for (id, found) in jobs {
         match may_change(context, &id, change, only_dead).await {
@@ -273,12 +270,8 @@ fn document(changed: ManyChanged) -> ManyChangedDocument {
         left,
         reason,
         problems,
-        more: false,
-        next: None,
-        remaining: 0,
         remaining_complete: true,
-        found: 0,
-        jobs: None,
+        ..ManyChangedDocument::default()
     }
 }
 
@@ -304,7 +297,7 @@ async fn may_change(
     id: &JobId,
     change: &JobChange,
     only_dead: bool,
-) -> Result<Option<Timestamp>, RpcError> {
+) -> Result<Option<Timestamp>> {
     context.may_name(id).await?;
     let dead = if only_dead { context.client.dead_letter(id).await?.created_at } else { None };
     let (_, checked) = match change {

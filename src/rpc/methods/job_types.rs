@@ -7,9 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::job_files::EncodedFiles;
+use super::{CallContext, Result};
 use crate::client::job_of_members;
 use crate::proto::job::{
     FieldKind, JOB_FIELDS, Job, JobAttempt, JobField, JobId, JobStatus, SETTINGS, Setting,
@@ -18,12 +17,10 @@ use crate::proto::job::{
 use crate::store::JobSummary;
 use crate::view::blocker_words;
 
-/// The settings of a job to submit.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct JobSettings(Map<String, Value>);
 
-/// The settings of a job of a batch, with its files.
 #[derive(Deserialize)]
 pub(super) struct BatchJob {
     #[serde(flatten)]
@@ -34,12 +31,10 @@ pub(super) struct BatchJob {
     pub(super) stdin: Option<String>,
 }
 
-/// A job with all its fields.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct JobDocument(pub(crate) Value);
 
-/// A job in a list.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(super) struct ListedJob(pub(super) JobSummary);
@@ -49,14 +44,13 @@ const MASKED: &str = "***";
 
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
-    pub(super) async fn job(&self, context: &CallContext) -> Result<Job, RpcError> {
+    pub(super) async fn job(&self, context: &CallContext) -> Result<Job> {
         let mut job = job_of_members(self.0.clone())?;
         context.resolve(&mut job).await?;
         context.adopt(&mut job)?;
         Ok(job)
     }
 
-    /// Returns them as they were given.
     pub(super) fn members(self) -> Map<String, Value> {
         self.0
     }
@@ -70,7 +64,7 @@ impl JobSettings {
 impl JobDocument {
     /// Returns a document of a job as the caller may see it: environment variables of others, and of published scripts, are
     /// masked, and dependents that the caller may not see are left out, with the number of the further ones.
-    pub(super) async fn of(context: &CallContext, mut document: Value) -> Result<Self, RpcError> {
+    pub(super) async fn of(context: &CallContext, mut document: Value) -> Result<Self> {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         let is_published = !document["uses"].is_null();
         if (!is_own || is_published) && !context.operates() {
@@ -102,7 +96,7 @@ async fn add_blocker(context: &CallContext, job: &mut Value) {
 }
 
 /// Leaves those dependents in a document that the caller finds.
-async fn hide_dependents(context: &CallContext, document: &mut Value) -> Result<(), RpcError> {
+async fn hide_dependents(context: &CallContext, document: &mut Value) -> Result<()> {
     let Some(members) = document.as_object_mut() else { return Ok(()) };
     members.remove("dependents_more");
     let Some(all) = members.remove("dependents") else { return Ok(()) };
@@ -115,10 +109,7 @@ async fn hide_dependents(context: &CallContext, document: &mut Value) -> Result<
 }
 
 /// Returns the jobs among these that the caller finds.
-pub(super) async fn found_of(
-    context: &CallContext,
-    ids: Vec<JobId>,
-) -> Result<Vec<JobId>, RpcError> {
+pub(super) async fn found_of(context: &CallContext, ids: Vec<JobId>) -> Result<Vec<JobId>> {
     let mut found = context.client.job_summaries(ids).await?;
     found.retain(|job| context.finds(job));
     Ok(found.into_iter().map(|job| job.id).collect())

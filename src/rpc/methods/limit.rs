@@ -3,14 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::params::{Nothing, PastTime, Spelled};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{AskedPlaces, LimitDocument, PeriodStats, StatsBy, StatsDocument};
 use crate::proto::target::ScriptType;
-use crate::store::JobSummary;
 
 methods! {
     /// Lists the limits, the jobs that run under each and the jobs that it holds.
@@ -27,7 +23,7 @@ pub(crate) struct LimitList {
     pub(crate) limits: Vec<LimitDocument>,
 }
 
-async fn list(context: CallContext, _: Nothing) -> Result<LimitList, RpcError> {
+async fn list(context: CallContext, _: Nothing) -> Result<LimitList> {
     context.needs_no_bounds("list the limits")?;
     let limits = context.client.limit_documents(&context.config.limits).await?;
     Ok(LimitList { limits })
@@ -50,15 +46,14 @@ struct StatsPeriod {
     script_type: Option<Spelled<ScriptType>>,
 }
 
-async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument, RpcError> {
+async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument> {
     context.needs_whole_types("read the numbers of script types")?;
     let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
     let script_type = given.script_type.map(|Spelled(name)| name);
     if let Some(by) = given.by {
         let (since, until) = (time(given.since), time(given.until));
         let asked = AskedPlaces { by, script_type, since, until };
-        let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
-        return Ok(context.client.stats_by(&asked, sees).await?);
+        return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
     }
     let mut stats = match (time(given.since), time(given.until)) {
         (None, None) => context.client.stats().await?,

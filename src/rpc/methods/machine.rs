@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::params::{Spelled, patience};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::MachineDocument;
 use crate::proto::labels::Labels;
 use crate::proto::message::{ActorState, Control};
@@ -29,7 +27,9 @@ methods! {
     /// Lets no live actor of a machine claim more jobs, and waits for those that run.
     "machine.drain", Scope::Operate => drain;
     /// Lets the live actors of a machine claim jobs again.
-    "machine.resume", Scope::Operate => resume;
+    "machine.resume", Scope::Operate => async |context: CallContext, given: OneMachine| {
+        order(&context, &given, &Control::Resume).await
+    };
     /// Forgets a machine without a live actor, until one is seen on it again.
     "machine.forget", Scope::Operate => forget;
 }
@@ -52,13 +52,13 @@ pub(crate) struct MachineList {
     pub(crate) machines: Vec<MachineDocument>,
 }
 
-async fn list(context: CallContext, given: ListMachines) -> Result<MachineList, RpcError> {
+async fn list(context: CallContext, given: ListMachines) -> Result<MachineList> {
     let script_type = given.script_type.map(|Spelled(name)| name);
     let selector = given.selector.map(|Spelled(selector)| selector);
     let is_chosen = |actor: &ActorId, labels: &Labels| {
         script_type.as_ref().is_none_or(|of| *of == actor.script_type)
             && selector.as_ref().is_none_or(|of| of.matches(labels))
-            && context.admits(actor.script_type.as_str(), Some(actor.group.as_str())).is_ok()
+            && context.caller.admits_actor(actor)
     };
     Ok(MachineList { machines: context.client.machines(is_chosen).await? })
 }
@@ -73,13 +73,13 @@ struct OneMachine {
 
 impl OneMachine {
     /// Returns the machine that the caller may change: all its actors are within its bounds.
-    async fn found(&self, context: &CallContext) -> Result<MachineDocument, RpcError> {
+    async fn found(&self, context: &CallContext) -> Result<MachineDocument> {
         let name = &self.machine;
         let mut found = context.client.machines(|_, _| true).await?;
         found.retain(|of| of.machine == *name || of.host == *name);
-        let is_reached = |of: &MachineDocument| actors(of).iter().all(|id| reaches(context, id));
-        let sees = |of: &MachineDocument| actors(of).iter().any(|id| reaches(context, id));
-        found.retain(sees);
+        let is_reached =
+            |of: &MachineDocument| actors(of).iter().all(|id| context.caller.admits_actor(id));
+        found.retain(|of| actors(of).iter().any(|id| context.caller.admits_actor(id)));
         match found.as_slice() {
             [] => {
                 let message = format!("no such machine: {name}; hero machine list shows all");
@@ -93,14 +93,10 @@ impl OneMachine {
             several => {
                 let names: Vec<&str> = several.iter().map(|of| of.machine.as_str()).collect();
                 let message = format!("several machines are {name}: {}", names.join(", "));
-                Err(RpcError::new(code::INVALID_PARAMS, message).with("field", "machine"))
+                Err(RpcError::wrong("machine", message))
             }
         }
     }
-}
-
-fn reaches(context: &CallContext, id: &ActorId) -> bool {
-    context.admits(id.script_type.as_str(), Some(id.group.as_str())).is_ok()
 }
 
 fn actors(machine: &MachineDocument) -> Vec<ActorId> {
@@ -202,7 +198,7 @@ impl MachineChange {
     }
 }
 
-async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChange, RpcError> {
+async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChange> {
     let (began, wait) = (Instant::now(), patience(given.wait.or(Some(0.0)))?);
     let mut boots = context.client.list_actors(None).await?;
     let named = OneMachine { machine: given.machine };
@@ -222,16 +218,12 @@ async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChang
     }
 }
 
-async fn resume(context: CallContext, given: OneMachine) -> Result<MachineChange, RpcError> {
-    order(&context, &given, &Control::Resume).await
-}
-
 /// Sends the live actors of a machine an order.
 async fn order(
     context: &CallContext,
     given: &OneMachine,
     message: &Control,
-) -> Result<MachineChange, RpcError> {
+) -> Result<MachineChange> {
     context.needs_all_callers("tell actors what to do")?;
     let machine = given.found(context).await?;
     let live = machine.actors.iter().filter(|of| of.live);
@@ -278,7 +270,7 @@ impl ForgottenMachine {
     }
 }
 
-async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine, RpcError> {
+async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine> {
     context.needs_all_callers("forget machines")?;
     let machine = given.found(&context).await?;
     let actors = context.client.forget_absent(&machine).await?;

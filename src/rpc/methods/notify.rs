@@ -5,14 +5,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, Scope};
 use crate::client::{HeldMessage, LatestDeliveries};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 
-/// The most deliveries of one call.
 const DELIVERIES_MAX: usize = 500;
 /// The longest wait for the result of a test.
 const TEST_PATIENCE: Duration = Duration::from_secs(15);
@@ -57,7 +54,7 @@ pub(crate) struct DeliveryList {
     pub(crate) failing: Vec<DeliveryRecord>,
 }
 
-async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryList, RpcError> {
+async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryList> {
     context.needs_no_bounds("read deliveries of notifications")?;
     let limit = page_size(given.limit, DELIVERIES_MAX)?;
     let LatestDeliveries { recent, failing } = context.client.deliveries(limit).await?;
@@ -87,7 +84,7 @@ struct TestResult {
     delivery: Option<DeliveryRecord>,
 }
 
-async fn test(context: CallContext, given: NotificationToTest) -> Result<TestResult, RpcError> {
+async fn test(context: CallContext, given: NotificationToTest) -> Result<TestResult> {
     context.needs_no_bounds("test a notification")?;
     let Spelled(name) = given.name;
     let id = context.client.test_notification(&name).await?;

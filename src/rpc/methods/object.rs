@@ -4,16 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::job::Deleted;
 use super::params::{Spelled, page_size};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::object::{self, Answer, Ask, Change, Object, ObjectId, ObjectType, Query, Write};
 
-/// The maximum number of objects of a page.
 const PAGE_MAX: usize = 1000;
-/// The maximum number of contexts of a page.
 const CONTEXTS_MAX: usize = 100;
 
 methods! {
@@ -60,7 +56,7 @@ pub(crate) struct TypeCount {
     pub(crate) objects: u64,
 }
 
-async fn types(context: CallContext, given: Types) -> Result<TypeCounts, RpcError> {
+async fn types(context: CallContext, given: Types) -> Result<TypeCounts> {
     let (contexts, next) = if let Some(Spelled(named)) = given.context {
         context.admits_context(&named.text())?;
         (vec![named], None)
@@ -118,12 +114,12 @@ pub(crate) struct ObjectPage {
     pub(crate) next: Option<String>,
 }
 
-fn named(context: &CallContext, name: &str) -> Result<object::Context, RpcError> {
+fn named(context: &CallContext, name: &str) -> Result<object::Context> {
     context.admits_context(name)?;
     Ok(name.parse()?)
 }
 
-async fn list(context: CallContext, given: ListObjects) -> Result<ObjectPage, RpcError> {
+async fn list(context: CallContext, given: ListObjects) -> Result<ObjectPage> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
     let after = given.after.map(|Spelled(id)| id);
@@ -151,7 +147,7 @@ struct Find {
     limit: Option<usize>,
 }
 
-async fn find(context: CallContext, given: Find) -> Result<ObjectPage, RpcError> {
+async fn find(context: CallContext, given: Find) -> Result<ObjectPage> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
     let query =
@@ -178,7 +174,7 @@ struct OneObject {
     context: String,
 }
 
-async fn get(context: CallContext, given: OneObject) -> Result<Map<String, Value>, RpcError> {
+async fn get(context: CallContext, given: OneObject) -> Result<Map<String, Value>> {
     let of = named(&context, &given.context)?;
     let (Spelled(object_type), Spelled(id)) = (given.object_type, given.id);
     let ask = Ask::Get(object_type.clone(), id.clone());
@@ -204,7 +200,7 @@ struct SomeObjects {
     context: String,
 }
 
-async fn delete(context: CallContext, given: SomeObjects) -> Result<Deleted, RpcError> {
+async fn delete(context: CallContext, given: SomeObjects) -> Result<Deleted> {
     let of = named(&context, &given.context)?;
     if given.ids.len() > PAGE_MAX {
         let message = format!("`ids` names more than {PAGE_MAX} objects");

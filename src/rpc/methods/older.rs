@@ -5,17 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::caller::Scope;
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::job::{cleared, create, output_of, submit_awaited};
 use super::job_types::JobSettings;
 use super::params::{Spelled, confirmed, page_size, patience};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::job::{JobOutput, JobReference, JobStatus};
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
 
-/// The maximum number of lines of a log that one call returns.
 const LOG_LINES_MAX: usize = 10_000;
 
 methods! {
@@ -56,7 +52,7 @@ struct NewJob {
     job: JobSettings,
 }
 
-async fn create_job(context: CallContext, given: NewJob) -> Result<String, RpcError> {
+async fn create_job(context: CallContext, given: NewJob) -> Result<String> {
     Ok(create(context, given.job.into()).await?.id)
 }
 
@@ -78,7 +74,7 @@ struct Succeeded {
 
 const SUCCESS: Succeeded = Succeeded { success: true };
 
-async fn start_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
+async fn start_job(context: CallContext, given: ById) -> Result<Succeeded> {
     let id = context.own_job(given.id, "start").await?;
     context.client.start_job(&id).await?;
     Ok(SUCCESS)
@@ -112,7 +108,7 @@ enum JobOrScript {
 }
 
 impl RunJob {
-    fn settings(self) -> Result<JobSettings, RpcError> {
+    fn settings(self) -> Result<JobSettings> {
         match self.job {
             JobOrScript::Job(job)
                 if self.script_type.is_none() && self.prerequisites.is_empty() =>
@@ -143,7 +139,7 @@ struct JobResult {
 }
 
 impl JobResult {
-    fn of(ended: Result<JobOutput, RpcError>) -> Result<Self, RpcError> {
+    fn of(ended: Result<JobOutput>) -> Result<Self> {
         match ended {
             Ok(output) => Ok(Self { success: Some(output.into_text()), error: None }),
             Err(error) if error.code == code::JOB_FAILED => {
@@ -154,19 +150,18 @@ impl JobResult {
     }
 }
 
-/// Runs a job to its end.
-async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput, RpcError> {
+async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput> {
     let patience = patience(given.wait)?;
     let ((job, _), submitter) = Box::pin(submit_awaited(context, given.settings()?.into())).await?;
     let (_, ended) = context.after_end(&job, Some(&submitter), patience).await?;
     ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }
 
-async fn run_job(context: CallContext, given: RunJob) -> Result<JobResult, RpcError> {
+async fn run_job(context: CallContext, given: RunJob) -> Result<JobResult> {
     JobResult::of(Box::pin(ran(&context, given)).await)
 }
 
-async fn run_job_and_await_result(context: CallContext, given: RunJob) -> Result<String, RpcError> {
+async fn run_job_and_await_result(context: CallContext, given: RunJob) -> Result<String> {
     Ok(Box::pin(ran(&context, given)).await?.into_text())
 }
 
@@ -189,7 +184,7 @@ struct Played {
     output: String,
 }
 
-async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
+async fn play(context: CallContext, given: Play) -> Result<Played> {
     let run = RunJob {
         job: JobOrScript::Script(given.script),
         script_type: Some(given.script_type.unwrap_or_else(|| "osis".to_owned())),
@@ -199,23 +194,23 @@ async fn play(context: CallContext, given: Play) -> Result<Played, RpcError> {
     Ok(Played { output: Box::pin(ran(&context, run)).await?.into_text() })
 }
 
-async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus, RpcError> {
+async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus> {
     let seen = context.seen(given.id).await?;
     let status = context.client.get_job_status(&seen.id).await;
     context.still(&seen, status).await
 }
 
-async fn get_job_output(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
+async fn get_job_output(context: CallContext, given: ById) -> Result<Option<String>> {
     let seen = context.seen(given.id).await?;
     let output = context.client.get_job_output(&seen.id).await;
     Ok(context.still(&seen, output).await?.map(JobOutput::into_text))
 }
 
-async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult, RpcError> {
+async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult> {
     JobResult::of(output_of(&context, given.id).await)
 }
 
-async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String>, RpcError> {
+async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String>> {
     let seen = context.seen(given.id).await?;
     let lines = context.client.get_job_logs(&seen.id, None, LOG_LINES_MAX).await;
     let lines = context.still(&seen, lines).await?;
@@ -236,7 +231,7 @@ struct ListIds {
     cursor: Option<Spelled<Cursor>>,
 }
 
-async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, RpcError> {
+async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>> {
     let most = ListQuery::LIMIT_MAX;
     let query = ListQuery {
         statuses: given.status.into_iter().collect(),
@@ -244,18 +239,18 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>, 
         cursor: given.cursor.map(|Spelled(cursor)| cursor),
         ..ListQuery::default()
     };
-    let sees = |job: &JobSummary| JobOwnership::of_summary(job).is_within(&context.caller);
+    let sees = |job: &JobSummary| context.caller.sees(job);
     let found = context.client.find_jobs(&query, &JobSearch::default(), sees).await?;
     Ok(found.items.iter().map(|job| job.id.to_string()).collect())
 }
 
-async fn stop_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
+async fn stop_job(context: CallContext, given: ById) -> Result<Succeeded> {
     let id = context.own_job(given.id, "stop").await?;
     context.client.stop_job(&id).await?;
     Ok(SUCCESS)
 }
 
-async fn delete_job(context: CallContext, given: ById) -> Result<Succeeded, RpcError> {
+async fn delete_job(context: CallContext, given: ById) -> Result<Succeeded> {
     let id = context.own_job(given.id, "delete").await?;
     context.client.delete_job(&id).await?;
     Ok(SUCCESS)
@@ -270,7 +265,7 @@ struct ClearAll {
     yes: bool,
 }
 
-async fn clear_all_jobs(context: CallContext, given: ClearAll) -> Result<Succeeded, RpcError> {
+async fn clear_all_jobs(context: CallContext, given: ClearAll) -> Result<Succeeded> {
     confirmed("clear_all_jobs", given.yes)?;
     cleared(&context).await?;
     Ok(SUCCESS)

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
-use super::super::rpc_error::RpcError;
+use super::{Result, RpcError};
 use crate::proto::job::JobReference;
 use crate::proto::spoken_time::{PastTimeError, parse_past_time};
 
@@ -40,21 +40,17 @@ impl<T> JsonSchema for Spelled<T> {
 
 /// One name, or a list of some.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(from = "NameOrNames")]
-pub(super) struct OneOrMany(pub(super) Vec<String>);
-
-#[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, or a list of texts")]
-enum NameOrNames {
+pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),
 }
 
-impl From<NameOrNames> for OneOrMany {
-    fn from(names: NameOrNames) -> Self {
-        match names {
-            NameOrNames::One(name) => Self(vec![name]),
-            NameOrNames::Many(names) => Self(names),
+impl OneOrMany {
+    pub(super) fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
         }
     }
 }
@@ -99,7 +95,7 @@ pub(super) struct OneJob {
 }
 
 /// Refuses to delete all jobs without a confirmation.
-pub(super) fn confirmed(method: &str, yes: bool) -> Result<(), RpcError> {
+pub(super) fn confirmed(method: &str, yes: bool) -> Result<()> {
     if yes {
         return Ok(());
     }
@@ -110,11 +106,10 @@ pub(super) fn confirmed(method: &str, yes: bool) -> Result<(), RpcError> {
 
 /// The time to wait without `wait`.
 const WAIT_S: f64 = 60.0;
-/// The longest time to wait.
 const WAIT_MAX_S: f64 = 3600.0;
 
 /// Returns the time to wait, of a number of seconds.
-pub(super) fn patience(wait: Option<f64>) -> Result<Duration, RpcError> {
+pub(super) fn patience(wait: Option<f64>) -> Result<Duration> {
     let seconds = wait.unwrap_or(WAIT_S);
     if (0.0..=WAIT_MAX_S).contains(&seconds) {
         return Ok(Duration::from_secs_f64(seconds));
@@ -123,7 +118,7 @@ pub(super) fn patience(wait: Option<f64>) -> Result<Duration, RpcError> {
     Err(RpcError::wrong("wait", message))
 }
 
-pub(super) fn page_size(limit: Option<usize>, most: usize) -> Result<usize, RpcError> {
+pub(super) fn page_size(limit: Option<usize>, most: usize) -> Result<usize> {
     let limit = limit.unwrap_or(50);
     if (1..=most).contains(&limit) {
         return Ok(limit);

@@ -3,11 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::caller::Scope;
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::super::visible_health::{hide_key, sees_whole_types};
 use super::params::{Nothing, OneOrMany};
+use super::{CallContext, Result, RpcError, Scope};
 use crate::client::QueueDocument;
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
@@ -46,8 +44,9 @@ pub(crate) struct UnservedList {
     pub(crate) length: Option<u64>,
 }
 
-async fn list(context: CallContext, _: Nothing) -> Result<QueueList, RpcError> {
-    let mut queues = context.client.queue_documents().await?;
+async fn list(context: CallContext, _: Nothing) -> Result<QueueList> {
+    let queues = context.client.list_queues().await?;
+    let mut queues: Vec<QueueDocument> = queues.iter().map(QueueDocument::from).collect();
     queues.retain(|queue| {
         let queue: Result<Queue, _> = queue.queue.parse();
         queue.is_ok_and(|queue| may_use(&context, &queue).is_ok())
@@ -77,13 +76,13 @@ async fn list(context: CallContext, _: Nothing) -> Result<QueueList, RpcError> {
 }
 
 /// Refuses a queue beyond the bounds of the caller.
-fn may_use(context: &CallContext, queue: &Queue) -> Result<(), RpcError> {
+fn may_use(context: &CallContext, queue: &Queue) -> Result<()> {
     let target = &queue.target;
     context.admits(target.script_type().as_str(), target.group_name().map(Group::as_str))
 }
 
 /// Refuses a rule for queues beyond the bounds of the caller.
-fn may_use_all(context: &CallContext, rule: &PauseRule) -> Result<(), RpcError> {
+fn may_use_all(context: &CallContext, rule: &PauseRule) -> Result<()> {
     match &rule.script_type {
         Some(of) => context.admits(of.as_str(), rule.group.as_ref().map(Group::as_str)),
         None => context.needs_no_bounds("pause or resume queues of all types"),
@@ -105,15 +104,15 @@ struct NamedQueues {
 
 impl NamedQueues {
     /// Returns the rule, if it names one.
-    fn rule(&self, context: &CallContext) -> Result<Option<PauseRule>, RpcError> {
-        let [name] = self.queue.0.as_slice() else { return Ok(None) };
+    fn rule(&self, context: &CallContext) -> Result<Option<PauseRule>> {
+        let [name] = self.queue.names() else { return Ok(None) };
         let Ok(rule) = name.parse::<PauseRule>() else { return Ok(None) };
         may_use_all(context, &rule)?;
         Ok(Some(rule))
     }
 
     /// Refuses a rule of a type that no configured or live actor serves, which is mistyped or of a later time.
-    async fn check(&self, rule: &PauseRule, context: &CallContext) -> Result<(), RpcError> {
+    async fn check(&self, rule: &PauseRule, context: &CallContext) -> Result<()> {
         if let Some(of) = rule.script_type.clone().filter(|_| !self.force) {
             let queue = Queue { target: Target::any(of), priority: Priority::Normal };
             context.client.check_known(&[queue], &context.config).await?;
@@ -121,9 +120,9 @@ impl NamedQueues {
         Ok(())
     }
 
-    async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>, RpcError> {
+    async fn queues(&self, context: &CallContext) -> Result<Vec<Queue>> {
         let mut queues = Vec::new();
-        for name in &self.queue.0 {
+        for name in self.queue.names() {
             let named = Queue::all_with_suggestion(name);
             queues.extend(named.map_err(|why| RpcError::wrong("queue", why))?);
         }
@@ -144,15 +143,12 @@ pub(crate) struct Paused {
     pub(crate) paused: Vec<String>,
 }
 
-async fn pause(context: CallContext, given: NamedQueues) -> Result<Paused, RpcError> {
+async fn pause(context: CallContext, given: NamedQueues) -> Result<Paused> {
     Ok(Paused { paused: paused(&context, &given).await?.0 })
 }
 
 /// Pauses queues. Returns the names of those that were not paused before, and all that are named.
-async fn paused(
-    context: &CallContext,
-    given: &NamedQueues,
-) -> Result<(Vec<String>, Pauses), RpcError> {
+async fn paused(context: &CallContext, given: &NamedQueues) -> Result<(Vec<String>, Pauses)> {
     context.needs_all_callers("pause queues")?;
     if let Some(rule) = given.rule(context)? {
         given.check(&rule, context).await?;
@@ -175,7 +171,7 @@ pub(crate) struct Drained {
     pub(crate) running: u64,
 }
 
-async fn drain(context: CallContext, given: NamedQueues) -> Result<Drained, RpcError> {
+async fn drain(context: CallContext, given: NamedQueues) -> Result<Drained> {
     let (paused, of) = paused(&context, &given).await?;
     Ok(Drained { paused, running: context.client.count_running(&of).await? })
 }
@@ -187,7 +183,7 @@ pub(crate) struct Resumed {
     pub(crate) resumed: Vec<String>,
 }
 
-async fn resume(context: CallContext, given: NamedQueues) -> Result<Resumed, RpcError> {
+async fn resume(context: CallContext, given: NamedQueues) -> Result<Resumed> {
     context.needs_all_callers("resume queues")?;
     if let Some(rule) = given.rule(&context)? {
         let ended = context.client.resume_by_rule(&rule).await?;
@@ -204,7 +200,7 @@ pub(crate) struct Purged {
     pub(crate) purged: u64,
 }
 
-async fn purge(context: CallContext, given: NamedQueues) -> Result<Purged, RpcError> {
+async fn purge(context: CallContext, given: NamedQueues) -> Result<Purged> {
     context.needs_all_callers("purge queues")?;
     let mut purged = 0;
     for queue in given.queues(&context).await? {

@@ -7,15 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::caller::Scope;
-use super::super::job_ownership::JobOwnership;
-use super::super::method::CallContext;
-use super::super::rpc_error::{RpcError, code};
 use super::access::hidden;
-use super::changed_job::JobChangeResult;
+use super::job_change::JobChangeResult;
 use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
 use super::params::{Spelled, patience};
+use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
 use crate::proto::job::{
@@ -82,7 +79,7 @@ struct StartedSession {
     status: JobStatus,
 }
 
-async fn start(context: CallContext, given: StartSession) -> Result<StartedSession, RpcError> {
+async fn start(context: CallContext, given: StartSession) -> Result<StartedSession> {
     let wait = patience(given.wait.or(Some(START_WAIT_S)))?;
     let (mut job, inputs) = session_job(&context, given).await?;
     let files = given_files(&context, (0, &job), inputs, None)?;
@@ -108,11 +105,7 @@ fn place_of(number: u64) -> String {
     format!("session-{number}")
 }
 
-/// Returns the job of a session, and its files.
-async fn session_job(
-    context: &CallContext,
-    given: StartSession,
-) -> Result<(Job, EncodedFiles), RpcError> {
+async fn session_job(context: &CallContext, given: StartSession) -> Result<(Job, EncodedFiles)> {
     let Spelled(script_type) = given.script_type;
     context.uses(&script_type)?;
     let of_type = context.config.types.get(&script_type);
@@ -159,7 +152,7 @@ fn time(
     given: Option<f64>,
     without: Duration,
     most: Duration,
-) -> Result<Duration, RpcError> {
+) -> Result<Duration> {
     let Some(seconds) = given else { return Ok(without) };
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     time.filter(|time| *time <= most).ok_or_else(|| {
@@ -171,11 +164,7 @@ fn time(
 }
 
 /// Waits until a session has started, or for the end of the patience.
-async fn started(
-    context: &CallContext,
-    id: JobId,
-    wait: Duration,
-) -> Result<StartedSession, RpcError> {
+async fn started(context: &CallContext, id: JobId, wait: Duration) -> Result<StartedSession> {
     let until = Instant::now() + wait;
     loop {
         let job = context.visible(&id).await?;
@@ -237,7 +226,7 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession, RpcError> {
+async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession> {
     let most = context.config.job.session_timeout_max;
     let timeout = Duration::from_secs_f64(CALL_TIMEOUT_S).min(most);
     let timeout = time("timeout", given.timeout, timeout, most)?;
@@ -314,7 +303,7 @@ struct ListedSession {
     calls: u64,
 }
 
-async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcError> {
+async fn list(context: CallContext, _: ListSessions) -> Result<SessionList> {
     let query = ListQuery {
         statuses: JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect(),
         limit: ListQuery::LIMIT_MAX,
@@ -328,7 +317,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList, RpcE
         of("session").is_some()
             && Tags::of_field(of("tags").unwrap_or_default()).has(TAG)
             && (is_own || context.operates() && context.reads())
-            && JobOwnership::of_summary(job).is_within(&context.caller)
+            && context.caller.sees(job)
     };
     let found = context.client.find_jobs(&query, &search, sees).await?;
     let sessions = found.items.into_iter().map(|job| {
@@ -356,7 +345,7 @@ struct EndSession {
     id: Spelled<JobReference>,
 }
 
-async fn end(context: CallContext, given: EndSession) -> Result<JobChangeResult, RpcError> {
+async fn end(context: CallContext, given: EndSession) -> Result<JobChangeResult> {
     let id = context.own_job(given.id, "end").await?;
     let has_ended = context.client.end_session(&id).await?;
     Ok(JobChangeResult::new(&id, if has_ended { "ended" } else { "told to stop" }))

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::caller::{Bounds, Scope};
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
+use super::super::caller::Bounds;
 use super::super::visible_health::visible_snapshot;
 use super::params::Nothing;
+use super::{CallContext, Result, Scope};
 use crate::view::{HealthRules, NamespaceHealth, Snapshot};
 
 /// The program that answers.
@@ -65,7 +64,7 @@ methods! {
     "whoami", None => whoami;
 }
 
-async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
+async fn info(context: CallContext, _: Nothing) -> Result<Info> {
     context.client.ping().await?;
     Ok(Info {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -80,7 +79,7 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info, RpcError> {
     })
 }
 
-async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth, RpcError> {
+async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth> {
     let address = context.address.as_ref().to_owned();
     let snapshot = Snapshot::read(&context.client, address).await?;
     let snapshot = if context.caller.bounds == Bounds::default() {
@@ -91,24 +90,12 @@ async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth, Rpc
     Ok(NamespaceHealth::of(&snapshot, &HealthRules::from(&*context.config)))
 }
 
-async fn whoami(context: CallContext, _: Nothing) -> Result<Who, RpcError> {
+async fn whoami(context: CallContext, _: Nothing) -> Result<Who> {
     let caller = &context.caller;
-    let all = [
-        (Scope::Read, "read"),
-        (Scope::Submit, "submit"),
-        (Scope::Operate, "operate"),
-        (Scope::Admin, "admin"),
-    ];
-    let scopes = all.into_iter().filter(|(scope, _)| caller.scopes.has(*scope));
-    let bounds = caller.bounds.clone();
+    let Bounds { types, groups, callers, contexts, .. } = caller.bounds.clone();
     Ok(Who {
         name: caller.name.clone(),
-        scopes: scopes.map(|(_, word)| word).collect(),
-        bounds: WhoBounds {
-            types: bounds.types,
-            groups: bounds.groups,
-            callers: bounds.callers,
-            contexts: bounds.contexts,
-        },
+        scopes: Vec::from(caller.scopes).into_iter().map(Scope::as_str).collect(),
+        bounds: WhoBounds { types, groups, callers, contexts },
     })
 }

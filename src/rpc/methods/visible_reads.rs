@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::method::CallContext;
-use super::super::rpc_error::RpcError;
 use super::access::hidden;
 use super::params::Spelled;
+use super::{CallContext, Result};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId, JobOutput, JobReference};
 use crate::store::JobSummary;
@@ -24,16 +23,13 @@ pub(super) struct VisibleJob {
 impl CallContext {
     /// Returns the job of an id, or of a beginning that is unique among the jobs that the caller may
     /// see.
-    pub(super) async fn job_named(&self, of: &JobReference) -> Result<JobId, RpcError> {
+    pub(super) async fn job_named(&self, of: &JobReference) -> Result<JobId> {
         let sees = |job: &JobSummary| self.finds(job);
         Ok(self.client.job_id_among(of, Some(&self.caller.name), sees).await?)
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
-    pub(super) async fn seen(
-        &self,
-        Spelled(of): Spelled<JobReference>,
-    ) -> Result<VisibleJob, RpcError> {
+    pub(super) async fn seen(&self, Spelled(of): Spelled<JobReference>) -> Result<VisibleJob> {
         let id = self.job_named(&of).await?;
         let job = if self.is_bound() { Some(self.visible(&id).await?) } else { None };
         Ok(VisibleJob { id, job })
@@ -44,7 +40,7 @@ impl CallContext {
         &self,
         seen: &VisibleJob,
         read: Result<T, ClientError>,
-    ) -> Result<T, RpcError> {
+    ) -> Result<T> {
         if let Some(before) = &seen.job {
             self.same_job(before).await?;
         }
@@ -58,7 +54,7 @@ impl CallContext {
         awaited: &AwaitedJob,
         submitter: Option<&str>,
         patience: Duration,
-    ) -> Result<AfterWait, RpcError> {
+    ) -> Result<AfterWait> {
         if self.reads() && !self.is_bound() {
             let waited = self.client.await_end(awaited, Some(patience)).await;
             return Ok((self.client.get_job(&awaited.id).await?, waited));
@@ -74,7 +70,7 @@ impl CallContext {
     }
 
     /// Reads a job again that the caller may see, unless a later one has its id.
-    pub(super) async fn same_job(&self, before: &Job) -> Result<Job, RpcError> {
+    pub(super) async fn same_job(&self, before: &Job) -> Result<Job> {
         let after = self.visible(&before.id).await?;
         if after.created_at == before.created_at { Ok(after) } else { Err(hidden(&before.id)) }
     }

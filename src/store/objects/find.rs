@@ -16,7 +16,6 @@ use crate::proto::object::{
 };
 use crate::store::{Store, StoreError};
 
-/// Entries read at once.
 const CHUNK: usize = 1000;
 /// Up to so many entries are collected and put in order.
 const COLLECTED_MAX: u64 = 10_000;
@@ -90,8 +89,7 @@ impl Objects<'_> {
                 return Ok(found);
             }
         }
-        let message = "its indexes are being taken away and built again; try again";
-        Err(ObjectError::TooMuch(message.to_owned()))
+        Err(indexes_change())
     }
 
     /// The answer to a query; none if one of its indexes was dropped meanwhile.
@@ -163,7 +161,6 @@ struct Walk<'a> {
     after: Option<&'a [u8]>,
 }
 
-/// A stretch of one index.
 struct Stretch {
     key: String,
     low: Vec<u8>,
@@ -316,20 +313,13 @@ impl Walk<'_> {
         passed: &mut usize,
     ) -> Result<Vec<ObjectId>> {
         let Stretch { key, low, high, direction } = stretch;
-        let mut command = match direction {
-            Direction::Ascending => {
-                let mut command = redis::cmd("ZRANGEBYLEX");
-                command.arg(&*key).arg(from(low)).arg(to(high));
-                command
-            }
-            Direction::Descending => {
-                let mut command = redis::cmd("ZREVRANGEBYLEX");
-                command.arg(&*key).arg(to(high)).arg(from(low));
-                command
-            }
+        let (command, first, last) = match direction {
+            Direction::Ascending => ("ZRANGEBYLEX", from(low), to(high)),
+            Direction::Descending => ("ZREVRANGEBYLEX", to(high), from(low)),
         };
-        command.arg("LIMIT").arg(0).arg(count);
-        let entries: Vec<Vec<u8>> = self.objects.store.link.query(FINDING, &command).await?;
+        let arguments = (&*key, first, last, "LIMIT", 0, count);
+        let entries: Vec<Vec<u8>> =
+            self.objects.store.link.command(FINDING, command, arguments).await?;
         *passed += entries.len();
         if *passed > PASSED_MAX {
             return Err(ObjectError::TooMuch(format!(
@@ -356,12 +346,10 @@ impl Walk<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut command = redis::cmd("HMGET");
-        command.arg(self.objects.store.keys.object_heads(self.objects.context, self.object_type));
-        for id in &ids {
-            command.arg(id.as_str());
-        }
-        let heads: Vec<Option<String>> = self.objects.store.link.query(FINDING, &command).await?;
+        let store = self.objects.store;
+        let key = store.keys.object_heads(self.objects.context, self.object_type);
+        let arguments = (key, ids.iter().map(ObjectId::as_str).collect::<Vec<_>>());
+        let heads: Vec<Option<String>> = store.link.command(FINDING, "HMGET", arguments).await?;
         let known = ids.into_iter().zip(heads).filter_map(|(id, head)| {
             let terms = terms_of(&head?);
             let indexed = |field: &Field| terms.get(field.as_str()).map(String::as_str);
@@ -382,6 +370,12 @@ fn terms_of(head: &str) -> Terms {
         terms.insert(field, term);
     }
     terms
+}
+
+/// The error of a query whose indexes were dropped at each of its tries.
+pub(super) fn indexes_change() -> ObjectError {
+    let message = "its indexes are being taken away and built again; try again";
+    ObjectError::TooMuch(message.to_owned())
 }
 
 /// An end of a stretch as Redis takes it: the low one belongs to it, the high one does not.

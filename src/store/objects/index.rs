@@ -16,10 +16,8 @@ const QUERY_BUILDS_MAX: Duration = Duration::from_secs(2);
 
 const LOOKING: &str = "looking for indexes";
 
-/// The result of reindexing one type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reindexed {
-    /// The indexes that were built.
     pub built: Vec<Field>,
     /// The indexes that are no longer declared.
     pub removed: Vec<Field>,
@@ -40,10 +38,7 @@ impl IndexState {
             ("", _) => Ok(Self::Absent),
             ("ready", _) => Ok(Self::Ready),
             (_, Some("")) => Ok(Self::UpTo(None)),
-            (_, Some(id)) => {
-                let id = id.parse().map_err(|_| StoreError::unexpected(LOOKING))?;
-                Ok(Self::UpTo(Some(id)))
-            }
+            (_, Some(id)) => Ok(Self::UpTo(Some(StoreError::or_parsed(LOOKING, id)?))),
             _ => Err(StoreError::unexpected(LOOKING)),
         }
     }
@@ -97,11 +92,9 @@ impl Objects<'_> {
     ) -> Stored<(u64, Vec<IndexState>)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("HLEN").arg(self.store.keys.object_heads(self.context, object_type));
+        let names: Vec<&str> = fields.iter().map(|field| field.as_str()).collect();
         let states = self.store.keys.object_indexes(self.context, object_type);
-        pipeline.cmd("HMGET").arg(states);
-        for field in fields {
-            pipeline.arg(field.as_str());
-        }
+        pipeline.cmd("HMGET").arg(states).arg(names);
         let (count, states): (u64, Vec<Option<String>>) =
             self.store.link.pipeline(LOOKING, &pipeline).await?;
         let read = |state: &Option<String>| IndexState::read(state.as_deref().unwrap_or_default());
@@ -197,17 +190,16 @@ impl Objects<'_> {
         doing: &str,
         words: &[String],
     ) -> Stored<IndexState> {
-        let mut script = self.store.scripts.objects_index.prepare_invoke();
-        script.arg(self.context.as_key_part()).arg(object_type.as_str()).arg(field.as_str());
-        script.arg(doing).arg(words);
-        let state: String = self.store.invoke("building an index", &script).await?;
+        let names = (self.context.as_key_part(), object_type.as_str(), field.as_str());
+        let script = &self.store.scripts.objects_index;
+        let state: String =
+            self.store.run_script("building an index", script, (names, doing, words)).await?;
         IndexState::read(&state)
     }
 
     async fn indexes(&self, object_type: &ObjectType) -> Stored<Vec<(Field, IndexState)>> {
-        let mut command = redis::cmd("HGETALL");
-        command.arg(self.store.keys.object_indexes(self.context, object_type));
-        fields_and_states(self.store.link.query(LOOKING, &command).await?)
+        let key = self.store.keys.object_indexes(self.context, object_type);
+        fields_and_states(self.store.link.command(LOOKING, "HGETALL", key).await?)
     }
 
     /// The error for an index that is not complete.
@@ -217,9 +209,8 @@ impl Objects<'_> {
         field: &Field,
         objects: u64,
     ) -> Result<ObjectError> {
-        let mut command = redis::cmd("ZCARD");
-        command.arg(self.store.keys.object_index(self.context, object_type, field));
-        let done = self.store.link.query("looking at an index", &command).await?;
+        let key = self.store.keys.object_index(self.context, object_type, field);
+        let done = self.store.link.command("looking at an index", "ZCARD", key).await?;
         let (object_type, field) = (object_type.clone(), field.clone());
         Ok(ObjectError::Building { object_type, field, done, objects })
     }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::find::{FINDING, PASSED_MAX, TRIES_MAX, from, to};
+use super::find::{FINDING, PASSED_MAX, TRIES_MAX, from, indexes_change, to};
 use super::{Objects, Result};
 use crate::proto::object::{
     Field, ObjectError, ObjectId, ObjectType, WordQuery, id_of, word_range,
 };
 
-/// Entries read at once.
 const CHUNK: usize = 1000;
 
 impl Objects<'_> {
@@ -44,8 +43,7 @@ impl Objects<'_> {
                 return Ok(ids.take(limit).collect());
             }
         }
-        let message = "its indexes are being taken away and built again; try again";
-        Err(ObjectError::TooMuch(message.to_owned()))
+        Err(indexes_change())
     }
 
     /// Returns the ids of the objects that have a word in one of its fields.
@@ -61,9 +59,9 @@ impl Objects<'_> {
             let key = self.store.keys.object_index(self.context, object_type, field);
             let (mut low, high) = word_range(word, *is_prefix);
             loop {
-                let mut command = redis::cmd("ZRANGEBYLEX");
-                command.arg(&key).arg(from(&low)).arg(to(&high)).arg("LIMIT").arg(0).arg(CHUNK);
-                let entries: Vec<Vec<u8>> = self.store.link.query(FINDING, &command).await?;
+                let arguments = (&key, from(&low), to(&high), "LIMIT", 0, CHUNK);
+                let entries: Vec<Vec<u8>> =
+                    self.store.link.command(FINDING, "ZRANGEBYLEX", arguments).await?;
                 *passed += entries.len();
                 if *passed > PASSED_MAX {
                     return Err(ObjectError::TooMuch(format!(
@@ -90,11 +88,7 @@ fn matching(
     match query {
         WordQuery::Word { .. } => found.next().unwrap_or_default(),
         WordQuery::Any(queries) => {
-            let mut any = BTreeSet::new();
-            for query in queries {
-                any.extend(matching(query, found));
-            }
-            any
+            queries.iter().flat_map(|query| matching(query, found)).collect()
         }
         WordQuery::Every(all, none) => {
             let mut every: Option<BTreeSet<ObjectId>> = None;

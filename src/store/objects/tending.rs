@@ -11,19 +11,16 @@ use super::{Objects, Stored};
 use crate::config::OsisConfig;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::store::Store;
+use crate::store::backoff::micros;
 
 /// An index is removed when no supervisor has declared it for this time.
 const UNDECLARED_FOR: Duration = Duration::from_mins(10);
-/// Commands in one pipeline.
 const COMMANDS: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TendedIndex {
-    /// The context of its objects.
     pub context: Context,
-    /// Their type.
     pub object_type: ObjectType,
-    /// The indexed field.
     pub field: Field,
 }
 
@@ -106,16 +103,14 @@ impl Store {
             }
         }
         let mut found = Vec::with_capacity(types.len());
-        let mut rest = types.into_iter().peekable();
-        while rest.peek().is_some() {
-            let types: Vec<(Context, ObjectType)> = rest.by_ref().take(COMMANDS).collect();
+        for types in types.chunks(COMMANDS) {
             let mut pipeline = redis::pipe();
-            for (context, object_type) in &types {
+            for (context, object_type) in types {
                 pipeline.cmd("HGETALL").arg(self.keys.object_indexes(context, object_type));
             }
             let held: Vec<Vec<(String, String)>> = self.link.pipeline(LOOKING, &pipeline).await?;
-            for ((context, object_type), held) in types.into_iter().zip(held) {
-                found.push((context, object_type, fields_and_states(held)?));
+            for ((context, object_type), held) in types.iter().zip(held) {
+                found.push((context.clone(), object_type.clone(), fields_and_states(held)?));
             }
         }
         Ok(found)
@@ -134,11 +129,9 @@ impl Store {
         if declared.is_empty() && names.is_empty() {
             return Ok(names);
         }
-        let mut script = self.scripts.objects_undeclared.prepare_invoke();
-        script.arg(u64::try_from(UNDECLARED_FOR.as_micros()).unwrap_or(u64::MAX));
-        script.arg(declared.len()).arg(&declared);
-        script.arg(&names);
-        let gone: Vec<String> = self.invoke("looking for declared indexes", &script).await?;
+        let arguments = (micros(UNDECLARED_FOR), declared.len(), &declared, &names);
+        let (doing, script) = ("looking for declared indexes", &self.scripts.objects_undeclared);
+        let gone: Vec<String> = self.run_script(doing, script, arguments).await?;
         Ok(gone.into_iter().collect())
     }
 }

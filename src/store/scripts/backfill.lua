@@ -25,10 +25,8 @@ local function exists(of) return is_taken(of) or redis.call('EXISTS', GRAPH .. o
 -- Returns the job or graph of the firing for this time, if there was one.
 local function fired()
   if exists(fired_id) then return fired_id end
-  local is_json, firings = pcall(cjson.decode, history or '[]')
-  if not is_json or type(firings) ~= 'table' then return end
   local day = string.sub(rfc3339(due), 1, 19)
-  for _, firing in ipairs(firings) do
+  for _, firing in ipairs(json_table(history) or {}) do
     local is_of_time = type(firing.due) == 'string' and string.sub(firing.due, 1, 19) == day
     if is_of_time and firing.did == 'fired' and firing.why ~= 'backfill' then return firing.id or '' end
   end

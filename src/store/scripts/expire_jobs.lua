@@ -31,7 +31,5 @@ end
 
 local due = redis.call('ZRANGEBYSCORE', EXPIRING, '-inf', integer(at), 'LIMIT', 0, ARGV[1])
 for _, id in ipairs(due) do look_at(id) end
-local first = redis.call('ZRANGE', EXPIRING, 0, 0, 'WITHSCORES')
 write_counts()
-local next_us = first[2] and math.max(tonumber(first[2]) - at, 0) or -1
-return { #due, ended, integer(next_us) }
+return { #due, ended, us_until_first(EXPIRING, at) }

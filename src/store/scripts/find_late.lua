@@ -52,6 +52,4 @@ end
 
 local due = redis.call('ZRANGEBYSCORE', EXPECTED, '-inf', integer(at), 'LIMIT', 0, ARGV[1])
 for _, entry in ipairs(due) do look_at(entry) end
-local first = redis.call('ZRANGE', EXPECTED, 0, 0, 'WITHSCORES')
-local next_us = first[2] and math.max(tonumber(first[2]) - at, 0) or -1
-return { #due, integer(next_us), found.late, found.slow }
+return { #due, us_until_first(EXPECTED, at), found.late, found.slow }

@@ -58,7 +58,7 @@ local function run_later(id, script_type, kind, text, exit_code, delay_us)
   if event or has_wrong_type[index_of('scheduled', script_type)] then
     local f = read(id, 'group', 'instance', 'priority', 'where')
     local queue = queue_of(script_type, f[1], f[2], f[3], f[4]) or 'type:' .. script_type
-    if wait then return rarely().wake_waiting(id, script_type, queue, event or rarely().timeout_event(rarely().json_table(wait) or {}, at), at) end
+    if wait then return rarely().wake_waiting(id, script_type, queue, event or rarely().timeout_event(json_table(wait) or {}, at), at) end
     redis.call('HSET', JOB .. id, 'status', 'dispatched')
     redis.call('HDEL', JOB .. id, 'started_at', 'actor', 'boot_id')
     rarely().push_back(id, queue, at)

@@ -40,6 +40,4 @@ for _, id in ipairs(due) do
     expire_job(id, 1)
   end
 end
-local first = redis.call('ZRANGE', AWAITED, 0, 0, 'WITHSCORES')
-local next_us = first[2] and math.max(tonumber(first[2]) - at, 0) or -1
-return { #due, integer(next_us) }
+return { #due, us_until_first(AWAITED, at) }

@@ -8,9 +8,8 @@ local DAY_US = 86400 * 1000000
 local at, number = now_us(), 0
 for _, actor in ipairs(ARGV) do
   local script_type, group, instance = string.match(actor, '^([^:]+):([^:]+):([^:]+)$')
-  local text = queue_of(script_type, group, instance) and redis.pcall('GET', PRESENCE .. actor)
-  local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
-  if ok and type(presence) == 'table' and not presence.boot_id then
+  local presence = queue_of(script_type, group, instance) and json_table(redis.pcall('GET', PRESENCE .. actor))
+  if presence and not presence.boot_id then
     redis.call('ZADD', FOREIGN_ACTORS, integer(at), actor)
     register(TYPES, script_type)
     number = number + 1

@@ -33,9 +33,9 @@ local function died_so_before(id, died_of)
   local UNCHARGED_IN_A_ROW = 2
   local attempts = present(read(id, 'attempts')[1])
   if not attempts then return false end
-  local is_json, list = pcall(cjson.decode, attempts)
+  local list = json_table(attempts)
   -- Another program wrote it, and no attempt is added.
-  if not is_json or type(list) ~= 'table' or type(list[#list]) ~= 'table' then return true end
+  if not list or type(list[#list]) ~= 'table' then return true end
   for place = #list, #list - UNCHARGED_IN_A_ROW + 1, -1 do
     local last = list[place]
     local text = type(last) == 'table' and last.error

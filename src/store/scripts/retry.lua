@@ -65,17 +65,8 @@ local function retry(id)
     redis.call('SET', UNIQUE .. key, id)
   end
   leave_index(id, status, f[2], { group = f[3], instance = f[4], priority = f[5], where = f[16] })
-  redis.call('LREM', DEAD .. f[2], 1, id)
-  redis.call('PERSIST', JOB .. id)
-  redis.pcall('EXPIRE', FILES .. id, 34560000)
-  redis.call('DEL', REPLY .. id)
-  -- An access list of an older version does not permit the key.
-  if f[13] then redis.pcall('DEL', OUTPUT .. id) end
-  note_attempt(id, status, status == 'error' and f[10], f[11])
-  redis.call('HDEL', JOB .. id, 'hostname', 'attempt', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
-    'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line',
-    'limits', 'held_by', 'stopped_by', 'wait', 'waits', 'event', 'told_events', 'wait_ended_at',
-    'session_calls', 'session_call')
+  local ended = { script_type = f[2], error = f[10], finished_at = f[11], output_key = f[13] }
+  forget_end(id, status, ended, 'attempt', 'stopped_by')
   local state = #pending > 0 and 'waiting_for_prerequisites' or 'dispatched'
   log_event(id, state)
   redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))

@@ -39,5 +39,4 @@ for _, limit in ipairs(redis.call('ZRANGEBYSCORE', LIMITS, '-inf', integer(at), 
     redis.call('HDEL', LIMIT_PROBES, limit)
   end
 end
-local first = redis.call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')
-return { released, freed, first[2] and math.max(tonumber(first[2]) - at, 0) or -1 }
+return { released, freed, us_until_first(LIMITS, at) }

@@ -27,9 +27,6 @@ const REFUSED_FOR_GOOD: [i32; 3] = [65, 67, 68];
 const LOGIN_REFUSED: [u16; 4] = [530, 534, 535, 538];
 
 /// Sends a mail to one of the addresses; its head names all.
-///
-/// # Errors
-/// The reason why it was not taken.
 pub(super) async fn send(
     notify: &NotifyConfig,
     message: &NotifyMessage,

@@ -29,7 +29,8 @@ pub(super) async fn post(
     let secret = secret(notify, &message.to).await?;
     let secret = secret.as_ref().map_or("", |secret| secret.expose());
     let url = notify.webhook.as_deref().unwrap_or_default();
-    if secret.is_empty() && needs_secret(notify) {
+    let mut texts = notify.webhook.iter().chain(notify.headers.values());
+    if secret.is_empty() && texts.any(|text| text.contains(SECRET)) {
         return Err(format!("{SECRET} is used, but there is no secret: set secret_file").into());
     }
     let poster = HttpPoster::new(&url.replace(SECRET, secret), notify.timeout)?;
@@ -42,10 +43,6 @@ pub(super) async fn post(
         is_permanent: error.is_permanent,
         reason: hidden(error.to_string()),
     })
-}
-
-fn needs_secret(notify: &NotifyConfig) -> bool {
-    notify.webhook.iter().chain(notify.headers.values()).any(|text| text.contains(SECRET))
 }
 
 /// Returns the body: the whole message, or what the template makes of it. What a template inserts is escaped as JSON.

@@ -10,32 +10,22 @@ use crate::view::Snapshot;
 pub(super) fn overdue(snapshot: &Snapshot, found: &mut Found) {
     for of in &snapshot.periodic_jobs {
         let FiredCron { name, ends, .. } = of;
-        let remedy = format!("see its firings, and the log of its last job: hero cron show {name}");
-        if let Some((_, why)) = ends.refused() {
+        let what = if let Some((_, why)) = ends.refused() {
             let why = escape(why.lines().next().unwrap_or_default());
-            found.add(
-                (ProblemKind::CronOverdue, Severity::Warning),
-                Subject::PeriodicJob(name.clone()),
-                format!("periodic job {name} could not be submitted when it was due: {why}"),
-                remedy,
-            );
+            format!("could not be submitted when it was due: {why}")
+        } else if ends.overdue.is_none_or(|at| at >= snapshot.at) {
             continue;
-        }
-        if ends.overdue.is_none_or(|at| at >= snapshot.at) {
-            continue;
-        }
-        let since = match &ends.succeeded {
-            Some((at, _)) => {
-                let ago = snapshot.at.duration_since(*at).unsigned_abs();
-                format!("has not succeeded for {}, twice its interval", brief(ago))
-            }
-            None => "has not succeeded, though it was due twice".to_owned(),
+        } else if let Some((at, _)) = &ends.succeeded {
+            let ago = brief(snapshot.at.duration_since(*at).unsigned_abs());
+            format!("has not succeeded for {ago}, twice its interval{}", last_failure(ends))
+        } else {
+            format!("has not succeeded, though it was due twice{}", last_failure(ends))
         };
         found.add(
             (ProblemKind::CronOverdue, Severity::Warning),
             Subject::PeriodicJob(name.clone()),
-            format!("periodic job {name} {since}{}", last_failure(ends)),
-            remedy,
+            format!("periodic job {name} {what}"),
+            format!("see its firings, and the log of its last job: hero cron show {name}"),
         );
     }
 }

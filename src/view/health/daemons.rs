@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Found, HealthRules, ProblemKind, Severity, Subject};
-use crate::proto::cron::CronInForce;
 use crate::proto::message::RECOVERING;
 use crate::proto::target::ActorId;
 use crate::proto::text::counted;
@@ -47,70 +46,54 @@ pub(super) fn supervisors(snapshot: &Snapshot, rules: &HealthRules, found: &mut 
     }
 }
 
-/// Periodic jobs that are not in force as their files have them, for each supervisor.
+/// Periodic jobs that are not in force as their files have them, or that name or are named by what does not exist, for
+/// each supervisor.
 pub(super) fn periodic_jobs(snapshot: &Snapshot, found: &mut Found) {
+    let named = |texts: &[String]| {
+        let name = texts.first()?.split(':').next().unwrap_or_default().to_owned();
+        Some((name, texts.join("; ")))
+    };
     for of in &snapshot.supervisors {
         let Some(cron) = &of.cron else { continue };
-        let subject = || Subject::Supervisor(of.unit.clone(), of.hostname.clone());
+        let (unit, host) = (&of.unit, &of.hostname);
+        let mut add = |kind, text: String, remedy: String| {
+            let subject = Subject::Supervisor(unit.clone(), host.clone());
+            found.add((kind, Severity::Warning), subject, text, remedy);
+        };
         if !cron.changed.is_empty() {
-            let (files, host) = (cron.changed.join(", "), &of.hostname);
-            found.add(
-                (ProblemKind::CronChanged, Severity::Warning),
-                subject(),
-                format!("periodic jobs changed on disk, not in force on {host}: {files}"),
-                format!("reload the supervisor on {host}: systemctl reload hero@{}", of.unit),
-            );
+            let files = cron.changed.join(", ");
+            let text = format!("periodic jobs changed on disk, not in force on {host}: {files}");
+            let remedy = format!("reload the supervisor on {host}: systemctl reload hero@{unit}");
+            add(ProblemKind::CronChanged, text, remedy);
         }
         if !cron.refused.is_empty() {
-            let (mistakes, host) = (cron.refused.join("; "), &of.hostname);
-            found.add(
-                (ProblemKind::CronRefused, Severity::Warning),
-                subject(),
-                format!(
-                    "periodic jobs that supervisor {} on {host} does not fire: {mistakes}",
-                    of.unit
-                ),
-                "mend the file, test it with hero check, and reload the supervisor",
-            );
+            let mistakes = cron.refused.join("; ");
+            let text =
+                format!("periodic jobs that supervisor {unit} on {host} does not fire: {mistakes}");
+            let remedy = "mend the file, test it with hero check, and reload the supervisor";
+            add(ProblemKind::CronRefused, text, remedy.to_owned());
         }
-        unheard(cron, (&of.unit, &of.hostname), found);
-        unknown(cron, (&of.unit, &of.hostname), found);
+        // They name notifications that the supervisor does not have.
+        if let Some((job, unheard)) = named(&cron.unheard) {
+            let text = format!(
+                "nobody is told of periodic jobs: supervisor {unit} on {host} has no such notification: {unheard}"
+            );
+            let remedy = format!(
+                "add the table [notify.NAME] to hero.toml on {host} and reload the supervisor, or name another one: \
+                 hero cron show {job}"
+            );
+            add(ProblemKind::CronUnheard, text, remedy);
+        }
+        if let Some((name, unknown)) = named(&cron.unknown) {
+            let text = format!(
+                "notifications of supervisor {unit} on {host} name periodic jobs that do not exist: {unknown}"
+            );
+            let remedy = format!(
+                "correct `crons` of [notify.{name}] in hero.toml on {host} and reload the supervisor; the names: hero cron list"
+            );
+            add(ProblemKind::CronUnknown, text, remedy);
+        }
     }
-}
-
-/// Periodic jobs that name notifications which a supervisor does not have.
-fn unheard(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
-    let Some(first) = cron.unheard.first() else { return };
-    let job = first.split(':').next().unwrap_or_default();
-    found.add(
-        (ProblemKind::CronUnheard, Severity::Warning),
-        Subject::Supervisor(unit.to_owned(), host.to_owned()),
-        format!(
-            "nobody is told of periodic jobs: supervisor {unit} on {host} has no such notification: {}",
-            cron.unheard.join("; ")
-        ),
-        format!(
-            "add the table [notify.NAME] to hero.toml on {host} and reload the supervisor, or name another one: \
-             hero cron show {job}"
-        ),
-    );
-}
-
-/// Notifications of a supervisor that name periodic jobs which do not exist.
-fn unknown(cron: &CronInForce, (unit, host): (&str, &str), found: &mut Found) {
-    let Some(first) = cron.unknown.first() else { return };
-    let name = first.split(':').next().unwrap_or_default();
-    found.add(
-        (ProblemKind::CronUnknown, Severity::Warning),
-        Subject::Supervisor(unit.to_owned(), host.to_owned()),
-        format!(
-            "notifications of supervisor {unit} on {host} name periodic jobs that do not exist: {}",
-            cron.unknown.join("; ")
-        ),
-        format!(
-            "correct `crons` of [notify.{name}] in hero.toml on {host} and reload the supervisor; the names: hero cron list"
-        ),
-    );
 }
 
 /// Actors whose process before was killed for lack of memory within the last hour.

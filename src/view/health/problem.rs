@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::proto::cron::CronName;
@@ -19,6 +19,7 @@ pub struct Problem {
     /// Its severity.
     pub severity: Severity,
     /// The part of the system that has it.
+    #[schemars(with = "String")]
     pub subject: Subject,
     /// One sentence with its numbers, lower case, without a full stop.
     pub text: String,
@@ -39,9 +40,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Each of them, the worst last.
-    pub const ALL: [Self; 3] = [Self::Note, Self::Warning, Self::Critical];
-
     /// Its word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,125 +50,110 @@ impl Severity {
     }
 }
 
-/// Defines the kinds of problems with their words.
-macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $kind:ident = $word:literal,)+) => {
-        /// The kind of a problem.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-        pub enum ProblemKind {
-            $($(#[doc = $doc])+ #[serde(rename = $word)] $kind,)+
-        }
-
-        impl ProblemKind {
-            /// Each of them.
-            pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
-
-            /// Its word.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $word,)+
-                }
-            }
-        }
-    };
-}
-
-kinds! {
+/// The kind of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
     /// Too few supervisors are live.
-    FewSupervisors = "few_supervisors",
+    FewSupervisors,
     /// A supervisor cannot do its duties.
-    SupervisorFails = "supervisor_fails",
+    SupervisorFails,
     /// A file of periodic jobs has changed since a supervisor read it.
-    CronChanged = "cron_changed",
+    CronChanged,
     /// A periodic job is not in force because of a mistake.
-    CronRefused = "cron_refused",
+    CronRefused,
     /// A periodic job names a notification that a supervisor does not have.
-    CronUnheard = "cron_unheard",
+    CronUnheard,
     /// A notification names a periodic job that does not exist.
-    CronUnknown = "cron_unknown",
+    CronUnknown,
     /// A periodic job has not succeeded for twice its interval.
-    CronOverdue = "cron_overdue",
+    CronOverdue,
     /// Redis is a replica, which refuses writes.
-    RedisReplica = "redis_replica",
+    RedisReplica,
     /// Redis refuses every write.
-    RedisRefusesWrites = "redis_refuses_writes",
+    RedisRefusesWrites,
     /// Redis has lost all keys of the namespace.
-    RedisEmptied = "redis_emptied",
+    RedisEmptied,
     /// Redis is too old.
-    RedisOld = "redis_old",
+    RedisOld,
     /// Redis does not report its state.
-    RedisUnknown = "redis_unknown",
+    RedisUnknown,
     /// Redis cannot write its append-only file.
-    RedisCannotAppend = "redis_cannot_append",
+    RedisCannotAppend,
     /// Redis cannot write its snapshot.
-    RedisCannotSave = "redis_cannot_save",
+    RedisCannotSave,
     /// Redis may lose accepted jobs.
-    RedisForgets = "redis_forgets",
+    RedisForgets,
     /// Redis is a node of a cluster that is named alone.
-    RedisNamedAlone = "redis_named_alone",
+    RedisNamedAlone,
     /// Redis uses much of its memory.
-    RedisMemory = "redis_memory",
+    RedisMemory,
     /// A key of the namespace is used by another program.
-    WrongType = "wrong_type",
+    WrongType,
     /// The clock of a machine differs from Redis's.
-    ClockDiffers = "clock_differs",
+    ClockDiffers,
     /// The clock of Redis was set.
-    ClockStepped = "clock_stepped",
+    ClockStepped,
     /// A queue is deep.
-    QueueDepth = "queue_depth",
+    QueueDepth,
     /// A queue has jobs and no actor.
-    QueueWithoutActor = "queue_without_actor",
+    QueueWithoutActor,
     /// A queue has jobs of a script type that is not configured, and no actor.
-    QueueOfUnknownType = "queue_of_unknown_type",
+    QueueOfUnknownType,
     /// Programs pushed ids to a list that nobody serves.
-    ListUnserved = "list_unserved",
+    ListUnserved,
     /// Programs pushed ids whose hashes are not there.
-    IdsWithoutHash = "ids_without_hash",
+    IdsWithoutHash,
     /// The first job of a queue waits for long.
-    QueueWait = "queue_wait",
+    QueueWait,
     /// Limits hold jobs of a queue.
-    QueueHeld = "queue_held",
+    QueueHeld,
     /// Limits or a pause hold jobs of a queue for long.
-    QueueHeldLong = "queue_held_long",
+    QueueHeldLong,
     /// A queue is paused.
-    QueuePaused = "queue_paused",
+    QueuePaused,
     /// Jobs failed in the last hour.
-    JobsFailed = "jobs_failed",
+    JobsFailed,
     /// Jobs became dead letters in the last hour.
-    DeadLetters = "dead_letters",
+    DeadLetters,
     /// Dead letters are kept.
-    DeadLettersKept = "dead_letters_kept",
+    DeadLettersKept,
     /// The share of failures has risen.
-    FailuresRise = "failures_rise",
+    FailuresRise,
     /// Scheduled jobs are due, and nobody dispatches them.
-    JobsDue = "jobs_due",
+    JobsDue,
     /// Actors claim no jobs, as their machines are overloaded or full.
-    ActorsHold = "actors_hold",
+    ActorsHold,
     /// An actor was killed for lack of memory.
-    ActorOomKilled = "actor_oom_killed",
+    ActorOomKilled,
     /// An actor has no heartbeat, though it has not shut down.
-    ActorSilent = "actor_silent",
+    ActorSilent,
     /// Actors cannot remove folders of jobs.
-    FoldersLeft = "folders_left",
+    FoldersLeft,
     /// Machines have the same machine id.
-    MachineClones = "machine_clones",
+    MachineClones,
     /// A broker of RabbitMQ does not renew its presence.
-    BrokerGone = "broker_gone",
+    BrokerGone,
     /// A broker has no RabbitMQ, Redis or MariaDB.
-    BrokerOutage = "broker_outage",
+    BrokerOutage,
     /// Dispatchers of a broker do not consume.
-    BrokerDispatchers = "broker_dispatchers",
+    BrokerDispatchers,
     /// A queue of RabbitMQ has dead letters.
-    AmqpDeadLetters = "amqp_dead_letters",
+    AmqpDeadLetters,
     /// A broker has lost log events.
-    LogEventsLost = "log_events_lost",
+    LogEventsLost,
     /// A notification cannot be delivered.
-    NotificationFails = "notification_fails",
+    NotificationFails,
     /// Daemons have other versions than this program.
-    VersionsDiffer = "versions_differ",
+    VersionsDiffer,
 }
 
 impl ProblemKind {
+    /// Its word, as JSON has it.
+    pub fn word(self) -> String {
+        serde_json::json!(self).as_str().unwrap_or_default().to_owned()
+    }
+
     /// Returns the kind of event by which notifications tell it.
     pub fn told_as(self) -> Option<NotifyKind> {
         match self {
@@ -182,7 +165,6 @@ impl ProblemKind {
     }
 }
 
-/// The part of the system that has a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// Redis, or the Redis of a further shard.
@@ -232,19 +214,5 @@ impl fmt::Display for Subject {
 impl Serialize for Subject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for Subject {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Subject".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
     }
 }

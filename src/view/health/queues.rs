@@ -18,7 +18,6 @@ use crate::view::{Snapshot, start_of};
 /// The maximum number of paused queues that are problems of their own.
 const PAUSED_LISTED_MAX: usize = 3;
 
-/// All queues.
 pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     let is_renewed = !snapshot.refuses_writes();
     for (state, actors) in &snapshot.queues {
@@ -36,7 +35,6 @@ pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     paused(snapshot, rules, found);
 }
 
-/// The actors of a queue.
 #[derive(Default)]
 pub(super) struct QueueService {
     /// The number of ready actors that claim from it.
@@ -68,7 +66,6 @@ fn mismatch(snapshot: &Snapshot, state: &QueueState, actors: u64) -> Option<(Sel
     (!is_drained).then_some((selector, mismatch))
 }
 
-/// Returns the live actors of a queue that drain, if it has jobs.
 fn drained(snapshot: &Snapshot, state: &QueueState) -> Vec<ActorId> {
     let selector = state.selector();
     let drains = |of: &&PresenceOf| {
@@ -221,18 +218,15 @@ fn held(state: &QueueState, rules: &HealthRules, found: &mut Found) {
             long.map(|long| if first.is_some() { long.replacen(", the first", "", 1) } else { long })
                 .unwrap_or_default()
         ),
-        match &state.held_by {
-            Some(limit) if limit.starts_with("@graph") => {
-                let graph = limit.split('=').nth(1).unwrap_or("ID");
+        match state.held_by.as_ref().map(|limit| limit.split_once('=').unwrap_or((limit.as_str(), "ID"))) {
+            Some(("@graph", graph)) => {
                 format!("more actors do not help; if its window is too narrow: hero graph edit {graph} --at-a-time NUMBER")
             }
-            Some(limit) if limit.starts_with("@paused") => {
-                let graph = limit.split('=').nth(1).unwrap_or("ID");
+            Some(("@paused", graph)) => {
                 format!("it pauses after its first jobs: hero graph show {graph}; to let the others start: hero graph tell {graph} go")
             }
-            Some(limit) => format!(
-                "more actors do not help: raise [limit.{}] if it is too narrow; all limits: hero limit list",
-                limit.split('=').next().unwrap_or(limit)
+            Some((limit, _)) => format!(
+                "more actors do not help: raise [limit.{limit}] if it is too narrow; all limits: hero limit list"
             ),
             None => "see which limit: hero limit list; raise it in [limit.NAME] if it is too narrow".to_owned(),
         },

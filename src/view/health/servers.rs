@@ -18,7 +18,6 @@ const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(2);
 /// A live daemon renews its presence far more often; if a presence is older by its clock, that clock is slow.
 const PRESENCE_AGE_MAX: Duration = Duration::from_mins(1);
 
-/// Each server of the namespace.
 pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
     for (shard, redis) in snapshot.servers() {
         server(&Subject::Redis(shard), redis, rules, found);
@@ -26,30 +25,22 @@ pub(super) fn all(snapshot: &Snapshot, rules: &HealthRules, found: &mut Found) {
 }
 
 fn server(subject: &Subject, redis: &RedisState, rules: &HealthRules, found: &mut Found) {
+    let mut add = |of, what: &str, remedy: &str| {
+        found.add(of, subject.clone(), format!("{subject} {what}"), remedy);
+    };
     if redis.version.is_none() {
-        found.add(
-            (ProblemKind::RedisUnknown, Severity::Note),
-            subject.clone(),
-            format!("{subject} does not tell its version and settings: its user may not call INFO"),
-            "allow +info in its access control list",
-        );
+        let what = "does not tell its version and settings: its user may not call INFO";
+        let of = (ProblemKind::RedisUnknown, Severity::Note);
+        add(of, what, "allow +info in its access control list");
     }
     if let Some(version) = redis.version.as_deref().filter(|version| is_old(version)) {
         let (major, minor) = OLDEST_REDIS;
-        found.add(
-            (ProblemKind::RedisOld, Severity::Critical),
-            subject.clone(),
-            format!("{subject} is version {version}; hero needs {major}.{minor} or later"),
-            "upgrade it",
-        );
+        let what = format!("is version {version}; hero needs {major}.{minor} or later");
+        add((ProblemKind::RedisOld, Severity::Critical), &what, "upgrade it");
     }
     if redis.role.as_deref() == Some("slave") {
-        found.add(
-            (ProblemKind::RedisReplica, Severity::Critical),
-            subject.clone(),
-            format!("{subject} is a replica, and refuses writes"),
-            "let redis.url name the primary",
-        );
+        let of = (ProblemKind::RedisReplica, Severity::Critical);
+        add(of, "is a replica, and refuses writes", "let redis.url name the primary");
     }
     for risk in redis.risks() {
         let of = match risk.kind {
@@ -62,16 +53,15 @@ fn server(subject: &Subject, redis: &RedisState, rules: &HealthRules, found: &mu
             }
             RiskKind::Forgets => continue,
         };
-        found.add(of, subject.clone(), format!("{subject} {}", risk.text), risk.remedy);
+        add(of, &risk.text, &risk.remedy);
     }
     let check = &rules.check;
     let used = redis.memory_used_bytes.saturating_mul(100).checked_div(redis.memory_max_bytes);
     let used = used.unwrap_or_default();
     if let Some((severity, from)) = reached(used, check.memory_warning, check.memory_critical) {
-        found.add(
+        add(
             (ProblemKind::RedisMemory, severity),
-            subject.clone(),
-            format!("{subject} uses {used} % of its maxmemory (threshold {from} %)"),
+            &format!("uses {used} % of its maxmemory (threshold {from} %)"),
             "give it more memory (maxmemory), or keep ended jobs for a shorter time (job.retention)",
         );
     }
@@ -82,7 +72,6 @@ fn is_old(version: &str) -> bool {
     parts.next().zip(parts.next()).is_some_and(|known| known < OLDEST_REDIS)
 }
 
-/// The loss of all keys.
 pub(super) fn emptied(snapshot: &Snapshot, found: &mut Found) {
     let Some(EmptiedRedis { at, jobs, restarted }) = &snapshot.emptied else { return };
     let (how, why) = if *restarted {

@@ -509,11 +509,8 @@ fn failures_that_rise_are_reported_with_both_shares() {
 }
 
 #[test]
-fn every_kind_and_severity_has_one_word_everywhere() {
-    for kind in ProblemKind::ALL {
-        assert_eq!(serde_json::json!(kind), kind.as_str());
-    }
-    for severity in Severity::ALL {
+fn every_severity_has_one_word_everywhere() {
+    for severity in [Severity::Note, Severity::Warning, Severity::Critical] {
         assert_eq!(serde_json::json!(severity), severity.as_str());
     }
 }

@@ -5,19 +5,18 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{Nav, WebPage, head};
+use super::super::fields::PageQuery;
+use super::super::layout::{Nav, WebPage};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
 use super::super::parts::{
-    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, group_row, live_table,
-    meter, or_any, pick, things, time_of,
+    Paged, ago, bulk, columns, count, elapsed, empty_row, filter_choice, group_row, head,
+    live_table, meter, or_any, pick, things, time_of,
 };
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
-use super::{machine_link, reason, state_sign, turn};
+use super::{machine_link, reason, state_sign, state_word, turn};
 use crate::proto::message::ActorState;
 use crate::rpc::Scope;
 use crate::store::PresenceOf;
@@ -54,15 +53,6 @@ impl ActorFilter {
     }
 }
 
-fn state_word(of: &PresenceOf) -> &'static str {
-    match (of.presence.state, &of.presence.holding) {
-        (ActorState::Draining, _) => "draining",
-        (_, Some(_)) => "holding",
-        (state, None) => state.as_str(),
-    }
-}
-
-/// Live actors as a table, by script type.
 pub(in crate::web) struct ActorTable<'a> {
     all: Vec<&'a PresenceOf>,
     paged: Paged,
@@ -76,7 +66,7 @@ pub(in crate::web) struct ActorTable<'a> {
 impl<'a> ActorTable<'a> {
     /// Returns a page of those that it `takes`.
     pub(in crate::web) fn of(
-        (now, visitor): (&'a SiteSnapshot, &Visitor),
+        (now, visit): (&'a SiteSnapshot, &Visit),
         takes: impl Fn(&PresenceOf) -> bool,
         (page, back): (&str, String),
         none: Markup,
@@ -84,51 +74,27 @@ impl<'a> ActorTable<'a> {
         let mut all: Vec<&PresenceOf> = now.snapshot.actors.iter().filter(|of| takes(of)).collect();
         all.sort_by(|a, b| a.actor.script_type.as_str().cmp(b.actor.script_type.as_str()));
         let paged = Paged::of(page, all.len());
-        Self { all, paged, none, may_operate: visitor.may(Scope::Operate), back }
+        Self { all, paged, none, may_operate: visit.may(Scope::Operate), back }
     }
 
-    fn filtered(
-        (now, visitor): (&'a SiteSnapshot, &Visitor),
-        links: &SiteLinks,
-        filter: &ActorFilter,
-    ) -> Self {
+    fn filtered(now: &'a SiteSnapshot, visit: &Visit, filter: &ActorFilter) -> Self {
+        let links = visit.links();
         let none = if filter.is_off() {
             html! { "No actor is live. Start one: " code { "systemctl start hero@osis-default-1" } }
         } else {
             html! { "No actor matches. " a href=(links.to("/actors")) { "Clear the filters." } }
         };
         let back = filter.address(&SiteLinks::default(), &filter.page);
-        Self::of((now, visitor), |of| filter.takes(of), (&filter.page, back), none)
+        Self::of((now, visit), |of| filter.takes(of), (&filter.page, back), none)
     }
 
-    /// Returns its rows as a live part.
     pub(in crate::web) fn live(&self, links: &SiteLinks, now: &SiteSnapshot) -> LivePart {
         LivePart::rows("actor-rows", self.rows(links, now))
     }
 
-    /// Returns it as a form whose buttons drain and resume.
-    pub(in crate::web) fn markup(
-        &self,
-        links: &SiteLinks,
-        visitor: &Visitor,
-        now: &SiteSnapshot,
-    ) -> Markup {
-        let heads = html! {
-            @if self.may_operate { (columns(&[("sr c-pick", "Select")])) }
-            (columns(&[
-                ("", "Actor"), ("", "State"), ("sr", "Reason"), ("", "Tasks busy"), ("", "Machine"), ("num", "PID"),
-                ("num", "Up"), ("num", "Heartbeat"), ("sr", "Action"),
-            ]))
-        };
-        let rows = self.rows(links, now);
-        html! {
-            form method="post" action=(links.to("/actors")) {
-                (visitor.forgery_field())
-                input type="hidden" name="back" value=(self.back);
-                (live_table("actors", "Live actors by type", &heads, (Some("actor-rows"), &rows)))
-                @if self.may_operate { (bulk("actors", &drain_buttons())) }
-            }
-        }
+    pub(in crate::web) fn markup(&self, visit: &Visit, now: &SiteSnapshot) -> Markup {
+        let rows = self.rows(visit.links(), now);
+        drain_table(visit, ("actor", "Live actors by type"), &HEADS, &rows, &self.back)
     }
 
     fn rows(&self, links: &SiteLinks, now: &SiteSnapshot) -> Vec<(String, Markup)> {
@@ -139,9 +105,7 @@ impl<'a> ActorTable<'a> {
         let mut rows = Vec::new();
         let page = &self.all[self.paged.range()];
         for actors in page.chunk_by(|a, b| a.actor.script_type == b.actor.script_type) {
-            let Some(name) = actors.first().map(|of| of.actor.script_type.as_str()) else {
-                continue;
-            };
+            let name = actors[0].actor.script_type.as_str();
             // The whole type: this page may have only a part of it.
             let of_type = || self.all.iter().copied().filter(|of| is_of(of, name));
             let (busy, tasks) = busy(of_type());
@@ -150,46 +114,101 @@ impl<'a> ActorTable<'a> {
                 span.faint { (things(of_type().count() as u64, "actor")) ", " (busy) " of " (tasks) " tasks busy" }
             };
             rows.push(group_row(&format!("type-{name}"), columns, &head));
-            rows.extend(actors.iter().map(|of| row(links, now, of, self.may_operate)));
+            rows.extend(actors.iter().map(|of| self.row(links, now, of)));
         }
         rows
     }
-}
 
-/// Returns the buttons for those that are ticked.
-pub(in crate::web) fn drain_buttons() -> Markup {
-    html! {
-        button name="do" value="drain" { "Drain" }
-        button name="do" value="resume" { "Resume" }
+    fn row(&self, links: &SiteLinks, now: &SiteSnapshot, of: &PresenceOf) -> (String, Markup) {
+        let (name, presence) = (of.actor.to_string(), &of.presence);
+        let id = format!("a-{name}");
+        let (word, verb) = turn(of);
+        let markup = html! {
+            tr role="row" id=(id) {
+                @if self.may_operate { (pick("actor", &name, &name)) }
+                td.m1 role="cell" { a.id href=(links.page("actors", &name)) { (name) } }
+                td.mr role="cell" { (state_sign(state_word(of))) }
+                td.wide role="cell" { span.why { (reason(of)) } }
+                td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
+                td.wide role="cell" { (machine_link(links, of)) }
+                td.num.wide.faint role="cell" { (presence.pid) }
+                td.num.wide role="cell" {
+                    @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
+                }
+                td.num.wide role="cell" { (heartbeat(now, &presence.last_heartbeat)) }
+                td.num.m6 role="cell" {
+                    @if self.may_operate && presence.state != ActorState::Foreign {
+                        button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
+                    }
+                }
+            }
+        };
+        (id, markup)
     }
 }
 
-/// Shows the actors.
+const HEADS: [(&str, &str); 9] = [
+    ("", "Actor"),
+    ("", "State"),
+    ("sr", "Reason"),
+    ("", "Tasks busy"),
+    ("", "Machine"),
+    ("num", "PID"),
+    ("num", "Up"),
+    ("num", "Heartbeat"),
+    ("sr", "Action"),
+];
+
+/// Returns a table of actors or machines as a form whose buttons drain and resume. `back` is the address to return to
+/// after a change, without the prefix.
+pub(in crate::web) fn drain_table(
+    visit: &Visit,
+    (noun, caption): (&str, &str),
+    heads: &[(&str, &str)],
+    rows: &[(String, Markup)],
+    back: &str,
+) -> Markup {
+    let may_operate = visit.may(Scope::Operate);
+    let (things, id) = (format!("{noun}s"), format!("{noun}-rows"));
+    let heads = html! {
+        @if may_operate { (columns(&[("sr c-pick", "Select")])) }
+        (columns(heads))
+    };
+    let buttons = html! {
+        button name="do" value="drain" { "Drain" }
+        button name="do" value="resume" { "Resume" }
+    };
+    let content = html! {
+        input type="hidden" name="back" value=(back);
+        (live_table(&things, caption, &heads, (Some(&id), rows)))
+        @if may_operate { (bulk(&things, &buttons)) }
+    };
+    visit.form(&visit.links().to(&format!("/{things}")), &content)
+}
+
 pub(in crate::web) async fn list(
     visit: Visit,
     PageQuery(filter): PageQuery<ActorFilter>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
     let links = visit.links();
-    let table = ActorTable::filtered((&now, &visit), links, &filter);
+    let table = ActorTable::filtered(&now, &visit, &filter);
     let main = html! {
         p.crumb { a href=(links.to("/machines")) { "Machines" } }
         (head("Actors", &headline(&now), &html! {}))
         (filters(links, &now, &filter))
-        (table.markup(links, &visit, &now))
+        (table.markup(&visit, &now))
         (table.paged.line("actor", |page| filter.address(links, page)))
     };
     Ok(visit.page(&now, &WebPage::live("Actors", Nav::Machines, main)))
 }
 
-/// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: ActorFilter = filters_of(query);
-    let table = ActorTable::filtered((now, visit), visit.links(), &filter);
+    let table = ActorTable::filtered(now, visit, &filter);
     vec![LivePart::headline(&headline(now)), table.live(visit.links(), now)]
 }
 
-/// Returns the sentence about all actors.
 fn headline(now: &SiteSnapshot) -> Markup {
     let (busy, tasks) = busy(now.snapshot.actors.iter());
     let machines = now.live_machines();
@@ -199,7 +218,6 @@ fn headline(now: &SiteSnapshot) -> Markup {
     }
 }
 
-/// Returns the versions of the live actors.
 pub(in crate::web) fn versions(now: &SiteSnapshot) -> Markup {
     let versions: BTreeSet<&str> =
         now.snapshot.actors.iter().map(|of| of.presence.version.as_str()).collect();
@@ -242,38 +260,6 @@ fn filters(links: &SiteLinks, now: &SiteSnapshot, filter: &ActorFilter) -> Marku
 
 fn is_of(of: &PresenceOf, script_type: &str) -> bool {
     of.actor.script_type.as_str() == script_type
-}
-
-fn row(
-    links: &SiteLinks,
-    now: &SiteSnapshot,
-    of: &PresenceOf,
-    may_operate: bool,
-) -> (String, Markup) {
-    let (name, presence) = (of.actor.to_string(), &of.presence);
-    let id = format!("a-{name}");
-    let (word, verb) = turn(of);
-    let markup = html! {
-        tr role="row" id=(id) {
-            @if may_operate { (pick("actor", &name, &name)) }
-            td.m1 role="cell" { a.id href=(links.actor(&name)) { (name) } }
-            td.mr role="cell" { (state_sign(of)) }
-            td.wide role="cell" { span.why { (reason(of)) } }
-            td.m5.in role="cell" { (meter(presence.running, presence.tasks, 56)) }
-            td.wide role="cell" { (machine_link(links, of)) }
-            td.num.wide.faint role="cell" { (presence.pid) }
-            td.num.wide role="cell" {
-                @if let Some(at) = time_of(&presence.started_at) { (ago(at, now.snapshot.at)) } @else { "–" }
-            }
-            td.num.wide role="cell" { (heartbeat(now, &presence.last_heartbeat)) }
-            td.num.m6 role="cell" {
-                @if may_operate && presence.state != ActorState::Foreign {
-                    button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (name) } }
-                }
-            }
-        }
-    };
-    (id, markup)
 }
 
 /// Returns the age of a heartbeat if it is late, so that a healthy row does not change each second.

@@ -7,8 +7,9 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, duration};
-use super::layout::{GraphEdge, GraphPlaces, placed};
+use super::super::parts::{ShownState, duration, shortened};
+use super::layout::{GraphEdge, GraphPlaces, NodePlace, placed};
+use crate::proto::word_table::words;
 
 const NODE_WIDTH: f64 = 150.0;
 const NODE_HEIGHT: f64 = 44.0;
@@ -20,49 +21,41 @@ const BAR_WIDTH: f64 = 130.0;
 /// The maximum number of letters of a text in a node.
 const LETTERS_MAX: usize = 16;
 
-/// The size of a drawing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum GraphZoom {
+words! {
+    /// The size of a drawing: a word of the address.
+    GraphZoom;
     /// A short graph fills the width, a long one keeps its size.
-    #[default]
-    Auto,
+    Auto = "auto",
     /// All of it in the width.
-    Fit,
-    /// So many hundredths of its size.
-    Percent(u16),
+    Fit = "fit",
+    Half = "50",
+    Full = "100",
+    Double = "200",
 }
 
 impl GraphZoom {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Auto, Self::Fit, Self::Percent(50), Self::Percent(100), Self::Percent(200)];
-
-    /// Returns the size of a word of an address.
     pub(super) fn of(word: &str) -> Self {
-        Self::ALL.into_iter().find(|zoom| zoom.word() == word).unwrap_or_default()
+        Self::ALL.into_iter().find(|zoom| zoom.as_str() == word).unwrap_or(Self::Auto)
     }
 
-    pub(super) fn word(self) -> String {
+    pub(super) fn label(self) -> &'static str {
         match self {
-            Self::Auto => "auto".to_owned(),
-            Self::Fit => "fit".to_owned(),
-            Self::Percent(share) => share.to_string(),
-        }
-    }
-
-    pub(super) fn label(self) -> String {
-        match self {
-            Self::Auto => "Automatic".to_owned(),
-            Self::Fit => "Whole graph".to_owned(),
-            Self::Percent(share) => format!("{share} %"),
+            Self::Auto => "Automatic",
+            Self::Fit => "Whole graph",
+            Self::Half => "50 %",
+            Self::Full => "100 %",
+            Self::Double => "200 %",
         }
     }
 
     /// Returns the part of its size that a drawing has; `None` if it fills the width.
     fn scale(self, layers: usize) -> Option<f64> {
         match self {
-            Self::Percent(share) => Some(f64::from(share) / 100.0),
-            Self::Auto if layers > 6 => Some(1.0),
-            Self::Auto | Self::Fit => None,
+            Self::Half => Some(0.5),
+            Self::Full => Some(1.0),
+            Self::Double => Some(2.0),
+            Self::Auto => (layers > 6).then_some(1.0),
+            Self::Fit => None,
         }
     }
 }
@@ -98,9 +91,7 @@ pub(super) fn drawn(
         svg.long[size.is_some()].fit[zoom == GraphZoom::Fit] viewBox=(view) width=[size.as_ref().map(|size| &size[0])]
             height=[size.as_ref().map(|size| &size[1])] role="group" aria-label={ "Graph of " (jobs.len()) " jobs" } {
             @for (place, edge) in edges.iter().enumerate() { (line(&places, place, *edge, jobs)) }
-            @for (place, job) in jobs.iter().enumerate() {
-                (node(&places, place, job, job.id() == id, links, now))
-            }
+            @for (at, job) in places.jobs.iter().zip(jobs) { (node(*at, job, job.id() == id, links, now)) }
         }
     }
 }
@@ -130,17 +121,9 @@ fn line(places: &GraphPlaces, place: usize, edge: GraphEdge, jobs: &[JobDoc]) ->
     }
 }
 
-fn node(
-    places: &GraphPlaces,
-    place: usize,
-    job: &JobDoc,
-    is_own: bool,
-    links: &SiteLinks,
-    now: Timestamp,
-) -> Markup {
-    let at = places.jobs[place];
+fn node(at: NodePlace, job: &JobDoc, is_own: bool, links: &SiteLinks, now: Timestamp) -> Markup {
     let state = job.state();
-    let (name, note) = (cut(job.label()), cut(&note(job, now)));
+    let [name, note] = [job.label(), &note(job, now)].map(|text| shortened(text, LETTERS_MAX));
     let share = job.share().filter(|_| state == ShownState::Running);
     let lift = if share.is_some() { "translate(0,-2)" } else { "translate(0,0)" };
     let label = format!("{} {note}, {}", job.label(), state);
@@ -180,12 +163,6 @@ fn note(job: &JobDoc, now: Timestamp) -> String {
         return job.text("script_type").to_owned();
     }
     format!("{} · {more}", job.text("script_type"))
-}
-
-fn cut(text: &str) -> String {
-    let mut letters = text.chars();
-    let shown: String = letters.by_ref().take(LETTERS_MAX).collect();
-    if letters.next().is_some() { format!("{shown}…") } else { shown }
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
 use super::super::jobs::what_it_is_at;
-use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, first_line};
+use super::super::parts::{ShownState, bar, first_line};
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use crate::client::GraphDocument;
@@ -99,7 +98,6 @@ impl FleetGrid {
         cells
     }
 
-    /// Returns the cells as a list.
     pub(super) fn markup(&self, jobs: &[JobDoc], links: &SiteLinks, now: Timestamp) -> Markup {
         html! {
             (bar(if self.noun == "actor" { "Actors" } else { "Machines" }, "equal answers in one cell", None))
@@ -141,7 +139,6 @@ impl FleetGrid {
     }
 }
 
-/// Returns the last line of the output, or the error.
 fn answer(cell: &FleetCell<'_>, first: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     match (cell.output, first.state()) {
         (None, ShownState::Finished) => html! { span.faint { "longer or further outputs" } },

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-/// An edge between two jobs, by their places in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GraphEdge {
     pub(super) from: usize,
@@ -19,7 +18,6 @@ pub(super) struct NodePlace {
     pub(super) y: f64,
 }
 
-/// A placed graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GraphPlaces {
     pub(super) jobs: Vec<NodePlace>,
@@ -38,11 +36,9 @@ const EDGE: f64 = 42.0;
 /// The number of times that layers are sorted by their neighbours.
 const SWEEPS: usize = 6;
 
-/// A thing in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Slot {
     Job(usize),
-    /// An edge that passes.
     Passing(usize),
 }
 
@@ -66,7 +62,6 @@ fn layers(jobs: usize, edges: &[GraphEdge]) -> Vec<usize> {
     layers
 }
 
-/// Places a graph of so many jobs.
 pub(super) fn placed(jobs: usize, edges: &[GraphEdge]) -> GraphPlaces {
     let of = layers(jobs, edges);
     let number = of.iter().max().map_or(0, |last| last + 1);
@@ -85,9 +80,8 @@ pub(super) fn placed(jobs: usize, edges: &[GraphEdge]) -> GraphPlaces {
     }
     for sweep in 0..SWEEPS {
         let forward = sweep % 2 == 0;
-        let order: Vec<usize> =
-            if forward { (0..number).collect() } else { (0..number).rev().collect() };
-        for layer in order {
+        for step in 0..number {
+            let layer = if forward { step } else { number - 1 - step };
             sort(layer, &mut columns[layer], edges, &of, &heights, forward);
             stack(layer, &columns[layer], &mut heights);
         }
@@ -95,22 +89,14 @@ pub(super) fn placed(jobs: usize, edges: &[GraphEdge]) -> GraphPlaces {
     let tallest = heights.values().fold(0.0_f64, |most, height| most.max(*height));
     center(&columns, &mut heights, tallest);
     let height_of = |layer: usize, slot: Slot| heights.get(&(layer, slot)).copied();
-    let jobs: Vec<NodePlace> = of
-        .iter()
-        .enumerate()
-        .map(|(job, layer)| NodePlace {
-            layer: *layer,
-            y: height_of(*layer, Slot::Job(job)).unwrap_or_default(),
-        })
-        .collect();
-    let edges = edges
-        .iter()
-        .enumerate()
-        .map(|(place, edge)| {
-            let passing = height_of(of[edge.from] + 1, Slot::Passing(place));
-            passing.unwrap_or(jobs[edge.from].y)
-        })
-        .collect();
+    let job_place =
+        |(job, layer)| NodePlace { layer, y: height_of(layer, Slot::Job(job)).unwrap_or_default() };
+    let jobs: Vec<NodePlace> = of.iter().copied().enumerate().map(job_place).collect();
+    let edge_height = |(place, edge): (usize, &GraphEdge)| {
+        let passing = height_of(of[edge.from] + 1, Slot::Passing(place));
+        passing.unwrap_or(jobs[edge.from].y)
+    };
+    let edges = edges.iter().enumerate().map(edge_height).collect();
     GraphPlaces { jobs, edges, layers: number, height: tallest + EDGE }
 }
 
@@ -150,13 +136,7 @@ fn sort(
             .iter()
             .enumerate()
             .filter(|(place, edge)| match slot {
-                Slot::Job(job) => {
-                    if forward {
-                        edge.to == job
-                    } else {
-                        edge.from == job
-                    }
-                }
+                Slot::Job(job) => job == if forward { edge.to } else { edge.from },
                 Slot::Passing(passing) => passing == *place,
             })
             .filter_map(|(place, edge)| {
@@ -181,7 +161,6 @@ fn sort(
     }
 }
 
-/// Moves each column to the middle of the tallest.
 fn center(columns: &[Vec<Slot>], heights: &mut HashMap<(usize, Slot), f64>, tallest: f64) {
     for (layer, column) in columns.iter().enumerate() {
         let Some(last) = column.last().and_then(|slot| heights.get(&(layer, *slot))) else {

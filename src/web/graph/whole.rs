@@ -9,19 +9,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::doc::{JobDoc, OUTCOME};
-use super::super::graphs::{address, counts, label, page_params, pages, state};
+use super::super::fields::PageQuery;
+use super::super::graphs::{address, counts, label, page_params, state};
 use super::super::jobs::what_it_is_at;
-use super::super::layout::{Nav, WebPage, bar};
+use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, encoded};
-use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
+use super::super::live::{LivePart, LiveParts, filters_of};
 use super::super::parts::{
-    ShownState, data_table, duration, empty, id_link, percent, things, was_at,
+    ShownState, bar, data_table, duration, empty, id_link, pager, percent_of, things, was_at,
 };
 use super::super::relations;
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::{PageError, PageResult};
 use super::draw::{GraphZoom, node_id};
 use super::fleet::FleetGrid;
@@ -30,10 +29,8 @@ use crate::client::{GraphDocument, JobOfGraphDocument};
 use crate::proto::error_kind::failed_prerequisite;
 use crate::proto::graph::GraphKind;
 use crate::proto::job::JobId;
-use crate::rpc::Scope;
 use crate::rpc::results::ShownGraph;
 
-/// The query of the page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::web) struct WholeQuery {
@@ -43,7 +40,6 @@ pub(in crate::web) struct WholeQuery {
     zoom: String,
 }
 
-/// A graph as the page shows it.
 struct DrawnGraph {
     graph: GraphDocument,
     /// Its jobs; one that was deleted with its outcome alone.
@@ -52,7 +48,7 @@ struct DrawnGraph {
     drawn: Option<VisibleGraph>,
     /// The machines of a job for every one.
     fleet: Option<FleetGrid>,
-    next: Option<u64>,
+    next: Option<String>,
     /// True for a page after another.
     is_further: bool,
 }
@@ -81,10 +77,10 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
     let is_further = !query.after.is_empty();
     let is_whole = next.is_none() && !is_further;
     let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
+    let next = next.map(|next| next.to_string());
     Ok(DrawnGraph { graph, jobs, drawn, fleet, next, is_further })
 }
 
-/// Shows a graph or batch.
 pub(in crate::web) async fn show(
     visit: Visit,
     Path(id): Path<String>,
@@ -94,6 +90,7 @@ pub(in crate::web) async fn show(
     let shown = read(&visit, &id, &query).await?;
     let (links, at) = (visit.links(), now.snapshot.at);
     let title = label(&shown.graph);
+    let further = |after: &str| links.with(&address(&shown.graph), &[("after", after)]);
     let main = html! {
         div.head {
             div {
@@ -105,7 +102,7 @@ pub(in crate::web) async fn show(
                 }
                 (headline(&shown, links, at))
             }
-            (actions(links, &visit, &shown.graph))
+            (actions(&visit, &shown.graph))
         }
         (progress(&shown.graph))
         @if shown.drawn.is_some() {
@@ -116,12 +113,7 @@ pub(in crate::web) async fn show(
         section.gap {
             (bar("Jobs", "the failed first", None))
             (table(&shown, links, at))
-            (pages(
-                links,
-                &address(&shown.graph),
-                (&query.after, shown.next),
-                &things(shown.jobs.len() as u64, "job"),
-            ))
+            (pager(&things(shown.jobs.len() as u64, "job"), (&query.after, shown.next.as_deref()), further))
         }
         (callbacks(&shown.graph, links))
     };
@@ -129,12 +121,12 @@ pub(in crate::web) async fn show(
     Ok(visit.page(&now, &WebPage::live(title, Nav::Graphs, main)))
 }
 
-/// Returns the live parts.
 pub(in crate::web) async fn live(
     visit: &Visit,
     now: &SiteSnapshot,
-    (id, query): (&str, &str),
-) -> PageResult<Vec<LivePart>> {
+    id: &str,
+    query: &str,
+) -> LiveParts {
     let query: WholeQuery = filters_of(query);
     let shown = read(visit, id, &query).await?;
     let (links, at) = (visit.links(), now.snapshot.at);
@@ -146,7 +138,7 @@ pub(in crate::web) async fn live(
         LivePart::whole("graph-table", table(&shown, links, at)),
         LivePart::whole("callbacks", callbacks(&shown.graph, links)),
     ];
-    if may_change(visit, &shown.graph) {
+    if visit.may_change(&shown.graph.caller_id) {
         parts.push(LivePart::whole("graph-actions", buttons(links, &shown.graph)));
     }
     Ok(parts)
@@ -186,7 +178,6 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-/// Returns the bar with a part for each outcome.
 fn progress(graph: &GraphDocument) -> Markup {
     let all = graph.jobs.max(1);
     let mut from = 0;
@@ -197,8 +188,7 @@ fn progress(graph: &GraphDocument) -> Markup {
         from += number;
         part
     });
-    #[expect(clippy::cast_precision_loss, reason = "numbers of jobs")]
-    let ended = percent(from as f64, all as f64);
+    let ended = percent_of(from, all);
     html! {
         div #progress {
             svg.done-bar viewBox="0 0 1000 8" preserveAspectRatio="none" role="img"
@@ -228,27 +218,17 @@ fn drawing(shown: &DrawnGraph, query: &WholeQuery, links: &SiteLinks, now: Times
     }
 }
 
-/// Returns the machines of a job for every one, in cells.
 fn machines(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
     html! {
         section #fleet { @if let Some(fleet) = &shown.fleet { (fleet.markup(&shown.jobs, links, now)) } }
     }
 }
 
-fn may_change(visitor: &Visitor, graph: &GraphDocument) -> bool {
-    let is_own = graph.caller_id == visitor.caller.name;
-    visitor.may(Scope::Operate) || (visitor.may(Scope::Submit) && is_own)
-}
-
-fn actions(links: &SiteLinks, visitor: &Visitor, graph: &GraphDocument) -> Markup {
+fn actions(visit: &Visit, graph: &GraphDocument) -> Markup {
+    let links = visit.links();
     html! {
-        @if may_change(visitor, graph) {
-            div.actions {
-                form method="post" action=(links.to(&address(graph))) {
-                    (visitor.forgery_field())
-                    (buttons(links, graph))
-                }
-            }
+        @if visit.may_change(&graph.caller_id) {
+            div.actions { (visit.form(&links.to(&address(graph)), &buttons(links, graph))) }
         }
     }
 }
@@ -314,7 +294,6 @@ fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     }
 }
 
-/// Returns the jobs that the end of the graph started.
 fn callbacks(graph: &GraphDocument, links: &SiteLinks) -> Markup {
     let state = |name: &str| {
         let job = graph.callback_jobs.iter().find(|job| job.callback == name)?;

@@ -9,7 +9,6 @@ use super::super::parts::{data_table, duration, elapsed, first_line, instant, si
 use super::attempts::{ShownAttempt, of};
 use super::time_line;
 
-/// Returns the section of attempts.
 pub(super) fn section(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let attempts = of(job);
     let so_far = job.whole("attempt").unwrap_or_default();
@@ -69,7 +68,7 @@ fn machine(attempt: &ShownAttempt, links: &SiteLinks) -> Markup {
     let shown = if attempt.machine.is_empty() { &attempt.actor } else { &attempt.machine };
     html! {
         @if attempt.actor.is_empty() { (shown) }
-        @else { a href=(links.actor(&attempt.actor)) title=(attempt.actor) { (shown) } }
+        @else { a href=(links.page("actors", &attempt.actor)) title=(attempt.actor) { (shown) } }
     }
 }
 

@@ -16,12 +16,10 @@ pub(super) struct ShownAttempt {
     pub(super) machine: String,
     /// The class of its end, as of a state.
     pub(super) class: &'static str,
-    /// The end as a word.
     pub(super) word: &'static str,
     pub(super) error: String,
 }
 
-/// Returns the class and the word of the end of an attempt.
 fn shown(end: AttemptOutcome) -> (&'static str, &'static str) {
     match end {
         AttemptOutcome::Running => ("running", "Running"),

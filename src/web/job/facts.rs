@@ -1,30 +1,36 @@
-//! The facts beside a job: its settings, times and resources, and the jobs before and after it.
+//! The facts beside a job: its settings, times and resources, its files, and the jobs before and after it.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use axum::extract::Path;
+use axum::http::{HeaderMap, header};
+use axum::response::IntoResponse;
 use jiff::Timestamp;
 use maud::{Markup, html};
+use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
-use super::super::jobs::tags;
-use super::super::layout::bar;
-use super::super::links::{SiteLinks, page_of};
-use super::super::parts::{duration, short_id, until, was};
-use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature};
+use super::super::jobs::{attachment, tags};
+use super::super::links::{SiteLinks, encoded};
+use super::super::parts::{bar, duration, short_id, until, was};
+use super::super::visit::Visit;
+use super::super::web_error::PageResult;
+use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature, STDIN};
 use crate::proto::pattern::matches_name;
+use crate::rpc::results::ListedFiles;
+use crate::store::FileSide;
 
 /// The maximum number of jobs of a list of prerequisites or dependents that are shown.
 pub(super) const RELATED_MAX: usize = 20;
 
 /// Returns a size in its largest unit: `41 MiB`.
-pub(super) fn bytes(bytes: u64) -> String {
+fn bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = UNITS.iter().find(|(_, size)| bytes >= *size);
     unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
 }
 
-/// The groups of the facts, in their order.
 const GROUPS: [FieldGroup; 7] = [
     FieldGroup::Job,
     FieldGroup::Place,
@@ -46,7 +52,6 @@ const ELSEWHERE: [&str; 8] = [
     "env_vars",
 ];
 
-/// Returns the facts: each field that the job has, by the table of fields.
 pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
     let json = format!("{}.json", links.job(job.id()));
     let of = |group| JOB_FIELDS.iter().filter(move |field: &&JobField| field.group == group);
@@ -57,7 +62,7 @@ pub(super) fn facts(job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Markup {
             (bar("Facts", "", Some(("JSON", &json))))
             dl.facts {
                 @if let Some(queue) = job.queue() {
-                    dt { "Queue" } dd { a href=(links.queue(&queue)) { (queue) } }
+                    dt { "Queue" } dd { a href=(links.page("queues", &queue)) { (queue) } }
                 }
                 @for field in shown { (fact(field, job, links, now)) }
             }
@@ -92,14 +97,13 @@ fn fact(field: &JobField, job: &JobDoc, links: &SiteLinks, now: Timestamp) -> Ma
     html! { dt { (field.label) } dd { (value) } }
 }
 
-/// The page of the thing that a field names.
 fn address(field: &str, text: &str, links: &SiteLinks) -> Option<String> {
     match field {
         "script_type" => Some(links.with("/jobs", &[("type", text)])),
         "caller_id" => Some(links.with("/jobs", &[("caller", text)])),
-        "graph_id" => Some(links.to(&page_of("graphs", text))),
-        "actor" => Some(links.actor(text)),
-        "fell_back_from" => Some(links.queue(text)),
+        "graph_id" => Some(links.page("graphs", text)),
+        "actor" => Some(links.page("actors", text)),
+        "fell_back_from" => Some(links.page("queues", text)),
         "held_by" => Some(links.to("/limits")),
         _ => None,
     }
@@ -152,35 +156,72 @@ pub(super) fn related(
     now: Timestamp,
 ) -> Markup {
     let more = all.saturating_sub(RELATED_MAX as u64);
+    let one = |(id, note): &RelatedId<'_>| {
+        html! {
+            @if let Some(job) = known.get(*id) {
+                (job.state().shown())
+                (job.link(links))
+                span.faint {
+                    @if !note.is_empty() { (note) } @else if let Some(took) = job.took(now) { (duration(took)) }
+                }
+            } @else {
+                span.st {} span.id title=(id) { (short_id(id)) }
+                span.faint { "not kept any more" }
+            }
+        }
+    };
     html! {
         @if !ids.is_empty() {
             (bar(title, small, None))
             ul {
-                @for of in ids.iter().take(RELATED_MAX) { li { (related_job(of, known, links, now)) } }
+                @for of in ids.iter().take(RELATED_MAX) { li { (one(of)) } }
                 @if more > 0 { li.faint { span { (more) " more" } } }
             }
         }
     }
 }
 
-fn related_job(
-    (id, note): &RelatedId<'_>,
-    known: &HashMap<String, JobDoc>,
-    links: &SiteLinks,
-    now: Timestamp,
-) -> Markup {
-    html! {
-        @if let Some(job) = known.get(*id) {
-            (job.state().shown())
-            (job.link(links))
-            span.faint {
-                @if !note.is_empty() { (note) } @else if let Some(took) = job.took(now) { (duration(took)) }
-            }
-        } @else {
-            span.st {} span.id title=(id) { (short_id(id)) }
-            span.faint { "not kept any more" }
-        }
+/// Returns the list of files, empty for a job without files.
+pub(super) async fn files(visit: &Visit, job: &JobDoc) -> PageResult<Markup> {
+    let has_some =
+        |field| job.get(field).and_then(Value::as_array).is_some_and(|of| !of.is_empty());
+    if !has_some("output_files") && !has_some("input_files") {
+        return Ok(html! { section #files {} });
     }
+    let asked = json!({ "id": job.id() });
+    let ListedFiles { files, .. } = visit.ask("job.files", asked).await?;
+    let folder = format!("{}/files", visit.links().job(job.id()));
+    Ok(html! {
+        section #files {
+            (bar("Files", "", None))
+            ul {
+                @for file in &files {
+                    li {
+                        a href={ (folder) "/" (encoded(&file.name)) } download {
+                            @if file.kind == FileSide::Stdin { "standard input" } @else { (file.name) }
+                        }
+                        " " span.faint {
+                            (bytes(file.size))
+                            @if file.kind != FileSide::Output { ", given to it" }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+pub(in crate::web) async fn download(
+    visit: Visit,
+    Path((id, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> PageResult {
+    let file = visit.file(&id, &name, &headers).await?;
+    // Nothing of it is shown in the place of the page.
+    let saved = if name == STDIN { "stdin" } else { &name };
+    let kind = attachment("application/octet-stream", saved);
+    let own = [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    Ok((kind, own, file).into_response())
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Splits a script into tokens, for colours: comments, strings, numbers, keywords and calls. It knows no grammar:
 //! a wrong guess colours a word, and changes no text.
 
+use crate::proto::word_table::words;
+
 /// A language that is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScriptLanguage {
@@ -10,28 +12,15 @@ pub(super) enum ScriptLanguage {
     JavaScript,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenClass {
-    Comment,
-    Text,
-    Number,
-    Keyword,
-    Call,
-    Plain,
-}
-
-impl TokenClass {
-    /// Returns the class of the style sheet.
-    pub(super) fn class(self) -> &'static str {
-        match self {
-            Self::Comment => "c",
-            Self::Text => "s",
-            Self::Number => "n",
-            Self::Keyword => "k",
-            Self::Call => "f",
-            Self::Plain => "",
-        }
-    }
+words! {
+    /// The kind of a token; its word is a class of the style sheet.
+    TokenClass;
+    Comment = "c",
+    Text = "s",
+    Number = "n",
+    Keyword = "k",
+    Call = "f",
+    Plain = "",
 }
 
 const RHAI: &str = "let const if else for in while loop do until break continue return fn private import export as \
@@ -46,7 +35,6 @@ const JAVASCRIPT: &str = "async await break case catch class const continue debu
                           static super switch this throw true try typeof undefined var void while yield";
 
 impl ScriptLanguage {
-    /// Returns the language of a script type or of an extension of a file.
     pub(super) fn of(script_type: &str, extension: &str) -> Option<Self> {
         let by_type = match script_type {
             "osis" | "sal" => Some(Self::Rhai),
@@ -192,7 +180,7 @@ mod tests {
     fn of(language: ScriptLanguage, script: &str) -> Vec<(&'static str, &str)> {
         let all = tokens(language, script).into_iter();
         all.filter(|(class, _)| *class != TokenClass::Plain)
-            .map(|(class, text)| (class.class(), text))
+            .map(|(class, text)| (class.as_str(), text))
             .collect()
     }
 

@@ -37,7 +37,6 @@ impl LogView {
         self.find.trim().is_empty() && self.before.is_empty()
     }
 
-    /// Reads its lines.
     pub(super) async fn lines(&self, client: &Client, id: &JobId) -> PageResult<Vec<LogLine>> {
         if !self.before.is_empty() && !is_place(&self.before) {
             return Err(PageError::wrong("Give before as the id of a line."));
@@ -59,7 +58,6 @@ pub(super) fn is_place(text: &str) -> bool {
     text.split_once('-').is_some_and(|(time, number)| is_number(time) && is_number(number))
 }
 
-/// Returns the time of a line, which its id has.
 fn time_of(line: &LogLine) -> Option<Timestamp> {
     let (millis, _) = line.id.split_once('-')?;
     Timestamp::from_millisecond(millis.parse().ok()?).ok()
@@ -146,7 +144,6 @@ fn marked(line: &str, find: &str) -> Markup {
     }
 }
 
-/// Returns the pane with the lines in it.
 pub(super) fn pane(
     links: &SiteLinks,
     job: &JobDoc,
@@ -155,9 +152,26 @@ pub(super) fn pane(
     attempts: &[ShownAttempt],
 ) -> Markup {
     let is_running = !job.status().is_terminal() && view.is_end();
+    let own = links.job(job.id());
     html! {
         section {
-            (tools(links, job, view, log, is_running))
+            div.bar {
+                h2 #logh { "Log " (count_of(log)) }
+                form.log-find action={ (own) "#logh" } role="search" aria-label="Search the log" {
+                    input type="search" name="find" value=(view.find.trim()) size="14"
+                        placeholder="Search the log" aria-label="Text in the log";
+                    button { "Search" }
+                    @if !view.is_end() { a href={ (own) "#logh" } { "Whole log" } }
+                }
+                a.dl href={ (own) "/log" } { "Download" }
+                button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
+                    "Standard error only"
+                }
+                button.plain type="button" data-toggle=".log" data-class="nowrap" aria-pressed="false" {
+                    "Do not wrap"
+                }
+                @if is_running { button.plain #follow type="button" aria-pressed="true" { "Follow" } }
+            }
             div.log role="log" aria-labelledby="logh" aria-live="off" tabindex="0" {
                 @if log.len() >= LINES_SHOWN {
                     p.more { a href=(view.address(links, job, &log[0].id)) { "Earlier lines" } }
@@ -172,36 +186,6 @@ pub(super) fn pane(
                     p.more { a href=(view.address(links, job, "")) { "Latest lines" } }
                 }
             }
-        }
-    }
-}
-
-/// Returns the line above the pane: the search, and what changes how lines are shown.
-fn tools(
-    links: &SiteLinks,
-    job: &JobDoc,
-    view: &LogView,
-    log: &[LogLine],
-    is_running: bool,
-) -> Markup {
-    let own = links.job(job.id());
-    html! {
-        div.bar {
-            h2 #logh { "Log " (count_of(log)) }
-            form.log-find action={ (own) "#logh" } role="search" aria-label="Search the log" {
-                input type="search" name="find" value=(view.find.trim()) size="14"
-                    placeholder="Search the log" aria-label="Text in the log";
-                button { "Search" }
-                @if !view.is_end() { a href={ (own) "#logh" } { "Whole log" } }
-            }
-            a.dl href={ (own) "/log" } { "Download" }
-            button.plain type="button" data-toggle=".log" data-class="only" aria-pressed="false" {
-                "Standard error only"
-            }
-            button.plain type="button" data-toggle=".log" data-class="nowrap" aria-pressed="false" {
-                "Do not wrap"
-            }
-            @if is_running { button.plain #follow type="button" aria-pressed="true" { "Follow" } }
         }
     }
 }
@@ -230,7 +214,6 @@ pub(super) fn nothing(job: &JobDoc, log: &[LogLine]) -> Markup {
     }
 }
 
-/// Returns the number of lines.
 pub(super) fn count_of(lines: &[LogLine]) -> Markup {
     html! {
         small #log-count {

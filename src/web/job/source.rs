@@ -4,9 +4,8 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::doc::JobDoc;
-use super::super::layout::bar;
 use super::super::links::SiteLinks;
-use super::super::parts::{first_line, things};
+use super::super::parts::{bar, first_line, things};
 use super::super::relations::prerequisite;
 use super::highlight::{ScriptLanguage, TokenClass, tokens};
 use crate::proto::error_kind::failed_prerequisite;
@@ -15,7 +14,6 @@ use crate::proto::job::JobStatus;
 /// The longest text that is shown or coloured, in bytes.
 const SHOWN_MAX: usize = 256 * 1024;
 
-/// Returns the script with its line numbers.
 pub(super) fn script(job: &JobDoc) -> Markup {
     let (text, kind) = (job.text("script"), job.text("script_type"));
     let (shown, is_cut) = cut(text);
@@ -50,7 +48,7 @@ fn code(text: &str, language: Option<ScriptLanguage>, failed: Option<u64>) -> Ma
                     span.ln.bad[failed == Some(number)] {
                         @for (class, text) in line {
                             @if class == TokenClass::Plain { (text) }
-                            @else { span class=(class.class()) { (text) } }
+                            @else { span class=(class) { (text) } }
                         }
                         "\n"
                     }
@@ -60,7 +58,6 @@ fn code(text: &str, language: Option<ScriptLanguage>, failed: Option<u64>) -> Ma
     }
 }
 
-/// Divides tokens into lines.
 fn lines<'a>(tokens: &[(TokenClass, &'a str)]) -> Vec<Vec<(TokenClass, &'a str)>> {
     let mut lines = vec![Vec::new()];
     for (class, text) in tokens {
@@ -79,7 +76,6 @@ fn lines<'a>(tokens: &[(TokenClass, &'a str)]) -> Vec<Vec<(TokenClass, &'a str)>
     lines
 }
 
-/// Returns the line that an error names.
 fn failed_line(error: &str) -> Option<u64> {
     let (_, after) = error.rsplit_once("line ")?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();

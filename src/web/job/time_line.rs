@@ -19,7 +19,6 @@ const STEPS: [u64; 20] = [
     172_800, 604_800,
 ];
 
-/// A span on the axis.
 #[derive(Debug, Clone, PartialEq)]
 struct Span {
     /// The class of a state.
@@ -30,7 +29,6 @@ struct Span {
     width: f64,
 }
 
-/// The axis: its first and last moment.
 struct Axis {
     start: Timestamp,
     length: f64,
@@ -87,7 +85,6 @@ fn marks(length: f64) -> Vec<u64> {
     (1..=whole / step).map(|number| number * step).collect()
 }
 
-/// Returns the time line; nothing without attempts.
 pub(super) fn drawn(
     created: Option<Timestamp>,
     attempts: &[ShownAttempt],
@@ -95,7 +92,6 @@ pub(super) fn drawn(
 ) -> Markup {
     let Some((start, end)) = ends(created, attempts, now) else { return html! {} };
     let axis = Axis::of(start, end);
-    let x = |place: f64| format!("{place:.1}");
     html! {
         svg.tl.wide viewBox="0 0 700 46" role="img" aria-label=(label(attempts, now)) {
             @for span in spans(attempts, &axis, now) {
@@ -126,13 +122,16 @@ fn mark_place(mark: u64, length: f64) -> f64 {
     mark as f64 / length * WIDTH
 }
 
+fn x(place: f64) -> String {
+    format!("{place:.1}")
+}
+
 fn duration_of(seconds: u64) -> String {
     // Whole seconds, without the tenths of a short duration.
     if seconds < 10 { format!("{seconds} s") } else { duration(Duration::from_secs(seconds)) }
 }
 
 fn block(span: &Span, attempt: &ShownAttempt) -> Markup {
-    let x = |place: f64| format!("{place:.1}");
     let (left, width) = (span.left, span.width);
     html! {
         rect.soft x=(x(left)) y="4" width=(x(width)) height="18" rx="2" {}

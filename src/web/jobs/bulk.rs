@@ -44,7 +44,6 @@ impl Verb {
     }
 }
 
-/// The jobs of a form.
 enum Chosen {
     /// The jobs that are ticked.
     Ids(Vec<String>),
@@ -52,7 +51,6 @@ enum Chosen {
     All { cursor: String },
 }
 
-/// Returns the bar that appears once a row is ticked.
 pub(super) fn bar(filter: &JobsQuery) -> Markup {
     let buttons = html! {
         button name="do" value="retry" data-key="retry" { "Retry" }
@@ -66,13 +64,11 @@ pub(super) fn bar(filter: &JobsQuery) -> Markup {
     bulk(if filter.is_of_dead() { "dead letters" } else { "jobs" }, &buttons)
 }
 
-/// Changes the jobs of a form.
 pub(in crate::web) async fn change(visit: Visit, fields: Fields) -> PageResult {
     let filter = filter_of(fields.pairs())?;
     change_chosen(&visit, &fields, &filter).await
 }
 
-/// Retries or deletes the dead letters of a form.
 pub(in crate::web) async fn change_dead(visit: Visit, fields: Fields) -> PageResult {
     let filter = filter_of(fields.pairs())?.of_dead();
     change_chosen(&visit, &fields, &filter).await
@@ -98,9 +94,12 @@ async fn change_chosen(visit: &Visit, fields: &Fields, filter: &JobsQuery) -> Pa
     if verb.asks(&chosen) && !is_sure {
         return ask(visit, verb, &chosen, filter).await;
     }
-    let (said, next) = change_all(visit, verb, &chosen, filter).await?;
-    if let Some(next) = next {
-        return go_on(visit, verb, (&said, &next), filter).await;
+    let (said, rest) = change_all(visit, verb, &chosen, filter).await?;
+    if let Some(rest) = rest {
+        let title = format!("{said} {} left.", capitalized(&rest.number));
+        let text = "One step takes a few seconds at most. The next goes on behind the last job of this one.";
+        let chosen = vec![("all", "1"), ("cursor", rest.cursor.as_str())];
+        return question(visit, (verb, &rest.number), (Some(title), text), chosen, filter).await;
     }
     let back = filter.address(&super::SiteLinks::default(), filter.path(), &[]);
     Ok(visit.done(&back, &said))
@@ -187,25 +186,28 @@ fn at_least(number: u64, is_all: bool, noun: &str) -> String {
     format!("{begin}{}", things(number, noun))
 }
 
-/// Shows the number of jobs that are left, with a button that goes on.
-async fn go_on(
+/// Asks before the jobs of these fields, which are so many, are changed. Without a title it is the verb with the number.
+async fn question(
     visit: &Visit,
-    verb: Verb,
-    (said, rest): (&str, &Unreached),
+    (verb, number): (Verb, &str),
+    (title, text): (Option<String>, &str),
+    chosen: Vec<(&str, &str)>,
     filter: &JobsQuery,
 ) -> PageResult {
-    let verb_text = format!("{} {}", capitalized(verb.as_str()), rest.number);
-    let mut hidden = filter.fields();
-    hidden.extend([("all", "1"), ("cursor", &rest.cursor), ("do", verb.as_str()), ("sure", "1")]);
+    let verb_text = format!("{} {number}", capitalized(verb.as_str()));
+    let mut fields = chosen;
+    fields.extend(filter.fields());
+    fields.extend([("do", verb.as_str()), ("sure", "1")]);
     let question = Confirm {
-        title: format!("{said} {} left.", capitalized(&rest.number)),
-        text: "One step takes a few seconds at most. The next goes on behind the last job of this one.".to_owned(),
+        title: title.unwrap_or_else(|| format!("{verb_text}?")),
+        text: text.to_owned(),
         back: filter.address(visit.links(), filter.path(), &[]),
         action: visit.links().to(filter.path()),
-        fields: hidden,
+        fields,
         verb: &verb_text,
     };
-    visit.question(nav(filter), &question).await
+    let nav = if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) };
+    visit.question(nav, &question).await
 }
 
 fn tally(verb: Verb, noun: &str, (done, left): (u64, u64), reason: Option<&str>) -> String {
@@ -239,26 +241,11 @@ async fn ask(visit: &Visit, verb: Verb, chosen: &Chosen, filter: &JobsQuery) -> 
             "Each ends in error, and jobs that wait for one of them fail too. Running scripts are told to stop."
         }
     };
-    let verb_text = format!("{} {number}", capitalized(verb.as_str()));
-    let mut hidden: Vec<(&str, &str)> = match chosen {
+    let chosen = match chosen {
         Chosen::Ids(ids) => ids.iter().map(|id| ("id", id.as_str())).collect(),
         Chosen::All { .. } => vec![("all", "1")],
     };
-    hidden.extend(filter.fields());
-    hidden.extend([("do", verb.as_str()), ("sure", "1")]);
-    let question = Confirm {
-        title: format!("{verb_text}?"),
-        text: text.to_owned(),
-        back: filter.address(visit.links(), filter.path(), &[]),
-        action: visit.links().to(filter.path()),
-        fields: hidden,
-        verb: &verb_text,
-    };
-    visit.question(nav(filter), &question).await
-}
-
-fn nav(filter: &JobsQuery) -> Nav {
-    if filter.is_of_dead() { Nav::DeadLetters } else { Nav::Jobs(None) }
+    question(visit, (verb, &number), (None, text), chosen, filter).await
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use super::super::doc::JobDoc;
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
 use super::filter::JobsQuery;
-use super::search;
 use crate::store::ListQuery;
 use crate::view::job_csv;
 
@@ -59,7 +58,7 @@ impl RestOfList {
     /// Returns the next lines, which may be none, and the rest, unless there is none.
     async fn step(mut self) -> PageResult<(Bytes, Option<Self>)> {
         let most = self.wanted.min(ListQuery::LIMIT_MAX);
-        let found = search::find(&self.visit, &self.filter, self.now, most).await?;
+        let found = self.filter.find(&self.visit, self.now, most).await?;
         self.wanted -= found.jobs.len();
         let line = |job: &JobDoc| job_csv::line(|field| job.plain(field));
         let lines = Bytes::from(found.jobs.iter().map(line).collect::<String>());

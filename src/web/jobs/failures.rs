@@ -8,10 +8,8 @@ use super::super::parts::{ago, count, data_table, empty, id_link, things};
 use super::filter::JobsQuery;
 use crate::client::{ErrorGroupDocument, ErrorGroupsDocument};
 
-/// The maximum number of kinds that are shown.
 pub(super) const KINDS_MAX: usize = 50;
 
-/// Returns the number of failures and of those that were searched.
 pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
     let (kinds, shown) = (found.kinds as u64, found.groups.len() as u64);
     html! {
@@ -19,27 +17,6 @@ pub(super) fn headline(found: &ErrorGroupsDocument) -> Markup {
         @if kinds > shown { ", the " (count(shown)) " most frequent of " (count(kinds)) " kinds" }
         @if !found.complete { ", among the latest " (count(found.searched as u64)) }
     }
-}
-
-/// Returns the table of kinds. `forgery` is the field of a form, if the visitor may retry jobs.
-pub(super) fn table(
-    found: &ErrorGroupsDocument,
-    filter: &JobsQuery,
-    links: &SiteLinks,
-    now: Timestamp,
-    forgery: Option<&Markup>,
-) -> Markup {
-    if found.groups.is_empty() && found.complete {
-        return empty(&html! { "No jobs failed." });
-    }
-    if found.groups.is_empty() {
-        return empty(
-            &html! { "None failed among the latest " (count(found.searched as u64)) "." },
-        );
-    }
-    let rows = html! { @for group in &found.groups { (row(group, filter, links, now, forgery)) } };
-    let heads = &HEADS[..if forgery.is_some() { 6 } else { 5 }];
-    data_table("nopick fix fails", "Failures by error, the most frequent first", heads, &rows)
 }
 
 /// The last is for those who may retry jobs.
@@ -52,47 +29,69 @@ const HEADS: [(&str, &str); 6] = [
     ("sr c-ca", "Retry"),
 ];
 
-fn row(
-    group: &ErrorGroupDocument,
-    filter: &JobsQuery,
-    links: &SiteLinks,
-    now: Timestamp,
-    forgery: Option<&Markup>,
-) -> Markup {
-    let of_kind = filter.with("kind", &group.kind);
-    let jobs = of_kind.address(links, of_kind.path(), &[]);
-    let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
-    let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
-    html! {
-        tr role="row" {
-            td.m4 role="cell" { (things(group.jobs, "job")) }
-            td.cut.m1 role="cell" {
-                @if group.kind.is_empty() { "no error text" }
-                @else { a.err href=(jobs) title=(group.last_error) { (group.kind) } }
-            }
-            td.dim.wide.cut role="cell" { (types.join(", ")) }
-            td.wide.cut role="cell" {
-                (id_link(&group.last_job, links))
-            }
-            td.num.mr role="cell" { @if let Some(at) = ended { (ago(at, now)) } @else { "–" } }
-            @if let Some(forgery) = forgery {
-                td.m5 role="cell" { @if !group.kind.is_empty() { (retry_form(&group.kind, filter, links, forgery)) } }
+/// The table of kinds.
+#[derive(Clone, Copy)]
+pub(super) struct FailureTable<'a> {
+    pub(super) filter: &'a JobsQuery,
+    pub(super) links: &'a SiteLinks,
+    pub(super) now: Timestamp,
+    /// The field of a form, if the visitor may retry jobs.
+    pub(super) forgery: Option<&'a Markup>,
+}
+
+impl FailureTable<'_> {
+    pub(super) fn markup(self, found: &ErrorGroupsDocument) -> Markup {
+        if found.groups.is_empty() && found.complete {
+            return empty(&html! { "No jobs failed." });
+        }
+        if found.groups.is_empty() {
+            return empty(
+                &html! { "None failed among the latest " (count(found.searched as u64)) "." },
+            );
+        }
+        let rows = html! { @for group in &found.groups { (self.row(group)) } };
+        let heads = &HEADS[..if self.forgery.is_some() { 6 } else { 5 }];
+        data_table("nopick fix fails", "Failures by error, the most frequent first", heads, &rows)
+    }
+
+    fn row(self, group: &ErrorGroupDocument) -> Markup {
+        let Self { filter, links, now, forgery } = self;
+        let of_kind = filter.with("kind", &group.kind);
+        let jobs = of_kind.address(links, of_kind.path(), &[]);
+        let types: Vec<&str> = group.types.keys().map(String::as_str).collect();
+        let ended = group.last_at.as_deref().and_then(|at| at.parse().ok());
+        html! {
+            tr role="row" {
+                td.m4 role="cell" { (things(group.jobs, "job")) }
+                td.cut.m1 role="cell" {
+                    @if group.kind.is_empty() { "no error text" }
+                    @else { a.err href=(jobs) title=(group.last_error) { (group.kind) } }
+                }
+                td.dim.wide.cut role="cell" { (types.join(", ")) }
+                td.wide.cut role="cell" {
+                    (id_link(&group.last_job, links))
+                }
+                td.num.mr role="cell" { @if let Some(at) = ended { (ago(at, now)) } @else { "–" } }
+                @if let Some(forgery) = forgery {
+                    td.m5 role="cell" { @if !group.kind.is_empty() { (self.retry_form(&group.kind, forgery)) } }
+                }
             }
         }
     }
-}
 
-/// Returns the button that asks before all failures of a kind are retried.
-fn retry_form(kind: &str, filter: &JobsQuery, links: &SiteLinks, forgery: &Markup) -> Markup {
-    html! {
-        form method="post" action=(links.to(filter.path())) {
-            (forgery)
-            @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name != "kind") {
-                input type="hidden" name=(name) value=(value);
+    /// Returns the button that asks before all failures of a kind are retried.
+    fn retry_form(self, kind: &str, forgery: &Markup) -> Markup {
+        let filter = self.filter;
+        html! {
+            form method="post" action=(self.links.to(filter.path())) {
+                (forgery)
+                @for (name, value) in filter.fields().into_iter().filter(|(name, _)| *name != "kind") {
+                    input type="hidden" name=(name) value=(value);
+                }
+                input type="hidden" name="kind" value=(kind);
+                input type="hidden" name="all" value="1";
+                button.plain name="do" value="retry" aria-label={ "Retry all: " (kind) } { "Retry…" }
             }
-            input type="hidden" name="kind" value=(kind);
-            input type="hidden" name="all" value="1";
-            button.plain name="do" value="retry" aria-label={ "Retry all: " (kind) } { "Retry…" }
         }
     }
 }
@@ -119,7 +118,9 @@ mod tests {
             ErrorGroupsDocument { groups, kinds: 3, jobs: 9, searched: 10, complete: false };
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         let filter = JobsQuery::default().with("status", "failed");
-        let text = table(&found, &filter, &SiteLinks::new("/"), now, Some(&html! {})).into_string();
+        let (links, forgery) = (&SiteLinks::new("/"), Some(&html! {}));
+        let table = FailureTable { filter: &filter, links, now, forgery };
+        let text = table.markup(&found).into_string();
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
         assert!(text.contains("/jobs?status=failed&amp;kind=%3Cscript%3EN"), "{text}");
         let line = headline(&found).into_string();

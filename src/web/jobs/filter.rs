@@ -1,4 +1,4 @@
-//! The filters of the list of jobs, as the address has them.
+//! The filters of the list of jobs, as the address has them, and what they find.
 
 use std::fmt::Display;
 
@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
+use super::super::doc::JobDoc;
 use super::super::links::SiteLinks;
 use super::super::parts::ShownState;
+use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
 use crate::proto::job_filter::{FilterTest, Filtered, JobFilter};
 use crate::proto::target::IllegalName;
@@ -16,7 +18,6 @@ use crate::store::{JobSearch, ListQuery};
 
 /// The number of rows of a page without a choice.
 const SIZE: usize = 25;
-/// The largest number of rows of a page.
 const SIZE_MAX: usize = 100;
 
 /// The ages that the form offers.
@@ -46,6 +47,19 @@ pub(super) struct PagePlace {
     pub(super) by: String,
     pub(super) limit: String,
     pub(super) cursor: String,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct JobListPage {
+    pub(super) jobs: Vec<JobDoc>,
+    /// The cursor of the next page, if there may be one.
+    pub(super) next: Option<String>,
+    /// The number of jobs that were searched, without those that the visitor may not see.
+    pub(super) searched: usize,
+    /// True if there are no others.
+    pub(super) complete: bool,
+    /// The time back to which jobs were searched, unless all were.
+    pub(super) back_to: Option<Timestamp>,
 }
 
 impl From<Filtered<PagePlace>> for JobsQuery {
@@ -80,12 +94,10 @@ impl JobsQuery {
         Self { filter: self.filter.without("status").with("dead", "true"), ..self }
     }
 
-    /// Returns true if it finds dead letters alone.
     pub(super) fn is_of_dead(&self) -> bool {
         self.filter.is_of_dead()
     }
 
-    /// Returns the word for one of the list.
     pub(super) fn noun(&self) -> &'static str {
         self.filter.noun()
     }
@@ -96,17 +108,11 @@ impl JobsQuery {
     }
 
     /// Returns the number of rows of a page.
-    ///
-    /// # Errors
-    /// [`PageError`] if the limit is none of a page.
     pub(super) fn size(&self) -> PageResult<usize> {
         Ok(self.most(SIZE_MAX)?.unwrap_or(SIZE))
     }
 
     /// Returns the number of jobs that its limit asks for.
-    ///
-    /// # Errors
-    /// [`PageError`] if it is no number from 1 to `most`.
     pub(super) fn most(&self, most: usize) -> PageResult<Option<usize>> {
         let text = self.place.limit.trim();
         match text.parse::<usize>() {
@@ -125,7 +131,6 @@ impl JobsQuery {
         rows.all(|test| matches!(test, FilterTest::Status | FilterTest::ScriptType))
     }
 
-    /// Returns its filters, without the place in the list.
     pub(super) fn fields(&self) -> Vec<(&'static str, &str)> {
         self.filter.values().map(|(row, value)| (row.name, value)).collect()
     }
@@ -142,10 +147,27 @@ impl JobsQuery {
         links.with(path, &query)
     }
 
+    /// Finds `wanted` jobs, or all that a search finds in its time.
+    pub(super) async fn find(
+        &self,
+        visit: &Visit,
+        now: Timestamp,
+        wanted: usize,
+    ) -> PageResult<JobListPage> {
+        let (mut query, search) = self.search(now)?;
+        let search = search.seeing_all(!visit.is_bound());
+        query.limit = wanted;
+        let found = visit.site.client.find_many(&query, &search, |job| visit.sees(job)).await?;
+        Ok(JobListPage {
+            jobs: found.items.iter().map(JobDoc::from).collect(),
+            next: found.next.as_ref().map(ToString::to_string),
+            searched: found.searched,
+            complete: found.complete,
+            back_to: found.back_to(),
+        })
+    }
+
     /// Returns the query and the search that these filters mean.
-    ///
-    /// # Errors
-    /// [`PageError`] for a text that is no value of its filter.
     pub(super) fn search(&self, now: Timestamp) -> PageResult<(ListQuery, JobSearch)> {
         let PagePlace { by, cursor, .. } = &self.place;
         if !["", "error"].contains(&by.as_str()) {
@@ -160,7 +182,6 @@ impl JobsQuery {
     }
 }
 
-/// Returns the error of the value of a filter.
 fn wrong(name: &str, reason: &impl Display) -> PageError {
     PageError::of_parameter(name, format!("the filter {name} is wrong: {reason}"))
 }

@@ -4,12 +4,11 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use super::super::doc::JobDoc;
-use super::super::layout::bar;
-use super::super::parts::things;
+use super::super::parts::{bar, things};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::{PageError, PageResult};
-use super::rows::{self, RowStyle};
+use super::rows::JobTable;
 use crate::client::MachineDocument;
 use crate::proto::job::JobStatus;
 use crate::proto::job_filter::JobFilter;
@@ -22,7 +21,6 @@ const JOBS_MAX: usize = 10;
 /// The time whose ended jobs are shown.
 const HISTORY: &str = "1h";
 
-/// Shows the running jobs of an actor, and those that it ended in the last hour.
 pub(in crate::web) async fn of_actor(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -34,7 +32,6 @@ pub(in crate::web) async fn of_actor(
     of(visit, now, (&filter, &RAN), own).await
 }
 
-/// Shows the running jobs of a machine, and those that ended on it in the last hour.
 pub(in crate::web) async fn of_machine(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -45,7 +42,6 @@ pub(in crate::web) async fn of_machine(
     of(visit, now, (&JobFilter::of([("host", machine.host.as_str())]), &RAN), own).await
 }
 
-/// Shows the waiting and running jobs of a queue, and those that ended in the last hour.
 pub(in crate::web) async fn of_queue(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -61,7 +57,6 @@ pub(in crate::web) async fn of_queue(
     of(visit, now, (&filter, &sections), own).await
 }
 
-/// The sections of what runs jobs.
 const RAN: [SectionOfJobs; 2] = [
     ("Running jobs", "It runs no job.", &[JobStatus::Started]),
     ("Last hour", "No job of it ended.", &ENDED),
@@ -71,7 +66,6 @@ const ENDED: [JobStatus; 2] = [JobStatus::Error, JobStatus::Finished];
 /// A section: its title, the sentence without jobs, and the states of its jobs.
 type SectionOfJobs<'a> = (&'a str, &'a str, &'a [JobStatus]);
 
-/// Shows sections of jobs that a filter finds.
 async fn of(
     visit: &Visit,
     now: &SiteSnapshot,
@@ -79,12 +73,13 @@ async fn of(
     own: impl Fn(&JobSummary) -> bool,
 ) -> PageResult<Markup> {
     let mut shown = Vec::new();
-    let look = RowStyle { picks: false, died: false };
+    let (links, at) = (visit.links(), now.snapshot.at);
+    let table = JobTable { links, now: at, picks: false, died: false };
     for (title, nothing, states) in sections {
         let is_of_ended = states.contains(&JobStatus::Finished);
         let filter = filter.clone();
         let filter = if is_of_ended { filter.with("ended_since", HISTORY) } else { filter };
-        let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, now.snapshot.at)
+        let (query, search) = JobSearch::of(&filter, &TimeZone::UTC, at)
             .map_err(|error| PageError::wrong(error.to_string()))?;
         let query = ListQuery {
             statuses: states.to_vec(),
@@ -102,7 +97,7 @@ async fn of(
                 @else if jobs.is_empty() {
                     p.dim { "None among the latest " (things(found.searched as u64, "job")) "." }
                 }
-                @else { (rows::table(&jobs, visit.links(), now.snapshot.at, look, None)) }
+                @else { (table.markup(&jobs, None)) }
             }
         });
     }

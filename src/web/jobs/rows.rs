@@ -12,23 +12,17 @@ use super::super::relations::{awaited, error_line};
 use super::filter::JobsQuery;
 use crate::proto::job::{AskedWait, JobStatus};
 
-/// The style of the rows of a table.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RowStyle {
+/// A table of jobs.
+#[derive(Clone, Copy)]
+pub(super) struct JobTable<'a> {
+    pub(super) links: &'a SiteLinks,
+    pub(super) now: Timestamp,
     /// True if the visitor may tick them.
     pub(super) picks: bool,
     /// True if they show when jobs died rather than when they were created.
     pub(super) died: bool,
 }
 
-impl RowStyle {
-    /// Returns the title of the last column, and the field that it shows.
-    fn time(self) -> (&'static str, &'static str) {
-        if self.died { ("Died", "finished_at") } else { ("Created", "created_at") }
-    }
-}
-
-/// The maximum number of tags of a job in a list.
 const TAGS_MAX: usize = 3;
 
 /// Returns why a job is where it is: its delay, progress, error, limit or wait.
@@ -107,60 +101,56 @@ pub(super) fn chosen_tag(filter: &JobsQuery, links: &SiteLinks) -> Markup {
     }
 }
 
-/// Returns the rows with their ids, or one row that says that there are none.
-pub(super) fn rows(
-    jobs: &[JobDoc],
-    links: &SiteLinks,
-    now: Timestamp,
-    look: RowStyle,
-) -> Vec<(String, Markup)> {
-    if jobs.is_empty() {
-        return vec![empty_row("no-job", 10, &html! { "No jobs." })];
+impl JobTable<'_> {
+    /// Returns the title of the last column, and the field that it shows.
+    fn time(self) -> (&'static str, &'static str) {
+        if self.died { ("Died", "finished_at") } else { ("Created", "created_at") }
     }
-    jobs.iter().map(|job| (format!("j-{}", job.id()), row(job, links, now, look))).collect()
-}
 
-fn row(job: &JobDoc, links: &SiteLinks, now: Timestamp, look: RowStyle) -> Markup {
-    let (id, state) = (job.id(), job.state());
-    let dash = || html! { span.faint { "–" } };
-    html! {
-        tr id={ "j-" (id) } role="row" {
-            @if look.picks { (pick("id", id, short_id(id))) }
-            td.cut.m1 role="cell" { (job.link(links)) }
-            td.m4.in role="cell" { (state.shown()) }
-            td.why.cut.m5 role="cell" { (tags(job, links, TAGS_MAX)) (what_it_is_at(job, links, now)) }
-            td.dim.wide.cut role="cell" { (job.type_and_group()) }
-            td.dim.wide.cut role="cell" { (job.text("caller_id")) }
-            td.wide.xl.cut.mono.faint role="cell" { (job.text("actor")) }
-            td.num.dim.wide role="cell" { (job.attempts()) }
-            td.num.dim.wide role="cell" {
-                @if let Some(took) = job.took(now) { (duration(took)) } @else { (dash()) }
-            }
-            td.num.dim.mr role="cell" {
-                @if let Some(time) = job.time(look.time().1) { (ago(time, now)) } @else { (dash()) }
+    pub(super) fn rows(self, jobs: &[JobDoc]) -> Vec<(String, Markup)> {
+        if jobs.is_empty() {
+            return vec![empty_row("no-job", 10, &html! { "No jobs." })];
+        }
+        jobs.iter().map(|job| (format!("j-{}", job.id()), self.row(job))).collect()
+    }
+
+    fn row(self, job: &JobDoc) -> Markup {
+        let Self { links, now, .. } = self;
+        let (id, state) = (job.id(), job.state());
+        let dash = || html! { span.faint { "–" } };
+        html! {
+            tr id={ "j-" (id) } role="row" {
+                @if self.picks { (pick("id", id, short_id(id))) }
+                td.cut.m1 role="cell" { (job.link(links)) }
+                td.m4.in role="cell" { (state.shown()) }
+                td.why.cut.m5 role="cell" { (tags(job, links, TAGS_MAX)) (what_it_is_at(job, links, now)) }
+                td.dim.wide.cut role="cell" { (job.type_and_group()) }
+                td.dim.wide.cut role="cell" { (job.text("caller_id")) }
+                td.wide.xl.cut.mono.faint role="cell" { (job.text("actor")) }
+                td.num.dim.wide role="cell" { (job.attempts()) }
+                td.num.dim.wide role="cell" {
+                    @if let Some(took) = job.took(now) { (duration(took)) } @else { (dash()) }
+                }
+                td.num.dim.mr role="cell" {
+                    @if let Some(time) = job.time(self.time().1) { (ago(time, now)) } @else { (dash()) }
+                }
             }
         }
     }
-}
 
-/// Returns the table of jobs. With `id`, its rows are changed while the page is open.
-pub(super) fn table(
-    jobs: &[JobDoc],
-    links: &SiteLinks,
-    now: Timestamp,
-    look: RowStyle,
-    id: Option<&str>,
-) -> Markup {
-    let heads = html! {
-        @if look.picks { (pick_all()) }
-        (columns(&[
-            ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
-            ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
-            ("num c-tk", look.time().0),
-        ]))
-    };
-    let classes = if look.picks { "fix jobs" } else { "fix jobs nopick" };
-    live_table(classes, "Jobs", &heads, (id, &rows(jobs, links, now, look)))
+    /// Returns it. With `id`, its rows are changed while the page is open.
+    pub(super) fn markup(self, jobs: &[JobDoc], id: Option<&str>) -> Markup {
+        let heads = html! {
+            @if self.picks { (pick_all()) }
+            (columns(&[
+                ("c-id", "Job"), ("c-st", "State"), ("", "What it is at"), ("c-tg", "Type, group"),
+                ("c-ca", "Caller"), ("c-ac xl", "Actor"), ("num c-at", "Attempt"), ("num c-tk", "Took"),
+                ("num c-tk", self.time().0),
+            ]))
+        };
+        let classes = if self.picks { "fix jobs" } else { "fix jobs nopick" };
+        live_table(classes, "Jobs", &heads, (id, &self.rows(jobs)))
+    }
 }
 
 #[cfg(test)]
@@ -201,8 +191,8 @@ mod tests {
             "script_type": hostile, "group": hostile, "actor": hostile,
         });
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
-        let look = RowStyle { picks: true, died: true };
-        let row = row(&JobDoc::from(job), &SiteLinks::new("/"), now, look).into_string();
+        let table = JobTable { links: &SiteLinks::new("/"), now, picks: true, died: true };
+        let row = table.row(&JobDoc::from(job)).into_string();
         assert!(!row.contains("<script"), "{row}");
     }
 

@@ -1,27 +1,25 @@
 //! The list of machines, in groups by a label, with filters.
 
 mod groups;
-mod query;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
-use self::groups::{MachineGroup, grouped, labels_to_group_by};
-pub(in crate::web) use self::query::MachinesQuery;
-use super::super::actors::{ActorTable, drain_buttons, heartbeat, versions};
-use super::super::layout::{Nav, WebPage, bar, head};
+use self::groups::{MachineGroup, MachinesQuery, grouped, labels_to_group_by};
+use super::super::actors::{ActorTable, drain_table, heartbeat, state_sign, versions};
+use super::super::fields::PageQuery;
+use super::super::layout::{Nav, WebPage};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
 use super::super::parts::{
-    Paged, bulk, columns, count, empty_row, filter_choice, group_row, live_table, meter, or_any,
-    pick, things, with_value,
+    Paged, bar, count, empty_row, filter_choice, group_row, head, meter, or_any, pick, things,
+    with_value,
 };
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
 use super::super::web_error::PageResult;
-use super::{free, load, may_change, state_sign, state_word, verbs, waits};
+use super::{free, load, may_change, state_word, verbs, waits};
 use crate::client::{MachineDocument, machines_of};
 use crate::proto::labels::{GIVEN_LABELS, label};
 use crate::proto::target::ActorId;
@@ -31,7 +29,6 @@ use crate::view::MachineWaits;
 
 /// The actors of a machine that its row names.
 const ACTORS_MAX: usize = 2;
-/// The states to filter by.
 const STATES: [&str; 4] = ["ready", "draining", "holding", "absent"];
 /// The columns of the table, without the ticks.
 const HEADS: [(&str, &str); 10] = [
@@ -47,7 +44,6 @@ const HEADS: [(&str, &str); 10] = [
     ("sr", "Action"),
 ];
 
-/// The machines that a list shows.
 struct ShownMachines<'a> {
     now: &'a SiteSnapshot,
     filter: &'a MachinesQuery,
@@ -157,21 +153,10 @@ impl<'a> ShownMachines<'a> {
     }
 
     fn table(&self, visit: &Visit) -> Markup {
-        let (links, may_operate) = (visit.links(), visit.may(Scope::Operate));
-        let heads = html! {
-            @if may_operate { (columns(&[("sr c-pick", "Select")])) }
-            (columns(&HEADS))
-        };
         let rows = self.rows(visit);
         let back = self.filter.address(&SiteLinks::default(), &self.filter.page);
-        html! {
-            form method="post" action=(links.to("/machines")) {
-                (visit.forgery_field())
-                input type="hidden" name="back" value=(back);
-                (live_table("machines", "Machines by a label", &heads, (Some("machine-rows"), &rows)))
-                @if may_operate { (bulk("machines", &drain_buttons())) }
-            }
-        }
+        let named = ("machine", "Machines by a label");
+        drain_table(visit, named, &HEADS, &rows, &back)
     }
 
     fn rows(&self, visit: &Visit) -> Vec<(String, Markup)> {
@@ -203,10 +188,10 @@ impl<'a> ShownMachines<'a> {
                 @if may && of.live { (pick("machine", name, &of.host)) }
                 @else if may_operate { td.m0 role="cell" {} }
                 td.m1.cut title=(of.host) role="cell" {
-                    a.id href=(links.machine(name)) { (of.host) }
+                    a.id href=(links.page("machines", name)) { (of.host) }
                     @if has_twin { " " span.faint { (name) } }
                 }
-                td.mr role="cell" { (state_sign(self.now, of)) }
+                td.mr role="cell" { (state_sign(&state_word(self.now, of))) }
                 td.m4.in role="cell" {
                     @if of.live { (meter(of.running, of.tasks, 56)) } @else { span.faint { "–" } }
                 }
@@ -222,7 +207,7 @@ impl<'a> ShownMachines<'a> {
                             button.plain id={ (verb) "-" (name) } name=(verb) value=(name) { (word) span.sr { " " (of.host) } }
                         }
                         @if !of.live {
-                            a.dim href={ (links.machine(name)) "/forget" } data-ask { "Forget…" span.sr { " " (of.host) } }
+                            a.dim href={ (links.page("machines", name)) "/forget" } data-ask { "Forget…" span.sr { " " (of.host) } }
                         }
                     }
                 }
@@ -249,11 +234,11 @@ fn actors(links: &SiteLinks, of: &MachineDocument) -> Markup {
     let more = of.actors.len().saturating_sub(ACTORS_MAX);
     html! {
         @for actor in of.actors.iter().take(ACTORS_MAX) {
-            @if actor.live { a.id href=(links.actor(&actor.actor)) { (actor.actor) } }
+            @if actor.live { a.id href=(links.page("actors", &actor.actor)) { (actor.actor) } }
             @else { span.mono.faint { (actor.actor) } }
             " "
         }
-        @if more > 0 { a href=(links.machine(&of.machine)) { "and " (more) " more" } }
+        @if more > 0 { a href=(links.page("machines", &of.machine)) { "and " (more) " more" } }
     }
 }
 
@@ -269,7 +254,6 @@ fn elsewhere<'a>(visit: &Visit, list: &ShownMachines<'a>) -> Option<ActorTable<'
     is_any.then(|| ActorTable::of((now, visit), is_nowhere, ("", back), html! {}))
 }
 
-/// Shows the machines.
 pub(in crate::web) async fn list(
     visit: Visit,
     PageQuery(filter): PageQuery<MachinesQuery>,
@@ -284,14 +268,13 @@ pub(in crate::web) async fn list(
         @if let Some(table) = elsewhere(&visit, &shown) {
             section.gap {
                 (bar("Actors without a machine", "of other programs and of older versions", None))
-                (table.markup(links, &visit, &now))
+                (table.markup(&visit, &now))
             }
         }
     };
     Ok(visit.page(&now, &WebPage::live("Machines", Nav::Machines, main)))
 }
 
-/// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: MachinesQuery = filters_of(query);
     let shown = ShownMachines::of(now, &filter);

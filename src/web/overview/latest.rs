@@ -1,16 +1,23 @@
-//! The jobs that failed last, and those that started last.
+//! The jobs that failed last, those that started last, the periodic jobs that are due next, and the script types over the
+//! last hour.
 
 use maud::{Markup, html};
 
-use super::super::doc::JobDoc;
-use super::super::layout::bar;
+use super::super::doc::{FAILED, JobDoc};
 use super::super::links::SiteLinks;
-use super::super::parts::{ShownState, ago, count, data_table, empty};
-use super::super::relations::{add_prerequisite, error_line};
+use super::super::parts::{
+    ShownState, ago, bar, count, data_table, empty, percent_of, rate, time_of, until,
+};
+use super::super::relations::{error_line, told_of};
 use super::super::snapshot::{LATEST, SiteSnapshot};
-use crate::store::JobSummary;
+use crate::client::PeriodicJobDocument;
+use crate::store::{JobSummary, LastHour, TypeState};
 
-/// Returns the jobs that failed last, with their errors.
+/// A share of failed jobs from this on is shown in the colour of errors.
+const MANY_ERRORS: f64 = 0.01;
+/// The maximum number of types in the table; types with more jobs come first.
+const TYPES_MAX: usize = 12;
+
 pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("status", "failed")]);
     // What was stopped or replaced has not failed.
@@ -38,16 +45,14 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     }
 }
 
-/// Returns a failed job, with what is known of a prerequisite that failed.
 fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
     let mut told = JobDoc::from(job);
     if let Some(prerequisite) = now.latest.prerequisite(job) {
-        add_prerequisite(&mut told, prerequisite);
+        told.set(FAILED, told_of(prerequisite));
     }
     told
 }
 
-/// Returns the jobs that started last, with their progress.
 pub(super) fn running(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
     let all = links.with("/jobs", &[("status", "running")]);
     let running: Vec<JobDoc> = now.latest.running.iter().take(LATEST).map(JobDoc::from).collect();
@@ -96,6 +101,86 @@ fn progress(job: &JobDoc) -> Markup {
         }
         None if !text.is_empty() => html! { span.faint { (text) } },
         None => html! { span.faint { "tells no progress" } },
+    }
+}
+
+/// Returns the periodic jobs that are due next, with the end of their last firing.
+pub(super) fn due(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let all = links.to("/cron");
+    html! {
+        section #due-next {
+            (bar("Due next", "", Some(("All periodic jobs", &all))))
+            @if now.due.is_empty() { (empty(&html! { "No periodic job." })) }
+            @else {
+                (data_table("nopick due", "Periodic jobs due next", &[
+                    ("", "Periodic job"), ("", "Schedule"), ("", "Last"), ("num", "Due"),
+                ], &html! { @for job in now.due.iter() { (due_row(links, now, job)) } }))
+            }
+        }
+    }
+}
+
+fn due_row(links: &SiteLinks, now: &SiteSnapshot, job: &PeriodicJobDocument) -> Markup {
+    let state = job.last.as_ref().and_then(|last| ShownState::of_status(last.status.as_deref()));
+    html! {
+        tr role="row" {
+            td.m1 role="cell" { a.id href=(links.page("cron", &job.name)) { (job.name) } }
+            td.mono.dim.wide role="cell" { (job.schedule) }
+            td.m5 role="cell" {
+                @match state {
+                    Some(state) => (state.shown()),
+                    None => span.faint { "–" },
+                }
+            }
+            td.num.mr role="cell" {
+                @match job.next.as_deref().and_then(time_of) {
+                    Some(at) => (until(at, now.snapshot.at)),
+                    _ if !job.enabled => span.faint { "disabled" },
+                    _ => "–",
+                }
+            }
+        }
+    }
+}
+
+/// Returns the table of script types that ended jobs in the last hour.
+pub(super) fn types(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
+    let mut types: Vec<(&TypeState, LastHour)> =
+        now.snapshot.types.iter().filter_map(|of| Some((of, of.hour?))).collect();
+    types.retain(|(_, hour)| hour.finished + hour.failed > 0);
+    types.sort_by_key(|(_, hour)| std::cmp::Reverse(hour.finished + hour.failed));
+    types.truncate(TYPES_MAX);
+    html! {
+        section #by-type {
+            (bar("By type", "the last hour", None))
+            (data_table("nopick three", "Script types over the last hour", &[
+                ("", "Type"), ("num", "Finished/s"), ("num", "Failed/s"), ("num", "Errors"), ("num", "Dead letters"),
+                ("num", "Tasks busy"),
+            ], &html! { @for (of, hour) in &types { (type_row(links, now, of, hour)) } }))
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
+fn type_row(links: &SiteLinks, now: &SiteSnapshot, of: &TypeState, hour: &LastHour) -> Markup {
+    let name = of.script_type.as_str();
+    let seconds = hour.since.as_secs_f64().max(1.0);
+    let (finished, failed) = (hour.finished as f64, hour.failed as f64);
+    let share = percent_of(hour.failed, hour.finished + hour.failed);
+    let is_bad = failed >= MANY_ERRORS * (finished + failed) && failed > 0.0;
+    let actors = now.snapshot.actor_counts.get(&of.script_type).copied().unwrap_or_default();
+    html! {
+        tr role="row" {
+            td.m1 role="cell" { a.id href=(links.with("/jobs", &[("type", name)])) { (name) } }
+            td.num.wide role="cell" { (rate(finished / seconds)) }
+            td.num.wide role="cell" { (rate(failed / seconds)) }
+            td.num.mr role="cell" {
+                @if is_bad { span.err { (share) } } @else { (share) }
+                span.only-n.faint { " errors" }
+            }
+            td.num.wide role="cell" { (count(hour.dead)) }
+            td.num.m5 role="cell" { span.only-n.faint { "tasks busy: " } (actors.running) " of " (actors.tasks) }
+        }
     }
 }
 

@@ -1,13 +1,28 @@
 //! The problems of the namespace now, each with the page that shows more of it.
 
+use maud::{Markup, html};
+
 use super::super::links::SiteLinks;
-use super::super::parts::{PageProblem, count};
+use super::super::parts::{count, glyph};
 use super::super::snapshot::SiteSnapshot;
+use super::super::web_error::sentence;
 use crate::config::Config;
-use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Subject};
+use crate::view::{HealthRules, NamespaceHealth, Problem, ProblemKind, Severity, Subject};
 
 /// The maximum number of problems of one kind that are named.
 const NAMED_MAX: usize = 5;
+
+/// One thing that is wrong now, with the page that shows more of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PageProblem {
+    severity: Severity,
+    /// The bold sentence, lower case, without a full stop.
+    text: String,
+    /// The remedy, a line or more; empty without one.
+    remedy: String,
+    /// The text of the link and its address.
+    link: Option<(&'static str, String)>,
+}
 
 /// Returns what is wrong, the worst first. Problems of one kind are cut: twenty queues without actors say less than five
 /// and a number.
@@ -35,14 +50,15 @@ fn named(problem: &Problem, links: &SiteLinks) -> PageProblem {
     }
 }
 
-/// The text and the address of the page that shows more.
 fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> {
     let errors = |since| {
         let fields = [("status", "failed"), ("by", "error"), ("since", since)];
         Some(("Show errors", links.with("/jobs", &fields)))
     };
     match (&problem.subject, problem.kind) {
-        (Subject::Queue(queue), _) => Some(("Show queue", links.queue(&queue.to_string()))),
+        (Subject::Queue(queue), _) => {
+            Some(("Show queue", links.page("queues", &queue.to_string())))
+        }
         (Subject::Queues, _) => Some(("Show queues", links.to("/queues"))),
         (Subject::Actors(Some(script_type)), _) => {
             let fields = [("type", script_type.as_str())];
@@ -67,6 +83,28 @@ fn link(problem: &Problem, links: &SiteLinks) -> Option<(&'static str, String)> 
             | Subject::Supervisor(..),
             _,
         ) => None,
+    }
+}
+
+/// Returns the list, the worst first. Without problems it is one line.
+pub(super) fn problems(all: &[PageProblem]) -> Markup {
+    html! {
+        ul #problems .wrong {
+            @if all.is_empty() { li { span.st.finished { (glyph("finished")) } p { "Nothing needs you." } } }
+            @for PageProblem { severity, text, remedy, link } in all {
+                li data-severity=(severity.as_str()) {
+                    @match severity {
+                        Severity::Critical => span.st.error { (glyph("error")) },
+                        Severity::Warning | Severity::Note => span.st.warn { (glyph("warn")) },
+                    }
+                    p {
+                        strong { (sentence(text)) }
+                        @for line in remedy.lines() { " " span { (sentence(line)) } }
+                    }
+                    @if let Some((name, href)) = link { a href=(href) { (name) } }
+                }
+            }
+        }
     }
 }
 

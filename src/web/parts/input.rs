@@ -1,4 +1,4 @@
-//! Inputs of forms: choices, and fields with a label and a hint.
+//! Inputs of forms: choices, and fields with a label and a hint; the form of a question.
 
 use maud::{Markup, html};
 
@@ -24,9 +24,18 @@ pub(in crate::web) fn with_value<'a>(
     all
 }
 
-/// Returns a choice of a form.
 pub(in crate::web) fn select(id: &str, name: &str, described: &str, options: &Markup) -> Markup {
     html! { select #(id) name=(name) aria-describedby=(described) { (options) } }
+}
+
+/// Returns the wide field of a filter that is searched for.
+pub(in crate::web) fn search(name: &str, label: &str, placeholder: &str, value: &str) -> Markup {
+    html! {
+        label.grow {
+            span.sr { (label) }
+            input.w type="search" name=(name) value=(value) placeholder=(placeholder);
+        }
+    }
 }
 
 /// Returns a choice of a filter: the form is sent once another value is chosen.
@@ -65,4 +74,36 @@ pub(in crate::web) fn described(id: &str, is_wrong: bool) -> String {
 /// Returns a text that was given; `None` if it is empty.
 pub(in crate::web) fn given(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
+}
+
+/// A question before something is destroyed. It is a page; the script shows the same form as a dialog.
+#[derive(Debug, Clone)]
+pub(in crate::web) struct Confirm<'a> {
+    /// The question with the thing and the number: "Delete 3 jobs?".
+    pub(in crate::web) title: String,
+    /// The loss and the consequences.
+    pub(in crate::web) text: String,
+    /// The address of the page to go back to.
+    pub(in crate::web) back: String,
+    /// The address that the form is posted to.
+    pub(in crate::web) action: String,
+    /// The hidden fields, besides the token against forgery.
+    pub(in crate::web) fields: Vec<(&'a str, &'a str)>,
+    pub(in crate::web) verb: &'a str,
+}
+
+/// Returns the question as a form. `forgery` is the hidden field of the visitor.
+pub(in crate::web) fn confirm(question: &Confirm, forgery: &Markup) -> Markup {
+    html! {
+        form.form method="post" action=(question.action) data-question {
+            (forgery)
+            @for (name, value) in &question.fields { input type="hidden" name=(name) value=(value); }
+            h1 #question { (question.title) }
+            p.dim { (question.text) }
+            div.actions {
+                a.btn href=(question.back) data-keep autofocus { "Keep" }
+                button.danger { (question.verb) }
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Parts of lists: ids, the line with the next page, and the sentence of an empty one.
+//! Heads of pages and sections, and parts of lists: ids, ticks of rows, the line with the next page, and the sentence of an empty one.
 
 use std::ops::Range;
 
@@ -9,7 +9,6 @@ use super::input::given;
 use super::number::things;
 use crate::proto::job::JobId;
 
-/// Returns a link to a job: 8 characters of a UUID, an id of one's own whole.
 pub(in crate::web) fn id_link(id: &str, links: &SiteLinks) -> Markup {
     html! { a.id href=(links.job(id)) title=(id) { (short_id(id)) } }
 }
@@ -32,7 +31,6 @@ pub(in crate::web) fn columns(heads: &[(&str, &str)]) -> Markup {
     }
 }
 
-/// Returns a table: its classes, its caption, the heads of its columns, and its rows.
 pub(in crate::web) fn data_table(
     classes: &str,
     caption: &str,
@@ -52,7 +50,6 @@ pub(in crate::web) fn live_table(
     table(classes, caption, heads, (id, &html! { @for (_, row) in rows { (row) } }))
 }
 
-/// Returns a table whose heads are more than texts.
 pub(in crate::web) fn table(
     classes: &str,
     caption: &str,
@@ -68,13 +65,38 @@ pub(in crate::web) fn table(
     }
 }
 
-/// Returns the line below a list: what it shows, and the links to the first and to the next page.
-pub(in crate::web) fn pager(shown: &str, first: Option<&str>, next: Option<&str>) -> Markup {
+/// Returns the line below a list: what it shows, and the links to the first page, unless this is it, and to the next.
+/// `after` is the place of this page, `address` returns the address of a page by its place.
+pub(in crate::web) fn pager(
+    shown: &str,
+    (after, next): (&str, Option<&str>),
+    address: impl Fn(&str) -> String,
+) -> Markup {
     html! {
         div.pager {
             span { (shown) }
-            @if let Some(href) = first { a href=(href) { "Newest" } }
-            @if let Some(href) = next { a href=(href) rel="next" { "Older" } }
+            @if !after.is_empty() { a href=(address("")) { "Newest" } }
+            @if let Some(next) = next { a href=(address(next)) rel="next" { "Older" } }
+        }
+    }
+}
+
+/// Returns the head of a page: its `h1`, one line below it, and its buttons.
+pub(in crate::web) fn head(title: &str, line: &Markup, actions: &Markup) -> Markup {
+    html! {
+        div.head {
+            div { h1 { (title) } p #headline { (line) } }
+            (actions)
+        }
+    }
+}
+
+/// Returns a heading of a section, with a link at its right.
+pub(in crate::web) fn bar(title: &str, small: &str, link: Option<(&str, &str)>) -> Markup {
+    html! {
+        div.bar {
+            h2 { (title) @if !small.is_empty() { " " small { (small) } } }
+            @if let Some((text, href)) = link { a href=(href) { (text) } }
         }
     }
 }
@@ -97,7 +119,6 @@ impl Paged {
         Self { page: asked.parse().unwrap_or(1).clamp(1, last), all }
     }
 
-    /// Returns the places of its rows in the list.
     pub(in crate::web) fn range(self) -> Range<usize> {
         let first = (self.page - 1) * PAGE_ROWS;
         first..(first + PAGE_ROWS).min(self.all)
@@ -123,7 +144,14 @@ pub(in crate::web) fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
-/// Returns the sentence of an empty list: what there is not, and what to do.
+/// Returns a text of at most so many letters; `…` stands for the rest.
+pub(in crate::web) fn shortened(text: &str, letters_max: usize) -> String {
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 pub(in crate::web) fn empty(text: &Markup) -> Markup {
     html! { p.empty { (text) } }
 }
@@ -142,6 +170,33 @@ pub(in crate::web) fn empty_row(id: &str, columns: u8, text: &Markup) -> (String
         tr role="row" id=(id) { td.empty role="cell" colspan=(columns) { (text) } }
     };
     (id.to_owned(), row)
+}
+
+pub(in crate::web) fn pick_all() -> Markup {
+    html! {
+        th.c-pick role="columnheader" {
+            input type="checkbox" aria-label="Select all on this page" data-all;
+        }
+    }
+}
+
+/// Returns the tick of a row. `name` and `value` belong to the form's field.
+pub(in crate::web) fn pick(name: &str, value: &str, label: &str) -> Markup {
+    html! {
+        td.m0 role="cell" {
+            input.pick type="checkbox" name=(name) value=(value) aria-label={ "Select " (label) };
+        }
+    }
+}
+
+/// Returns the bar with its buttons. `things` names the ticked rows: "jobs".
+pub(in crate::web) fn bulk(things: &str, buttons: &Markup) -> Markup {
+    html! {
+        div.bulk role="group" aria-label={ "Selected " (things) } {
+            strong { span data-picked { "0" } " selected" }
+            (buttons)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,12 @@ pub(in crate::web) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
+/// Returns the share of a number in another.
+#[expect(clippy::cast_precision_loss, reason = "no counter comes near 2^53")]
+pub(in crate::web) fn percent_of(part: u64, whole: u64) -> String {
+    percent(part as f64, whole as f64)
+}
+
 /// Returns a bar with its numbers as text, `6 of 8`.
 pub(in crate::web) fn meter(part: usize, whole: usize, width: usize) -> Markup {
     let filled = part.min(whole) * width * 10 / whole.max(1);

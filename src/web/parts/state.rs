@@ -59,7 +59,6 @@ impl ShownState {
         Self::ALL.into_iter().find(|state| state.asked().eq_ignore_ascii_case(value))
     }
 
-    /// Returns the word for people.
     pub(in crate::web) fn word(self) -> String {
         capitalized(self.as_str())
     }
@@ -86,7 +85,6 @@ impl ShownState {
         }
     }
 
-    /// Returns the glyph and the word in the colour of the state.
     pub(in crate::web) fn shown(self) -> Markup {
         self.shown_with("st", "")
     }

@@ -3,20 +3,20 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{Nav, WebPage, head};
+use super::super::fields::PageQuery;
+use super::super::layout::{Nav, WebPage};
 use super::super::links::SiteLinks;
 use super::super::live::{LivePart, filters_of};
-use super::super::page_query::PageQuery;
-use super::super::parts::{Paged, columns, empty_row, filter_choice, live_table, things};
+use super::super::parts::{
+    Paged, columns, empty_row, filter_choice, head, live_table, search, things,
+};
 use super::super::snapshot::SiteSnapshot;
 use super::super::visit::Visit;
-use super::super::visitor::Visitor;
 use super::super::web_error::PageResult;
 use super::{QueueRow, rows};
 use crate::proto::pauses::PauseRule;
 use crate::rpc::Scope;
 
-/// The choices of queues, by their words in the address.
 const SHOW: [(&str, &str); 4] =
     [("", "any"), ("jobs", "with jobs"), ("paused", "paused"), ("trouble", "in trouble")];
 
@@ -42,7 +42,6 @@ impl QueueFilter {
         is_chosen && (self.q.trim().is_empty() || state.queue.to_string().contains(self.q.trim()))
     }
 
-    /// Returns the rows of the page, and its place in the list.
     fn page<'a>(&self, mut rows: Vec<QueueRow<'a>>) -> (Vec<QueueRow<'a>>, Paged) {
         rows.retain(|row| self.takes(row));
         let paged = Paged::of(&self.page, rows.len());
@@ -61,7 +60,6 @@ impl QueueFilter {
     }
 }
 
-/// Shows the queues.
 pub(in crate::web) async fn list(
     visit: Visit,
     PageQuery(filter): PageQuery<QueueFilter>,
@@ -74,7 +72,7 @@ pub(in crate::web) async fn list(
     let main = html! {
         (head("Queues", &line, &whole_pauses(&visit, &now.snapshot.pauses, &back)))
         (filters(links, &filter))
-        (table(links, &visit, &rows, &back, &filter.none(links)))
+        (table(&visit, &rows, &back, &filter.none(links)))
         (paged.line("queue", |page| filter.address(links, page)))
     };
     Ok(visit.page(&now, &WebPage::live("Queues", Nav::Queues, main)))
@@ -83,14 +81,8 @@ pub(in crate::web) async fn list(
 fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
     html! {
         form.filters action=(links.to("/queues")) role="search" aria-label="Filter queues" {
-            label.grow {
-                span.sr { "Name" }
-                input.w type="search" name="q" value=(filter.q) placeholder="Name contains";
-            }
-            label {
-                "Show "
-                (filter_choice("show", SHOW, &filter.show))
-            }
+            (search("q", "Name", "Name contains", &filter.q))
+            label { "Show " (filter_choice("show", SHOW, &filter.show)) }
             button { "Filter" }
         }
     }
@@ -98,13 +90,7 @@ fn filters(links: &SiteLinks, filter: &QueueFilter) -> Markup {
 
 /// Returns the table of queues as a form whose buttons pause and resume. `back` is the address to return to,
 /// without the prefix; `none` stands in place of rows.
-pub(in crate::web) fn table(
-    links: &SiteLinks,
-    visitor: &Visitor,
-    rows: &[QueueRow],
-    back: &str,
-    none: &Markup,
-) -> Markup {
+pub(in crate::web) fn table(visit: &Visit, rows: &[QueueRow], back: &str, none: &Markup) -> Markup {
     let heads = html! {
         (columns(&[
             ("", "Queue"), ("", "State"), ("num", "Depth"), ("num", "Held"), ("num", "First has waited"),
@@ -112,14 +98,12 @@ pub(in crate::web) fn table(
         th.num role="columnheader" title="of the whole script type" { "Jobs/s" }
         (columns(&[("num", "Actors"), ("sr", "Action")]))
     };
-    let rows = table_rows(links, rows, none);
-    html! {
-        form method="post" action=(links.to("/queues")) {
-            (visitor.forgery_field())
-            input type="hidden" name="back" value=(back);
-            (live_table("nopick", "Queues", &heads, (Some("queue-rows"), &rows)))
-        }
-    }
+    let rows = table_rows(visit.links(), rows, none);
+    let content = html! {
+        input type="hidden" name="back" value=(back);
+        (live_table("nopick", "Queues", &heads, (Some("queue-rows"), &rows)))
+    };
+    visit.form(&visit.links().to("/queues"), &content)
 }
 
 /// Returns the buttons that pause all queues, and that end what is paused as a whole.
@@ -152,7 +136,6 @@ fn headline(rows: &[QueueRow], pauses: &[PauseRule]) -> Markup {
     }
 }
 
-/// Returns the live parts of the list.
 pub(in crate::web) fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> Vec<LivePart> {
     let filter: QueueFilter = filters_of(query);
     let rows = rows(visit, now);
@@ -164,12 +147,10 @@ pub(in crate::web) fn part_of(links: &SiteLinks, rows: &[QueueRow], none: &Marku
     LivePart::rows("queue-rows", table_rows(links, rows, none))
 }
 
-/// Returns the sentence for the time when no queue has jobs.
 pub(in crate::web) fn no_queue() -> Markup {
     html! { "No queue has jobs, and none is paused." }
 }
 
-/// Returns the rows, or one row that says that there are none.
 fn table_rows(links: &SiteLinks, rows: &[QueueRow], none: &Markup) -> Vec<(String, Markup)> {
     if rows.is_empty() {
         return vec![empty_row("no-queue", 8, none)];

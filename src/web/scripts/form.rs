@@ -3,10 +3,9 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::layout::bar;
-use super::super::parts::{labelled, options, or_any};
+use super::super::parts::{bar, labelled, options, or_any};
 use super::super::submit::DraftError;
-use super::super::visitor::Visitor;
+use super::super::visit::Visit;
 use crate::client::ScriptDocument;
 
 /// Begins the names of the fields of parameters.
@@ -26,18 +25,14 @@ impl RunDraft {
 }
 
 /// Returns the form of a script's parameters; of a script that declares none, one field for all as JSON.
-pub(super) fn run_form(
-    script: &ScriptDocument,
-    action: &str,
-    visitor: &Visitor,
-    draft: &RunDraft,
-) -> Markup {
+pub(super) fn run_form(visit: &Visit, script: &ScriptDocument, draft: &RunDraft) -> Markup {
     let properties = properties(script);
+    let action = visit.links().page("scripts", &script.name);
     html! {
         section {
             (bar("Run", "", None))
             form.form method="post" action=(action) {
-                (visitor.forgery_field())
+                (visit.forgery_field())
                 input type="hidden" name="version" value=(script.version);
                 @if !draft.error.message.is_empty() { (draft.error.note("No job was submitted.", &html! {})) }
                 @match &properties {

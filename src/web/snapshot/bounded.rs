@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::SiteSnapshot;
 use crate::proto::labels::label;
 use crate::proto::target::ActorId;
-use crate::rpc::{Caller, JobOwnership, sees_whole_types, visible_snapshot};
+use crate::rpc::{Caller, sees_whole_types, visible_snapshot};
 use crate::store::{JobSummary, SeenActor};
 
 impl SiteSnapshot {
@@ -15,7 +15,7 @@ impl SiteSnapshot {
     pub(in crate::web) fn within(&self, caller: &Caller) -> Self {
         let types = &caller.bounds.types;
         let mut seen = Self { snapshot: visible_snapshot(&self.snapshot, caller), ..self.clone() };
-        let may_see = |job: &JobSummary| JobOwnership::of_summary(job).is_within(caller);
+        let may_see = |job: &JobSummary| caller.sees(job);
         seen.latest.failed.retain(may_see);
         seen.latest.running.retain(may_see);
         seen.latest.prerequisites.retain(may_see);

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use super::super::web_error::{PageError, PageResult};
 use super::{SiteSnapshot, SlowPart};
-use crate::client::{Client, ClientError};
-use crate::config::Config;
+use crate::client::ClientError;
+use crate::rpc::ApiService;
 use crate::store::StoreError;
 
 /// The time between two readings.
@@ -35,9 +35,7 @@ const IDLE: Duration = Duration::from_secs(3);
 pub(in crate::web) struct SnapshotReader(Arc<ReaderParts>);
 
 struct ReaderParts {
-    client: Client,
-    address: Arc<str>,
-    config: watch::Receiver<Arc<Config>>,
+    service: ApiService,
     last: watch::Sender<Option<Reading>>,
     looks: Mutex<PageVisits>,
     /// Ends the pause before the next reading.
@@ -46,7 +44,6 @@ struct ReaderParts {
     away_since: Mutex<Option<Timestamp>>,
 }
 
-/// A reading, which may have failed.
 struct Reading {
     began: Instant,
     result: Result<Arc<SiteSnapshot>, PageError>,
@@ -69,17 +66,10 @@ struct PageVisits {
 }
 
 impl SnapshotReader {
-    /// Creates it. `address` is the address of Redis, without a password.
-    pub(in crate::web) fn new(
-        client: Client,
-        address: Arc<str>,
-        config: watch::Receiver<Arc<Config>>,
-    ) -> Self {
+    pub(in crate::web) fn new(service: ApiService) -> Self {
         let now = Instant::now();
         Self(Arc::new(ReaderParts {
-            client,
-            address,
-            config,
+            service,
             last: watch::Sender::new(None),
             looks: Mutex::new(PageVisits { at: now, changed: now, task: None }),
             changed: Notify::new(),
@@ -88,9 +78,6 @@ impl SnapshotReader {
     }
 
     /// Returns the last reading, at most [`AGE_MAX`] old and read after the last change by a visitor.
-    ///
-    /// # Errors
-    /// [`PageError`] if Redis does not answer.
     pub(in crate::web) async fn get(&self) -> PageResult<Arc<SiteSnapshot>> {
         let changed = self.look();
         let mut readings = self.0.last.subscribe();
@@ -153,17 +140,16 @@ impl SnapshotReader {
         &self,
         slow: &mut Option<(Instant, SlowPart)>,
     ) -> Result<SiteSnapshot, ClientError> {
-        let ReaderParts { client, address, config, .. } = &*self.0;
-        let config = Arc::clone(&config.borrow());
+        let service = &self.0.service;
         let changed = lock(&self.0.looks).changed;
         let part = match slow {
             Some((read, part)) if read.elapsed() < SLOW_PERIOD && *read >= changed => part.clone(),
             _ => {
                 let began = Instant::now();
-                slow.insert((began, SlowPart::read(client, &config).await?)).1.clone()
+                slow.insert((began, SlowPart::read(service).await?)).1.clone()
             }
         };
-        SiteSnapshot::read(client, address, &config, &part).await
+        SiteSnapshot::read(service, &part).await
     }
 
     /// Returns true if pages are visited no more; the task then ends.

@@ -45,11 +45,14 @@
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
     if (event.target.matches("#f-script_type")) functionsOf(event.target.value).catch(() => {});
   });
+  // Returns an element of another page.
+  const oneOf = async (href, selector) => {
+    const answer = await fetch(href, { headers: { accept: "text/html" } });
+    return one(selector, new DOMParser().parseFromString(await answer.text(), "text/html"));
+  };
   // The functions of the script type that is chosen.
   const functionsOf = async (type) => {
-    const answer = await fetch(link(`/submit?type=${encodeURIComponent(type)}`), { headers: { accept: "text/html" } });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const found = one("#functions", page);
+    const found = await oneOf(link(`/submit?type=${encodeURIComponent(type)}`), "#functions");
     if (found) one("#functions").replaceChildren(...document.adoptNode(found).childNodes);
   };
   const pickUpTo = (to) => {
@@ -61,9 +64,7 @@
   // Copying, pressed buttons, and questions as dialogs.
   const ask = one("#ask");
   const question = async (href) => {
-    const answer = await fetch(href, { headers: { accept: "text/html" } });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const form = one("[data-question]", page);
+    const form = await oneOf(href, "[data-question]");
     if (!form) { location.href = href; return; }
     ask.replaceChildren(document.adoptNode(form));
     const keep = one("[data-keep]", ask);
@@ -100,22 +101,16 @@
   };
   const times = (from = document) => {
     const now = Date.now();
-    all("time[data-ago]", from).forEach((time) => {
-      const at = new Date(time.dateTime);
-      time.textContent = age(Math.max(0, now - at), at);
+    const write = (kind, textOf) => all(`time[data-${kind}]`, from).forEach((time) => {
+      time.textContent = textOf(new Date(time.dateTime), time);
     });
-    all("time[data-was]", from).forEach((time) => {
-      const at = new Date(time.dateTime);
-      time.textContent = age(Math.max(0, now - at), at) + (now - at < 86400000 ? " ago" : "");
-    });
-    all("time[data-until]", from).forEach((time) => {
-      const at = new Date(time.dateTime);
-      time.textContent = at <= now ? "now" : (at - now < 86400000 ? "in " : "") + age(at - now, at);
-    });
-    all("time[data-clock]", from).forEach((time) => {
+    write("ago", (at) => age(Math.max(0, now - at), at));
+    write("was", (at) => age(Math.max(0, now - at), at) + (now - at < 86400000 ? " ago" : ""));
+    write("until", (at) => (at <= now ? "now" : (at - now < 86400000 ? "in " : "") + age(at - now, at)));
+    write("clock", (at, time) => {
       const fractionalSecondDigits = time.dataset.clock === "ms" ? 3 : undefined;
       const parts = { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits };
-      time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB", parts);
+      return at.toLocaleTimeString("en-GB", parts);
     });
   };
   times();

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use super::super::parts::{described, given, labelled, options, or_any, with_value};
-use super::super::web_error::sentence;
+use super::super::web_error::{PageError, PageResult, sentence};
 use super::upload::{INPUTS, STDIN_FILE};
 use crate::proto::job::Setting;
+use crate::rpc::RpcError;
 
-/// A script type that the visitor may use.
 #[derive(Debug, Clone)]
 pub(in crate::web) struct OfferedType {
     pub(in crate::web) name: String,
@@ -15,7 +15,6 @@ pub(in crate::web) struct OfferedType {
     pub(in crate::web) label: String,
 }
 
-/// A field that cannot be used, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::web) struct DraftError {
     /// The field of the hash; empty if it is none of the form.
@@ -24,6 +23,15 @@ pub(in crate::web) struct DraftError {
 }
 
 impl DraftError {
+    /// Takes the answer to a form. An error that is about no field, and that no change of the form mends, has a page of its own.
+    pub(in crate::web) fn of(error: RpcError, field: String) -> PageResult<Self> {
+        let page = PageError::from(error.clone());
+        if field.is_empty() && !matches!(page.status.as_u16(), 400 | 403 | 409) {
+            return Err(page);
+        }
+        Ok(Self { field, message: error.message })
+    }
+
     /// Returns the note above a form that was refused: what was not done, the field and the reason.
     pub(in crate::web) fn note(&self, undone: &str, more: &Markup) -> Markup {
         html! {
@@ -61,7 +69,6 @@ pub(super) fn closed(setting: &Setting) -> Vec<&'static str> {
     if words.len() > 1 && words.iter().all(is_word) { words } else { Vec::new() }
 }
 
-/// Returns the fields of files.
 pub(super) fn files(error: &DraftError, hint: &str) -> Markup {
     let is_wrong = error.field == INPUTS;
     let inputs = html! {

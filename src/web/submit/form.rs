@@ -36,14 +36,12 @@ const ABOVE_SCRIPT: usize = 6;
 /// Fields of a job that a copy of it does not have.
 const NOT_COPIED: [&str; 2] = ["id", "unique_key"];
 
-/// The texts of the form, by the fields of the hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::web) struct JobDraft(BTreeMap<&'static str, String>);
 
 /// The settings that the form has and that are no options of the command line.
 const BESIDE_OPTIONS: [&str; 3] = ["script", "args", "params"];
 
-/// Returns the settings that the form has.
 fn settings() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| {
         BESIDE_OPTIONS.contains(&setting.field)
@@ -59,7 +57,6 @@ impl JobDraft {
         Self(texts.filter(|(_, text)| !text.is_empty()).collect())
     }
 
-    /// Returns the draft of an empty form for a script type.
     pub(super) fn of_type(script_type: &str) -> Self {
         Self(BTreeMap::from([("script_type", script_type.to_owned())]))
     }
@@ -84,7 +81,6 @@ impl JobDraft {
         Self(texts.filter(|(_, text)| !text.is_empty()).collect())
     }
 
-    /// Takes a field away.
     pub(in crate::web) fn remove(&mut self, field: &str) {
         self.0.remove(field);
     }
@@ -94,7 +90,6 @@ impl JobDraft {
         self.0.keys().copied()
     }
 
-    /// Returns true for a field of the form.
     pub(in crate::web) fn has(field: &str) -> bool {
         settings().any(|setting| setting.field == field)
     }
@@ -184,123 +179,117 @@ fn value_of(setting: &Setting, text: &str, now: Timestamp) -> Result<Value, Stri
     }
 }
 
-/// Returns the inputs of settings that few jobs need, folded up unless one is given or wrong.
-fn further(
-    summary: &str,
-    settings: &[&Setting],
-    draft: &JobDraft,
-    types: &[OfferedType],
-    error: &DraftError,
-) -> Markup {
-    let is_used = |field| field == error.field || !draft.text(field).is_empty();
-    let is_open = settings.iter().any(|setting| is_used(setting.field));
-    let (long, short): (Vec<&Setting>, Vec<&Setting>) =
-        settings.iter().partition(|setting| example(setting.kind).is_some());
-    html! {
-        details open[is_open] {
-            summary { (summary) }
-            div.form {
-                div.row { @for setting in short { (input(setting, draft, types, error)) } }
-                @for setting in long { (input(setting, draft, types, error)) }
-            }
-        }
-    }
+/// The inputs of a form, with the reason why it was refused.
+#[derive(Clone, Copy)]
+pub(in crate::web) struct JobForm<'a> {
+    pub(in crate::web) draft: &'a JobDraft,
+    pub(in crate::web) types: &'a [OfferedType],
+    pub(in crate::web) error: &'a DraftError,
 }
 
-/// Returns the inputs of the form.
-pub(super) fn inputs(
-    draft: &JobDraft,
-    types: &[OfferedType],
-    error: &DraftError,
-    files_hint: &str,
-) -> Markup {
-    let others: Vec<&Setting> = settings()
-        .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
-        .collect();
-    html! {
-        (row(&FIRST[..ABOVE_SCRIPT], draft, types, error))
-        (script(draft, error))
-        (files(error, files_hint))
-        (row(&FIRST[ABOVE_SCRIPT..], draft, types, error))
-        (further("More: waiting for others, keys, environment, keeping", &others, draft, types, error))
-    }
-}
-
-/// Returns the inputs of the settings that the jobs of a periodic job may have.
-pub(in crate::web) fn periodic_inputs(
-    draft: &JobDraft,
-    types: &[OfferedType],
-    error: &DraftError,
-) -> Markup {
-    const ABOVE: [&str; 5] = ["script_type", "group", "timeout", "retries", "priority"];
-    let is_own = |setting: &&Setting| {
-        setting.absent_at(Entrance::PeriodicJob).is_none()
-            && !["name", "script"].contains(&setting.field)
-    };
-    let others: Vec<&Setting> =
-        settings().filter(is_own).filter(|setting| !ABOVE.contains(&setting.field)).collect();
-    html! {
-        (script(draft, error))
-        (row(&ABOVE, draft, types, error))
-        (further("More: who it is for, keys, environment, keeping", &others, draft, types, error))
-    }
-}
-
-fn row(fields: &[&str], draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
-    html! {
-        div.row {
-            @for setting in fields.iter().filter_map(|field| Setting::of_field(field)) {
-                (input(setting, draft, types, error))
-            }
-        }
-    }
-}
-
-fn script(draft: &JobDraft, error: &DraftError) -> Markup {
-    let is_wrong = error.field == "script";
-    html! {
-        div.f-l {
-            label for="f-script" { "Script" }
-            textarea #f-script name="script" rows="14" spellcheck="false" autocapitalize="off" required
-                aria-invalid=[is_wrong.then_some("true")]
-                aria-describedby=[is_wrong.then_some("why")] autofocus[is_wrong]
-            { "\n" (draft.text("script")) }
-        }
-    }
-}
-
-fn input(setting: &Setting, draft: &JobDraft, types: &[OfferedType], error: &DraftError) -> Markup {
-    let (field, text) = (setting.field, draft.text(setting.field));
-    let is_wrong = error.field == field;
-    let id = format!("f-{field}");
-    let described = described(&id, is_wrong);
-    let invalid = is_wrong.then_some("true");
-    if setting.kind == FieldKind::Flag {
-        return html! {
-            div.f-l {
-                label {
-                    input type="checkbox" #(id) name=(field) value=(ticked(setting))
-                        checked[text == ticked(setting) || text == "0"] aria-describedby=(described);
-                    " " (label(setting))
+impl JobForm<'_> {
+    /// Returns the inputs of settings that few jobs need, folded up unless one is given or wrong.
+    fn further(self, summary: &str, settings: &[&Setting]) -> Markup {
+        let is_used = |field| field == self.error.field || !self.draft.text(field).is_empty();
+        let is_open = settings.iter().any(|setting| is_used(setting.field));
+        let (long, short): (Vec<&Setting>, Vec<&Setting>) =
+            settings.iter().partition(|setting| example(setting.kind).is_some());
+        html! {
+            details open[is_open] {
+                summary { (summary) }
+                div.form {
+                    div.row { @for setting in short { (self.input(setting)) } }
+                    @for setting in long { (self.input(setting)) }
                 }
-                small id={ (id) "-hint" } { (hint_of(setting)) }
+            }
+        }
+    }
+
+    pub(super) fn inputs(self, files_hint: &str) -> Markup {
+        let others: Vec<&Setting> = settings()
+            .filter(|setting| !FIRST.contains(&setting.field) && setting.field != "script")
+            .collect();
+        html! {
+            (self.row(&FIRST[..ABOVE_SCRIPT]))
+            (self.script())
+            (files(self.error, files_hint))
+            (self.row(&FIRST[ABOVE_SCRIPT..]))
+            (self.further("More: waiting for others, keys, environment, keeping", &others))
+        }
+    }
+
+    /// Returns the inputs of the settings that the jobs of a periodic job may have.
+    pub(in crate::web) fn periodic_inputs(self) -> Markup {
+        const ABOVE: [&str; 5] = ["script_type", "group", "timeout", "retries", "priority"];
+        let is_own = |setting: &&Setting| {
+            setting.absent_at(Entrance::PeriodicJob).is_none()
+                && !["name", "script"].contains(&setting.field)
+        };
+        let others: Vec<&Setting> =
+            settings().filter(is_own).filter(|setting| !ABOVE.contains(&setting.field)).collect();
+        html! {
+            (self.script())
+            (self.row(&ABOVE))
+            (self.further("More: who it is for, keys, environment, keeping", &others))
+        }
+    }
+
+    fn row(self, fields: &[&str]) -> Markup {
+        html! {
+            div.row {
+                @for setting in fields.iter().filter_map(|field| Setting::of_field(field)) {
+                    (self.input(setting))
+                }
+            }
+        }
+    }
+
+    fn script(self) -> Markup {
+        let is_wrong = self.error.field == "script";
+        html! {
+            div.f-l {
+                label for="f-script" { "Script" }
+                textarea #f-script name="script" rows="14" spellcheck="false" autocapitalize="off" required
+                    aria-invalid=[is_wrong.then_some("true")]
+                    aria-describedby=[is_wrong.then_some("why")] autofocus[is_wrong]
+                { "\n" (self.draft.text("script")) }
+            }
+        }
+    }
+
+    fn input(self, setting: &Setting) -> Markup {
+        let (field, text) = (setting.field, self.draft.text(setting.field));
+        let is_wrong = self.error.field == field;
+        let id = format!("f-{field}");
+        let described = described(&id, is_wrong);
+        let invalid = is_wrong.then_some("true");
+        if setting.kind == FieldKind::Flag {
+            return html! {
+                div.f-l {
+                    label {
+                        input type="checkbox" #(id) name=(field) value=(ticked(setting))
+                            checked[text == ticked(setting) || text == "0"] aria-describedby=(described);
+                        " " (label(setting))
+                    }
+                    small id={ (id) "-hint" } { (hint_of(setting)) }
+                }
+            };
+        }
+        let example = example(setting.kind).filter(|_| field != TAGS);
+        let input = html! {
+            @if let Some(options) = choices(setting, text, self.types) {
+                (select(&id, field, &described, &options))
+            } @else if example.is_some() {
+                textarea #(id) name=(field) rows="3" placeholder=[example] spellcheck="false" aria-invalid=[invalid]
+                    aria-describedby=(described) autofocus[is_wrong] { "\n" (text) }
+            } @else {
+                input #(id) name=(field) value=(text) placeholder=(placeholder(setting)) autocomplete="off"
+                    inputmode=[(setting.kind == FieldKind::Number).then_some("numeric")] aria-invalid=[invalid]
+                    aria-describedby=(described) autofocus[is_wrong];
             }
         };
+        labelled(&id, &label(setting), &input, &html! { (hint_of(setting)) })
     }
-    let example = example(setting.kind).filter(|_| field != TAGS);
-    let input = html! {
-        @if let Some(options) = choices(setting, text, types) {
-            (select(&id, field, &described, &options))
-        } @else if example.is_some() {
-            textarea #(id) name=(field) rows="3" placeholder=[example] spellcheck="false" aria-invalid=[invalid]
-                aria-describedby=(described) autofocus[is_wrong] { "\n" (text) }
-        } @else {
-            input #(id) name=(field) value=(text) placeholder=(placeholder(setting)) autocomplete="off"
-                inputmode=[(setting.kind == FieldKind::Number).then_some("numeric")] aria-invalid=[invalid]
-                aria-describedby=(described) autofocus[is_wrong];
-        }
-    };
-    labelled(&id, &label(setting), &input, &html! { (hint_of(setting)) })
 }
 
 /// Returns the value of a flag whose box is ticked.
@@ -416,7 +405,8 @@ mod tests {
             settings().map(|setting| (setting.field, hostile)).collect();
         let error = DraftError { field: "timeout".to_owned(), message: String::new() };
         let types = [OfferedType { name: "osis".to_owned(), label: "osis".to_owned() }];
-        let text = inputs(&draft(&all), &types, &error, "").into_string();
+        let form = JobForm { draft: &draft(&all), types: &types, error: &error };
+        let text = form.inputs("").into_string();
         assert!(!text.contains("<script>"), "{text}");
         assert_eq!(text.matches("aria-invalid").count(), 1, "{text}");
         for setting in settings() {

@@ -27,7 +27,6 @@ pub(super) fn text_bytes_max(job: &JobConfig) -> u64 {
     job.script_size_max.saturating_mul(3).saturating_add(1024 * 1024)
 }
 
-/// A posted form.
 pub(in crate::web) struct SubmitForm {
     pub(super) fields: Fields,
     pub(super) files: JobFiles,
@@ -52,7 +51,6 @@ impl FromRequest<Site> for SubmitForm {
     }
 }
 
-/// A form that is being read.
 struct FormReader<'a> {
     visit: &'a Visit,
     contents: Contents,
@@ -195,7 +193,6 @@ impl<'a> FormReader<'a> {
     }
 }
 
-/// Reads a part and forgets it.
 async fn skip(mut part: Field<'_>) -> PageResult<()> {
     while part.chunk().await.map_err(unreadable)?.is_some() {}
     Ok(())
@@ -206,7 +203,6 @@ fn unreadable(error: MultipartError) -> PageError {
     PageError::wrong(format!("The form cannot be read: {}.", error.body_text()))
 }
 
-/// Reads the pieces of a file as they come.
 struct PieceReader {
     pieces: mpsc::Receiver<io::Result<Vec<u8>>>,
     rest: Vec<u8>,

@@ -1,23 +1,16 @@
-//! The cost of jobs with `where` and of windows of batches: the time that Redis takes for one call, beside that of a plain job
-//! in the same run.
+//! The time that Redis takes for jobs with `where` and for windows of batches, beside plain jobs in the same run.
 
 use std::time::Duration;
 
 use clap::Args;
 use hero::client::{Graph, JobBuilder};
-use hero::proto::job::{BootId, Job};
-use hero::proto::message::Presence;
-use hero::proto::target::{ActorId, SelectorDigest};
+use hero::proto::job::Job;
+use hero::proto::target::SelectorDigest;
 use hero::proto::window::GraphWindow;
-use hero::store::{Attempt, AttemptEnd, Claim, ClaimLimits, Verdict};
-use jiff::Timestamp;
 use redis::Connection;
-use serde_json::json;
 
-use super::{BULK, Bench, Done, quantile};
+use super::{BULK, Bench, Done, Performer, bare_redis, quantile, submit};
 
-/// Longer than a run takes.
-const LEASE: Duration = Duration::from_hours(1);
 /// The numbers of expressions that an actor matches.
 const MATCHED: [usize; 3] = [0, 10, 100];
 /// The repetitions of a submission that all actors learn of, which have appeared within a minute.
@@ -27,8 +20,6 @@ const BESIDE: &str = "beside them";
 const BATCH: &str = "of a batch";
 /// The batches of each window.
 const BATCHES: usize = 5;
-/// The type whose jobs have expressions, and one whose jobs have none.
-const TYPES: [&str; 2] = ["fleet", "plain"];
 
 /// The size of the fleet.
 #[derive(Debug, Args)]
@@ -48,12 +39,12 @@ pub(crate) struct FleetSizes {
 impl Bench {
     pub(super) async fn fleet(&self, sizes: &FleetSizes) -> Done {
         let mut calls = Calls::open(self)?;
-        let actor = Claimer::appear(self, "plain", 1).await?;
+        let actor = self.performer("plain", 1).await?;
         for _ in 0..sizes.times {
             self.pass(&mut calls, &actor, &[], None, "alone").await?;
         }
         for number in 1..=sizes.actors {
-            Claimer::appear(self, "fleet", number).await?;
+            self.performer("fleet", number).await?;
         }
         for number in sizes.expressions..sizes.expressions + NEW {
             let new = job("fleet", Some(number))?;
@@ -62,19 +53,13 @@ impl Bench {
                 .measure(name, async || self.client.submit(new).await.map(drop).map_err(Into::into))
                 .await?;
         }
-        for first in (0..sizes.expressions).step_by(BULK) {
-            let numbers = first..sizes.expressions.min(first + BULK);
-            let jobs =
-                numbers.map(|number| job("fleet", Some(number))).collect::<Done<Vec<_>>>()?;
-            for submitted in self.client.submit_all(&jobs).await? {
-                submitted?;
-            }
-        }
+        let new = |number| job("fleet", Some(number));
+        submit(&self.client, (BULK, sizes.expressions), new).await?;
         let queues = self.client.list_queues().await?.into_iter().map(|state| state.queue);
         for queue in queues.filter(|queue| queue.target.script_type().as_str() == "fleet") {
             self.store.purge(&queue, self.config.job.kept()).await?;
         }
-        let claimer = Claimer::appear(self, "fleet", sizes.actors + 1).await?;
+        let claimer = self.performer("fleet", sizes.actors + 1).await?;
         for _ in 0..sizes.times {
             self.pass(&mut calls, &actor, &[], None, BESIDE).await?;
             for number in MATCHED {
@@ -96,13 +81,12 @@ impl Bench {
     async fn pass(
         &self,
         calls: &mut Calls,
-        actor: &Claimer,
+        actor: &Performer,
         matched: &[SelectorDigest],
         expression: Option<usize>,
         name: &str,
     ) -> Done {
-        let own = TYPES.into_iter().find(|of| *of == actor.id.script_type.as_str());
-        let new = job(own.unwrap_or_default(), expression)?;
+        let new = job(actor.present.actor.script_type.as_str(), expression)?;
         calls
             .measure(format!("submission, {name}"), async || {
                 self.client.submit(new.clone()).await.map(drop).map_err(Into::into)
@@ -111,27 +95,25 @@ impl Bench {
         let mut claimed = Vec::new();
         calls
             .measure(format!("claim, {name}"), async || {
-                claimed = actor.claim(self, matched, 1).await?;
+                claimed = actor.claim(matched, 1).await?;
                 Ok(())
             })
             .await?;
         if claimed.len() != 1 {
             return Err(format!("{} jobs were claimed, {name}", claimed.len()).into());
         }
-        calls.measure(format!("end, {name}"), async || actor.end(self, &claimed).await).await?;
+        calls.measure(format!("end, {name}"), async || actor.end(&claimed, "1").await).await?;
         calls
             .measure(format!("claim in vain, {name}"), async || {
-                actor.claim(self, matched, 1).await.map(drop)
+                actor.claim(matched, 1).await.map(drop)
             })
             .await?;
-        let targets = actor.id.targets_with(matched);
-        let wakes: Vec<String> =
-            targets.iter().map(|target| self.store.keys().wake(target)).collect();
+        let wakes = actor.wakes(matched);
         let mut link = self.store.blocking();
         // The token of the job.
         link.pop(&wakes, Duration::from_millis(1)).await?;
         calls
-            .measure_wait(format!("wait, {name}"), async || {
+            .measure_command("blpop", format!("wait, {name}"), async || {
                 link.pop(&wakes, Duration::from_millis(1)).await.map(drop).map_err(Into::into)
             })
             .await
@@ -141,7 +123,7 @@ impl Bench {
     async fn window(
         &self,
         calls: &mut Calls,
-        actor: &Claimer,
+        actor: &Performer,
         at_a_time: Option<u32>,
         jobs: usize,
     ) -> Done {
@@ -156,7 +138,7 @@ impl Bench {
         let first = format!("first claim, {name}");
         calls
             .measure(first, async || {
-                running.extend(actor.claim(self, &[], 16).await?);
+                running.extend(actor.claim(&[], 16).await?);
                 Ok(())
             })
             .await?;
@@ -165,15 +147,11 @@ impl Bench {
             let Some(ended) = running.pop() else {
                 return Err(format!("{left} jobs are left {name}").into());
             };
-            calls
-                .measure(format!("end, {name}"), async || {
-                    actor.end(self, std::slice::from_ref(&ended)).await
-                })
-                .await?;
+            calls.measure(format!("end, {name}"), async || actor.end([&ended], "1").await).await?;
             left -= 1;
             calls
                 .measure(format!("claim, {name}"), async || {
-                    running.extend(actor.claim(self, &[], 1).await?);
+                    running.extend(actor.claim(&[], 1).await?);
                     Ok(())
                 })
                 .await?;
@@ -195,61 +173,6 @@ fn job(script_type: &str, number: Option<usize>) -> Done<Job> {
     Ok(builder.build()?)
 }
 
-/// An actor that claims and ends jobs without running them.
-pub(super) struct Claimer {
-    boot: BootId,
-    id: ActorId,
-}
-
-impl Claimer {
-    pub(super) async fn appear(on: &Bench, script_type: &str, instance: usize) -> Done<Self> {
-        let (boot, now) = (BootId::random(), Timestamp::now().to_string());
-        let presence = json!({
-            "pid": std::process::id(), "hostname": "here", "boot_id": boot.as_str(),
-            "started_at": now, "version": "0", "capabilities": [], "last_heartbeat": now,
-            "tasks": 64, "running": 0, "state": "ready",
-        });
-        let presence = Presence::parse(presence.to_string().as_bytes())?;
-        let id: ActorId = format!("{script_type}:default:{instance}").parse()?;
-        on.store.appear(&id, &presence, LEASE, None).await?;
-        Ok(Self { boot, id })
-    }
-
-    pub(super) async fn claim(
-        &self,
-        on: &Bench,
-        matched: &[SelectorDigest],
-        wanted: usize,
-    ) -> Done<Vec<Attempt>> {
-        let queues = self.id.queues_with(matched);
-        let lists: Vec<String> = queues.iter().map(|queue| on.store.keys().work(queue)).collect();
-        let claim = Claim {
-            boot: &self.boot,
-            actor: &self.id,
-            lists: &lists,
-            wanted,
-            ahead: 0,
-            size_max_bytes: on.config.job.script_size_max,
-            limits: &ClaimLimits::default(),
-        };
-        Ok(on.store.claim(&claim).await?.attempts)
-    }
-
-    async fn end(&self, on: &Bench, claimed: &[Attempt]) -> Done {
-        let end = |attempt: &Attempt| AttemptEnd {
-            id: attempt.id.clone(),
-            claimed_at: attempt.claimed_at,
-            script_type: self.id.script_type.clone(),
-            verdict: Verdict::Finished { output: "1".into(), exit_code: None },
-            used: Vec::new(),
-            counts: Vec::new(),
-        };
-        let ends: Vec<AttemptEnd> = claimed.iter().map(end).collect();
-        on.store.finish(&self.boot, on.config.job.kept(), &ends).await?;
-        Ok(())
-    }
-}
-
 /// The times of calls, by their names in the order of their first call.
 struct Calls {
     link: Connection,
@@ -258,9 +181,7 @@ struct Calls {
 
 impl Calls {
     fn open(on: &Bench) -> Done<Self> {
-        let url = on.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
-        let link = redis::Client::open(url)?.get_connection()?;
-        Ok(Self { link, times: Vec::new() })
+        Ok(Self { link: bare_redis(&on.config)?.get_connection()?, times: Vec::new() })
     }
 
     /// Returns the time that Redis has spent on a command.
@@ -273,10 +194,6 @@ impl Calls {
 
     async fn measure(&mut self, name: String, call: impl AsyncFnOnce() -> Done) -> Done {
         self.measure_command("evalsha", name, call).await
-    }
-
-    async fn measure_wait(&mut self, name: String, call: impl AsyncFnOnce() -> Done) -> Done {
-        self.measure_command("blpop", name, call).await
     }
 
     async fn measure_command(

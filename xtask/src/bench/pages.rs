@@ -6,26 +6,22 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hero::client::JobBuilder;
-use hero::proto::job::{BootId, Job};
-use hero::proto::message::{ActorState, Presence};
+use hero::proto::job::BootId;
+use hero::proto::message::Presence;
 use hero::proto::queue::Queue;
 use hero::proto::target::ActorId;
 
-use super::{Bench, Done, cpu_time, millis, per_second, print, quantile};
+use super::{
+    BULK, Bench, Done, bare_redis, millis, per_second, print, print_share, print_times, submit,
+};
+use crate::performer::{LEASE, presence};
 
 /// The groups of a script type, each with a queue.
 const GROUPS: usize = 20;
-/// Jobs in one call of a bulk submission.
-const BULK: usize = 1000;
-/// Repetitions of a request.
 const TIMES: usize = 100;
-/// Repetitions of a search.
 const SEARCHES: usize = 5;
 /// Longer than the task that reads for the pages goes on after the last visitor.
 const PAUSE: Duration = Duration::from_secs(6);
-/// The time that open pages are watched.
-const WATCHED: Duration = Duration::from_secs(10);
-const LEASE: Duration = Duration::from_hours(1);
 
 /// The size of the namespace.
 #[derive(Debug, Args)]
@@ -61,46 +57,36 @@ impl Bench {
         let supervisors = self.client.list_supervisors().await?;
         let pid = supervisors.first().ok_or("no supervisor is live")?.pid;
         tokio::time::sleep(PAUSE).await;
-        let alone = share_of(pid).await?;
-        print("supervisor, no page open", alone, "% of a core");
+        print_share("supervisor, no page open", pid).await?;
         // Readers of streams end with this process.
         for _ in 0..open {
             let mut stream = visitor.ask("/events?page=/")?;
             std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
         }
         tokio::time::sleep(PAUSE).await;
-        let with = share_of(pid).await?;
-        print(&format!("supervisor, {open} pages open"), with, "% of a core");
-        Ok(())
+        print_share(&format!("supervisor, {open} pages open"), pid).await
     }
 
     async fn fill(&self, sizes: &PageSizes) -> Done {
         let began = Instant::now();
         let target =
             |number: usize| (format!("page{}", number / GROUPS), format!("g{}", number % GROUPS));
-        for first in (0..sizes.jobs).step_by(BULK) {
-            let numbers = first..sizes.jobs.min(first + BULK);
-            let job = |number: usize| -> Done<Job> {
-                let (script_type, group) = target(number % sizes.queues);
-                Ok(JobBuilder::new(&script_type, "1").group(&group).caller_id("bench").build()?)
-            };
-            let jobs = numbers.map(job).collect::<Done<Vec<_>>>()?;
-            for submitted in self.client.submit_all(&jobs).await? {
-                submitted?;
-            }
-        }
+        let job = |number: usize| {
+            let (script_type, group) = target(number % sizes.queues);
+            Ok(JobBuilder::new(&script_type, "1").group(&group).caller_id("bench").build()?)
+        };
+        submit(&self.client, (BULK, sizes.jobs), job).await?;
         // The jobs of a tenth of the queues end in error.
         for number in 0..sizes.queues / 10 {
             let (script_type, group) = target(number * 10);
             let queue: Queue = format!("type:{script_type}:group:{group}").parse()?;
             self.client.purge_queue(&queue).await?;
         }
-        let url = self.config.redis.url.to_string().replacen("redis+unix:", "unix:", 1);
-        let mut link = redis::Client::open(url)?.get_connection()?;
+        let mut link = bare_redis(&self.config)?.get_connection()?;
         for number in 0..sizes.actors {
             let (script_type, group) = target(number % sizes.queues);
             let actor: ActorId = format!("{script_type}:{group}:{}", number + 1).parse()?;
-            self.store.appear(&actor, &presence(number), LEASE, None).await?;
+            self.store.appear(&actor, &presence_of(number)?, LEASE, None).await?;
             // They send no heartbeats.
             redis::cmd("PERSIST").arg(self.store.keys().presence(&actor)).exec(&mut link)?;
         }
@@ -109,39 +95,12 @@ impl Bench {
     }
 }
 
-fn presence(number: usize) -> Presence {
-    Presence {
-        pid: 7,
-        hostname: format!("machine-{}", number / 8),
-        machine: format!("machine-{}", number / 8),
-        boot_id: Some(BootId::random()),
-        started_at: "2026-01-31T12:00:00.000Z".to_owned(),
-        version: "0".to_owned(),
-        capabilities: vec!["osis".to_owned()],
-        last_heartbeat: "2026-01-31T12:00:00.000Z".to_owned(),
-        beat: String::new(),
-        tasks: 4,
-        running: 0,
-        state: ActorState::Ready,
-        holding: None,
-        oom_kills: None,
-        after_oom_kill: None,
-        labels: hero::proto::labels::Labels::new(),
-        folders_left: 0,
-        load_hundredths: None,
-        memory_available: None,
-    }
+fn presence_of(number: usize) -> Done<Presence> {
+    let machine = format!("machine-{}", number / 8);
+    let hostname = machine.clone();
+    Ok(Presence { hostname, machine, tasks: 4, ..presence(&BootId::random())? })
 }
 
-/// Returns the share of a core that a process uses, in percent.
-async fn share_of(pid: u32) -> Done<f64> {
-    let (before, began) = (cpu_time(pid)?, Instant::now());
-    tokio::time::sleep(WATCHED).await;
-    let used = cpu_time(pid)?.saturating_sub(before);
-    Ok(100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64())
-}
-
-/// A visitor of the page of `hero dev`, with its session.
 struct PageVisitor {
     host: String,
     cookie: String,
@@ -163,7 +122,6 @@ impl PageVisitor {
         Ok(visitor)
     }
 
-    /// Sends a request.
     fn ask(&self, path: &str) -> Done<TcpStream> {
         let mut stream = TcpStream::connect(&self.host)?;
         let Self { host, cookie } = self;
@@ -185,7 +143,6 @@ impl PageVisitor {
         Ok((head, body.len()))
     }
 
-    /// Measures a page so many times.
     fn measure(&self, page: &str, times: usize) -> Done {
         let (mut taken, mut size) = (Vec::new(), 0);
         for _ in 0..times {
@@ -193,9 +150,7 @@ impl PageVisitor {
             taken.push(took);
             size = body;
         }
-        for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
-            print(&format!("{page}, {name}"), millis(quantile(&mut taken, q)), "ms");
-        }
+        print_times(page, &mut taken);
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
         print(&format!("{page}, size"), size as f64 / 1024.0, "KiB");
         Ok(())

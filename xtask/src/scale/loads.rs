@@ -12,11 +12,9 @@ use hero::proto::target::ScriptType;
 use hero::proto::window::GraphWindow;
 use jiff::Timestamp;
 
-use super::performer::Performer;
 use super::{Stage, many};
-use crate::bench::Done;
+use crate::bench::{Done, accepted, submit};
 
-/// Jobs in one call of a bulk submission.
 const BULK: usize = 10_000;
 /// The longest wait for something that a supervisor or an actor does.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -65,7 +63,6 @@ pub(super) async fn all(stage: &mut Stage<'_>, by: usize) -> Done {
     Ok(())
 }
 
-/// Purges queues so that the jobs expire together.
 async fn expiry(stage: &mut Stage<'_>, size: usize) -> Done {
     const PARTS: usize = 50;
     let part = (size / PARTS).max(1);
@@ -175,8 +172,8 @@ async fn graphs(stage: &mut Stage<'_>, by: usize) -> Done {
     };
     stage.load("the ends of all", size, drain).await?;
     let read = async |on: &Stage<'_>| {
-        let actor = Performer::appear(on, "last", 1).await?;
-        let claimed = actor.claim(on, 1).await?;
+        let actor = on.performer("last", 1).await?;
+        let claimed = actor.claim(&[], 1).await?;
         let attempt = claimed.first().ok_or("the last job was not claimed")?;
         let job = attempt.job.as_ref().map_err(ToString::to_string)?;
         let ids: Vec<JobId> = job.spec.waits_for().cloned().collect();
@@ -208,26 +205,21 @@ async fn windows(stage: &mut Stage<'_>, size: usize) -> Done {
     stage.load("claim and record it", size, drain).await
 }
 
-/// A boot that dies with many jobs.
 async fn deaths(stage: &mut Stage<'_>, by: usize) -> Done {
     let size = 10_000 / by;
     stage.submit("lost", size, |job| job).await?;
-    let actor = Performer::appear(stage, "lost", 1).await?;
+    let actor = stage.performer("lost", 1).await?;
     let mut claimed = 0;
     while claimed < size {
-        claimed += actor.claim(stage, 1000).await?.len();
+        claimed += actor.claim(&[], 1000).await?.len();
     }
-    actor.renew(stage, Duration::from_millis(1)).await?;
+    actor.renew(Duration::from_millis(1)).await?;
     let until = async |on: &Stage<'_>| on.until_depth("type:lost", size as u64).await;
     stage.load("jobs of a dead actor", size, until).await
 }
 
 fn job(script_type: &str, script: &str) -> Done<Job> {
     Ok(JobBuilder::new(script_type, script).build()?)
-}
-
-pub(super) fn accepted<E: std::error::Error + 'static>(results: Vec<Result<JobId, E>>) -> Done {
-    results.into_iter().try_for_each(|result| result.map(drop)).map_err(Into::into)
 }
 
 async fn submit_graph(on: &Stage<'_>, graph: &Graph) -> Done {
@@ -245,13 +237,8 @@ impl Stage<'_> {
         size: usize,
         with: impl Fn(JobBuilder) -> JobBuilder,
     ) -> Done {
-        for first in (0..size).step_by(BULK) {
-            let jobs = (first..size.min(first + BULK))
-                .map(|number| Ok(with(JobBuilder::new(script_type, number.to_string())).build()?))
-                .collect::<Done<Vec<_>>>()?;
-            accepted(self.client.submit_all(&jobs).await?)?;
-        }
-        Ok(())
+        let job = |n: usize| Ok(with(JobBuilder::new(script_type, n.to_string())).build()?);
+        submit(&self.client, (BULK, size), job).await
     }
 
     /// Claims jobs of a type, so many at once, and ends each with this output.
@@ -262,23 +249,23 @@ impl Stage<'_> {
         size: usize,
         output: impl Into<JobOutput> + Clone,
     ) -> Done {
-        let actor = Performer::appear(self, script_type, 1).await?;
+        let actor = self.performer(script_type, 1).await?;
         let began = Instant::now();
         let mut ended = 0;
         while ended < size {
             patient(began)?;
-            let mut endings = Vec::new();
+            let mut all = Vec::new();
             loop {
-                let wanted = tasks.min(size - ended) - endings.len();
-                let claimed = actor.claim(self, wanted).await?;
+                let wanted = tasks.min(size - ended) - all.len();
+                let claimed = actor.claim(&[], wanted).await?;
                 let is_all = claimed.is_empty() || claimed.len() == wanted;
-                endings.extend(claimed.iter().map(|attempt| actor.end_of(attempt, output.clone())));
+                all.extend(claimed);
                 if is_all {
                     break;
                 }
             }
-            self.store.finish(&actor.boot, self.config.job.kept(), &endings).await?;
-            ended += endings.len();
+            actor.end(&all, output.clone()).await?;
+            ended += all.len();
         }
         Ok(())
     }
@@ -288,7 +275,6 @@ impl Stage<'_> {
         Ok(["finished", "failed"].iter().filter_map(|name| counters.get(*name)).sum())
     }
 
-    /// Waits until a queue holds so many jobs.
     async fn until_depth(&self, queue: &str, depth: u64) -> Done {
         let queue: Queue = queue.parse()?;
         let began = Instant::now();
@@ -302,7 +288,6 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits until a key is gone.
     async fn until_gone(&self, key: &str) -> Done {
         let began = Instant::now();
         let mut link = self.watch.connect()?;

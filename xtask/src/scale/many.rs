@@ -1,5 +1,4 @@
-//! Many queues, actors and scheduled jobs: the commands that they cost while nothing happens, the actors that
-//! one job wakes, and the lists.
+//! Many queues, actors and scheduled jobs: the commands that they cost at rest, the actors that a job wakes, the lists.
 
 use std::process::Command;
 use std::time::Duration;
@@ -12,16 +11,14 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::Stage;
-use super::loads::accepted;
-use super::performer::{LEASE, Performer};
-use crate::bench::Done;
+use crate::bench::{Done, accepted};
+use crate::performer::{LEASE, Performer};
 
 /// The longest wait for an actor that a job wakes.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two heartbeats of an actor, and its wait for work, by default.
 const BEAT: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(2);
-/// Prints lists as a person asks for them.
 const LISTS: [&[&str]; 6] = [
     &["status"],
     &["stats"],
@@ -39,7 +36,6 @@ pub(super) async fn idle(stage: &mut Stage<'_>, by: usize) -> Done {
     stage.load("idle units of hero dev", 1, async |_| passes(time).await).await
 }
 
-/// Fills the namespace, and looks at it.
 pub(super) async fn many(stage: &mut Stage<'_>, by: usize) -> Done {
     let queues = (10_000 / by).max(1);
     let submit = async |on: &Stage<'_>| {
@@ -98,9 +94,9 @@ struct IdleActor {
 
 impl IdleActor {
     async fn start(on: &Stage<'_>, instance: usize, woken: &Sender<(usize, Woken)>) -> Done<Self> {
-        let performer = Performer::appear(on, "idle", instance).await?;
+        let performer = on.performer("idle", instance).await?;
         let mut lists = vec![on.store.keys().control(&performer.present.actor)];
-        lists.extend(performer.wakes(on));
+        lists.extend(performer.wakes(&[]));
         let mut link = on.store.blocking();
         // Connects, one after the other.
         link.pop(&lists, Duration::from_millis(1)).await?;
@@ -120,7 +116,6 @@ impl IdleActor {
     }
 }
 
-/// Waits for work again and again, and tells of each token.
 async fn wait(mut link: Blocking, lists: Vec<String>, actor: usize, tell: Sender<(usize, Woken)>) {
     while let Ok(popped) = link.pop(&lists, WAIT).await {
         if let Some(woken) = popped
@@ -136,17 +131,15 @@ async fn wake(on: &Stage<'_>, actors: &[IdleActor], woken: &mut Receiver<(usize,
     on.submit("idle", 1, |job| job).await?;
     let (actor, _) = timeout(PATIENCE, woken.recv()).await?.ok_or("no actor waits")?;
     let actor = &actors[actor].performer;
-    let claimed = actor.claim(on, 64).await?;
-    let ends: Vec<_> = claimed.iter().map(|attempt| actor.end_of(attempt, "1")).collect();
-    on.store.finish(&actor.boot, on.config.job.kept(), &ends).await?;
+    let claimed = actor.claim(&[], 64).await?;
+    actor.end(&claimed, "1").await?;
     let another = timeout(WAIT / 4, woken.recv()).await;
-    match (ends.len(), another) {
+    match (claimed.len(), another) {
         (1, Err(_)) => Ok(()),
         (ends, _) => Err(format!("{ends} jobs ended, or a second actor was woken").into()),
     }
 }
 
-/// Runs `hero` of the same build with these arguments.
 #[expect(clippy::disallowed_methods, reason = "the program as a person starts it")]
 async fn print(list: &'static [&'static str]) -> Done {
     let hero = std::env::current_exe()?.with_file_name("hero");

@@ -1,5 +1,4 @@
-//! Measures Redis during a load: the longest call of each script, from `SLOWLOG`, and how long a PING takes
-//! meanwhile.
+//! Measures Redis during a load: the longest call of each script, from `SLOWLOG`, and how long a PING takes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -19,18 +18,14 @@ const LOGGED_US: u64 = 500;
 const SLOWLOG_LEN: u64 = 200_000;
 /// Commands that this program alone sends.
 const OWN: [&str; 3] = ["SLOWLOG", "LATENCY", "CONFIG"];
-/// The pause between two PINGs.
 const PING_EVERY: Duration = Duration::from_millis(1);
 
-/// One load, as Redis saw it.
 pub(super) struct Observed {
-    /// Calls of scripts.
     pub(super) scripts: u64,
     /// Calls of all commands, those in scripts too.
     pub(super) commands: u64,
     /// The longest call of each script or command that is in the slow log.
     pub(super) longest: BTreeMap<String, Duration>,
-    /// Times of PINGs.
     pub(super) pings: Vec<Duration>,
     /// The longest times that Redis itself noted, such as an expire cycle's.
     pub(super) events: BTreeMap<String, Duration>,
@@ -39,7 +34,6 @@ pub(super) struct Observed {
 /// The thread that sends PINGs, and what stops it.
 type Prober = (SyncSender<()>, JoinHandle<RedisResult<Vec<Duration>>>);
 
-/// Observes one Redis.
 pub(super) struct Watch {
     client: Client,
     link: Connection,
@@ -64,12 +58,10 @@ impl Watch {
         Ok(Self { client, link, names: names.collect(), prober: None })
     }
 
-    /// A further connection.
     pub(super) fn connect(&self) -> RedisResult<Connection> {
         self.client.get_connection()
     }
 
-    /// Starts to observe.
     pub(super) fn begin(&mut self) -> Done {
         for (command, about) in
             [("CONFIG", "RESETSTAT"), ("SLOWLOG", "RESET"), ("LATENCY", "RESET")]
@@ -130,7 +122,6 @@ impl Watch {
     }
 }
 
-/// Reads how often a command was called.
 fn calls_of(line: &str) -> Option<(&str, u64)> {
     let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     Some((name, rest.split(',').next()?.parse().ok()?))
@@ -179,14 +170,12 @@ const SMALL: [&str; 12] = [
 ];
 
 impl Observed {
-    /// The longest time that other work on the machine is known to have stopped Redis: the time of
-    /// a command that takes none itself.
+    /// The longest time that other work is known to have stopped Redis: of a command that takes none itself.
     pub(super) fn disturbed(&self) -> Duration {
         let small = SMALL.iter().filter_map(|name| self.longest.get(*name));
         small.max().copied().unwrap_or_default()
     }
 
-    /// A quantile of the times of PINGs.
     pub(super) fn ping(&mut self, q: f64) -> Duration {
         quantile(&mut self.pings, q)
     }

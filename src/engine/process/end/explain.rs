@@ -24,13 +24,10 @@ use crate::proto::job::AskedBounds;
 use crate::proto::text::escape;
 use crate::sandbox::{Allowance, FileUse, Refusal};
 
-/// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
 /// The maximum number of paths of one line that are explained: of a move there are two.
 const REFUSALS_PER_LINE_MAX: usize = 2;
-/// The maximum number of refusals of a whole text that are explained.
 const REFUSALS_MAX: usize = 20;
-/// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
 /// The rights of a child, and the table of the configuration that gives them.
@@ -42,7 +39,6 @@ pub(crate) struct Explainer<'a> {
     /// The folders that the table has already.
     pub(crate) read: &'a [PathBuf],
     pub(crate) write: &'a [PathBuf],
-    /// The text of the script.
     pub(crate) source: &'a str,
     /// The sandbox of a script type with the bounds that the job asked for; `None` for commands of `sal`.
     pub(crate) of_type: Option<(&'a SandboxConfig, &'a AskedBounds)>,
@@ -109,7 +105,6 @@ impl Explainer<'_> {
         }
     }
 
-    /// Names the bounds on processes.
     fn of_processes(&self) -> String {
         format!(
             "starting a process or thread was refused: `processes` and `job_processes` in [{}], TasksMax= of the unit of \
@@ -167,7 +162,6 @@ impl Explainer<'_> {
         format!("sandbox: {what} {path} {how}; {opens}")
     }
 
-    /// Returns the keys that would allow the refused access.
     fn opening(&self, refusal: &Refusal) -> String {
         let table = &self.table;
         let has = |wanted| refusal.uses.contains(&wanted);
@@ -231,7 +225,6 @@ impl Explainer<'_> {
     }
 }
 
-/// Returns true for the usual places of passwords and keys.
 fn may_be_secret(path: &Path) -> bool {
     const NAMES: [&str; 14] = [
         ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".pgpass", ".env",
@@ -244,7 +237,6 @@ fn may_be_secret(path: &Path) -> bool {
     is_named || is_key || FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
-/// Returns the folder or file that has to be readable.
 fn to_read(refusal: &Refusal) -> PathBuf {
     let path = &refusal.path;
     if path.starts_with("/proc") {
@@ -261,7 +253,6 @@ fn to_read(refusal: &Refusal) -> PathBuf {
     }
 }
 
-/// Returns the folder or file that has to be writable.
 fn to_write(refusal: &Refusal) -> PathBuf {
     if refusal.uses.contains(&FileUse::Change) {
         return refusal.path.parent().unwrap_or(&refusal.path).to_owned();
@@ -269,7 +260,6 @@ fn to_write(refusal: &Refusal) -> PathBuf {
     to_read(refusal)
 }
 
-/// Returns a key with its list and an added path.
 pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     const SHOWN_MAX: usize = 3;
     let Some(text) = path.to_str().filter(|text| escape(text) == *text) else {
@@ -284,7 +274,6 @@ pub(crate) fn with_path(key: &str, present: &[PathBuf], path: &Path) -> String {
     format!("{key} = [{}]", all.join(", "))
 }
 
-/// Returns whether a line of a program reports that a process or a thread could not be started.
 fn refuses_process(lower: &str) -> bool {
     let is_of_one = ["fork", "start new thread", "pthread_create", "spawn"];
     lower.contains("can't start new thread")

@@ -19,13 +19,10 @@ use crate::engine::{Log, Stream};
 use crate::proto::job::{FileBody, FileName, JobFiles, NamedFiles};
 use crate::proto::text::shown;
 
-/// The maximum number of entries that the log reports.
 const NOTES_MAX: usize = 10;
 
-/// The files that a script left.
 #[derive(Debug, Default)]
 pub(in crate::process) struct Collected {
-    /// The files that are kept.
     pub(in crate::process) files: NamedFiles,
     /// The entries that are not, with their reasons, on one line; empty if all are kept.
     pub(in crate::process) not_kept: String,
@@ -33,7 +30,6 @@ pub(in crate::process) struct Collected {
     pub(in crate::process) lacks_some: bool,
 }
 
-/// The reason why an entry is not kept.
 struct RejectedFile {
     why: String,
     /// True if the entry is a file like those that are kept.
@@ -110,7 +106,6 @@ fn listed(home: &Path) -> nix::Result<(Vec<CString>, OwnedFd)> {
     Ok((tree::names(folder.as_fd(), JobFiles::COUNT_MAX + 1)?, folder))
 }
 
-/// Reads one file of an open folder.
 fn read(
     folder: BorrowedFd<'_>,
     name: &CStr,

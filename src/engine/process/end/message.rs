@@ -1,14 +1,16 @@
-//! Describes the end of a child: its status and its output.
+//! Describes the end of a child: its status, its output, the failure that it is, and the setting that a script lacked.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
 
+use super::super::child::AskedEnd;
 use super::reason::reason_of;
-use crate::engine::Log;
 use crate::engine::process::watch::LineSplitter;
+use crate::engine::{Failure, Log};
 use crate::proto::job::JobOutput;
+use crate::sandbox::Limit;
 
 /// Describes a status: `exit code 3`, `killed by signal 9 (SIGKILL)`.
 pub(in crate::process) fn describe(status: ExitStatus) -> String {
@@ -22,8 +24,7 @@ pub(in crate::process) fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Describes a failed child: its status and the reason in its standard error in the first line, then the end
-/// of its standard error, if that has more.
+/// Describes a failed child: a line with its status and the reason, then the end of standard error if that has more.
 pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     let how = describe(status);
     match reason_of(stderr_tail) {
@@ -33,15 +34,13 @@ pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     }
 }
 
-/// Returns standard output as text without its last line end.
 pub(crate) fn output_text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns standard output as the output of a job: text without its last line end, other bytes as
-/// they are.
+/// Returns standard output as the output of a job: text without its last line end, other bytes as they are.
 pub(in crate::process) fn job_output(bytes: Vec<u8>) -> JobOutput {
     match JobOutput::from(bytes) {
         JobOutput::Text(text) => output_text(text.as_bytes()).into(),
@@ -65,4 +64,45 @@ pub(in crate::process) fn log_output(stdout: &[u8], log: &dyn Log) {
     let mut emit = |line: &str| log.output_again(line);
     lines.push(rest, &mut emit);
     lines.finish(&mut emit);
+}
+
+/// Returns the words for a limit above the job's own, in a sentence about a kill.
+pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::UnitMemory => Some("its unit reached its MemoryMax"),
+        Limit::SliceMemory => Some("the slice of its unit reached its MemoryMax"),
+        Limit::MachineMemory => Some("the machine had no more memory"),
+        _ => None,
+    }
+}
+
+pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
+    match asked {
+        AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
+        AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
+        AskedEnd::Wait(Ok(wait)) => Failure::Waits { wait: Box::new(wait), exit_code },
+        AskedEnd::Wait(Err(message)) | AskedEnd::Unreadable(message) => {
+            Failure::Script { message, exit_code }
+        }
+    }
+}
+
+/// Returns what `multiprocessing` cannot have in the sandbox, with the setting that opens it, if a traceback
+/// of Python shows that: files for values, arrays and shared memory, or sockets for managers.
+pub(in crate::process) fn missing_for_processes(
+    stderr_tail: &str,
+) -> Option<(&'static str, &'static str)> {
+    const CLOSED: &str = "[Errno 13] Permission denied";
+    const NO_SOCKET: &str = "PermissionError: [Errno 1] Operation not permitted";
+    let last = stderr_tail.lines().last().unwrap_or_default();
+    // Ansible names the folder in words of its own.
+    let calls = ["SemLock(", "_posixshmem.shm_open("];
+    let is_of_call = || calls.iter().any(|call| stderr_tail.contains(call));
+    if last.contains(CLOSED) && (last.contains("/dev/shm") || is_of_call()) {
+        return Some(("files in /dev/shm", "write = [\"/dev/shm\"]"));
+    }
+    let listens = ["multiprocessing/forkserver.py", "in SocketListener", "self._listener = Socket"];
+    let has_no_socket = stderr_tail.lines().any(|line| line == NO_SOCKET);
+    (has_no_socket && listens.iter().any(|text| stderr_tail.contains(text)))
+        .then_some(("Unix sockets", "unix_sockets = true"))
 }

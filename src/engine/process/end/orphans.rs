@@ -38,17 +38,13 @@ const REAP_AGAIN: Duration = Duration::from_millis(20);
 /// orphan from its dead parent to this process.
 const NOTHING_FOUND: u32 = 2;
 
-/// The result of one search.
 #[derive(Debug, Default)]
 pub(in crate::process) struct Swept {
-    /// True if something was reaped or killed.
     has_found: bool,
-    /// The killed processes that still exist.
     dying: Vec<OwnedFd>,
 }
 
-/// Kills all orphaned processes of a run, after its child has died. Returns once they are gone, or are left
-/// to the reaper.
+/// Kills all orphans of a run, after its child has died. Returns once they are gone, or are left to the reaper.
 pub(in crate::process) fn kill_orphans(run: Run) {
     let until = Instant::now() + GONE_WITHIN;
     let mut nothing_found = 0;
@@ -94,8 +90,7 @@ fn reap() {
     }
 }
 
-/// Reaps dead orphans and kills orphans of runs that are over. `ending` is a run that is over although
-/// its child has not been reaped.
+/// Reaps dead orphans and kills those of runs that are over; `ending` is over although its child is not reaped.
 pub(in crate::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();
     let mut swept = Swept::default();
@@ -134,7 +129,6 @@ fn all_registered(pids: &[i32]) -> bool {
     pids.iter().all(|pid| known.contains_key(pid))
 }
 
-/// Returns whether an orphan belongs to a run that is over.
 fn is_over(pid: i32, ending: Option<Run>, known: &BTreeMap<i32, RegisteredChild>) -> bool {
     let mut others = known.values().filter(|known| known.run.is_some() && known.run != ending);
     match Run::of_process(pid) {

@@ -1,5 +1,4 @@
-//! Finds the line of a failed program's standard error that says why it failed. Lines after it, such as a
-//! stack, and before it, such as warnings, are context.
+//! Finds the line of a failed program's standard error with the reason, between context such as a stack or warnings.
 
 use std::path::Path;
 
@@ -22,8 +21,7 @@ const FRAMES: [&str; 3] = ["at ", "from ", "#"];
 /// The maximum number of lines between an error of node and its stack.
 const MESSAGE_LINES_MAX: usize = 20;
 
-/// Returns the line that says why a program failed, without the space around it; `None` if none says
-/// anything.
+/// Returns the line with the reason why a program failed, without the space around it; `None` if there is none.
 pub(super) fn reason_of(stderr_tail: &str) -> Option<String> {
     let lines: Vec<&str> = stderr_tail.lines().map(str::trim_end).collect();
     let of_form = error_of(stderr_tail, Path::new(""))
@@ -60,7 +58,6 @@ fn of_compiler(lines: &[&str]) -> Option<String> {
     lines.iter().find(is_error).map(|line| (*line).to_owned())
 }
 
-/// Returns the message of a panic, of Go or of Rust.
 fn of_panic(lines: &[&str]) -> Option<String> {
     let of_rust = lines.iter().rposition(|line| {
         line.starts_with("thread '") && line.contains(" panicked at ") && line.ends_with(':')

@@ -1,5 +1,4 @@
-//! Extracts the error of a job from a Python traceback: the exception and its line in the script. The
-//! job's log has the complete traceback.
+//! Extracts the exception and its line in the script from a Python traceback; the job's log has all of it.
 
 use std::path::Path;
 
@@ -9,8 +8,7 @@ const GROUP: &str = "  + Exception Group Traceback (most recent call last):";
 /// The exceptions of a group that its error names.
 const INNER_MAX: usize = 3;
 
-/// Returns `ZeroDivisionError: division by zero (line 3, in half)`, or `None` if the text does not
-/// end in a traceback.
+/// Returns `ZeroDivisionError: division by zero (line 3, in half)`; `None` if the text does not end in a traceback.
 pub(in crate::process) fn error_of(stderr_tail: &str, script: &Path) -> Option<String> {
     let lines: Vec<&str> = stderr_tail.lines().collect();
     let group = lines.iter().rposition(|line| *line == GROUP);

@@ -6,11 +6,11 @@
 //! build or remove the entry, and shared by each job that uses it. So an entry is built once even if
 //! several processes ask for it at the same time, and it is never removed while a job uses it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -28,8 +28,7 @@ const COMPLETE: &str = "complete";
 const MADE_OF: &str = "made-of";
 /// The interval between tries of a lock that another process may hold.
 const TRY_EVERY_MS: u8 = 20;
-/// The depth of the check of an entry's permissions before its use: down to the packages in an
-/// environment, whose own files are too many.
+/// The depth to which an entry's permissions are checked: its packages, whose own files are too many.
 const REPAIRED_DEEP_MAX: usize = 4;
 /// Folders of an entry nested deeper than this are not measured.
 const FOLDERS_DEEP_MAX: usize = 64;
@@ -49,7 +48,6 @@ pub(in crate::process) struct CacheEntry {
 }
 
 impl CacheEntry {
-    /// Returns the folder of the entry.
     pub(in crate::process) fn path(&self) -> &Path {
         &self.folder
     }
@@ -86,12 +84,8 @@ impl BuildCache {
         Self { folder: folder.to_owned(), size_max_bytes }
     }
 
-    /// Returns the entry that is built from `made_of`, and calls `build` to fill its folder if the
-    /// entry does not exist.
-    ///
-    /// # Errors
-    /// Any error of `build`, a stop or the deadline while another process builds the entry, or a folder
-    /// that cannot be written.
+    /// Returns the entry that is built from `made_of`; `build` fills its folder if the entry does not exist.
+    /// Fails by `build`, by a stop or the deadline while another process builds it, or if a folder cannot be written.
     pub(super) fn entry(
         &self,
         kind: &str,
@@ -105,7 +99,7 @@ impl BuildCache {
         };
         let kind_folder = self.folder.join(kind);
         for folder in [&self.folder, &kind_folder] {
-            create_private(folder).and_then(|()| tree::repair(folder)).map_err(at)?;
+            tree::create_private(folder).and_then(|()| tree::repair(folder)).map_err(at)?;
         }
         let folder = kind_folder.join(name_of(made_of));
         let lock_file = folder.with_extension("lock");
@@ -163,8 +157,7 @@ impl BuildCache {
         }
     }
 
-    /// Removes the least recently used entries until the rest is within the limit. Entries in use
-    /// are kept, and so is `newest`.
+    /// Removes the least recently used entries beyond the limit, except entries in use and `newest`.
     fn prune(&self, newest: &Path) {
         let mut entries = self.entries();
         let mut size: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
@@ -197,7 +190,6 @@ impl BuildCache {
     }
 }
 
-/// An entry on disk.
 struct FoundEntry {
     folder: PathBuf,
     size_bytes: u64,
@@ -216,7 +208,7 @@ fn build_in(
     if folder.exists() {
         tree::remove(folder).map_err(unwritable)?;
     }
-    create_private(folder).map_err(unwritable)?;
+    tree::create_private(folder).map_err(unwritable)?;
     let outcome = build(folder).and_then(|()| {
         write_private(&folder.join(MADE_OF), made_of).map_err(unwritable)?;
         let size = size_of(folder, FOLDERS_DEEP_MAX).to_string();
@@ -240,7 +232,6 @@ fn is_complete(folder: &Path, made_of: &str) -> bool {
     true
 }
 
-/// Removes an entry unless it is in use.
 fn remove(folder: &Path) -> bool {
     let lock_file = folder.with_extension("lock");
     let Ok(lock) = open_lock(&lock_file) else { return false };
@@ -275,13 +266,8 @@ fn open_lock(lock_file: &Path) -> io::Result<File> {
     }
 }
 
-fn create_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
 fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    io::Write::write_all(&mut file, text.as_bytes())
+    io::Write::write_all(&mut tree::create_file(file)?, text.as_bytes())
 }
 
 /// Returns two hashes of 64 bits. A collision only costs a build, as the entry holds the text.
@@ -435,7 +421,7 @@ mod tests {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let incomplete = cache.folder.join("kind").join(name_of("text"));
-        create_private(&incomplete).expect("created");
+        tree::create_private(&incomplete).expect("created");
         fs::write(incomplete.join("rest"), "").expect("written");
         let entry = cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
         assert!(!entry.path().join("rest").exists());

@@ -1,5 +1,4 @@
-//! The environment of a child: the variables that any program needs, the script type's and
-//! the job's. Nothing is inherited from the daemon.
+//! The environment of a child: what any program needs, the script type's and the job's, nothing of the daemon's.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -24,17 +23,12 @@ pub(in crate::process) const UNBUFFERED: (&str, &str) = ("PYTHONUNBUFFERED", "1"
 /// The variables that replace [`LOCALE`] when a job or its type sets them.
 const LOCALES_OF_ALL: [&str; 2] = ["LANG", "LC_ALL"];
 
-/// The variable with the parameters of a job that has any, as JSON.
 const PARAMS: &str = "HERO_PARAMS";
 
-/// The variable with the event that ended the last wait of a job, as JSON.
 const EVENT: &str = "HERO_EVENT";
 
 /// Returns the environment of a job: the variables that any program needs, then the job's own, then
-/// its identity, which no job can override.
-///
-/// # Errors
-/// A message that names the illegal variable.
+/// its identity, which no job can override. The error names the illegal variable.
 pub(crate) fn environment(
     script: &Script<'_>,
     home: &Path,
@@ -100,8 +94,7 @@ pub fn variable_names() -> Vec<&'static str> {
     of_every_program.into_iter().chain(identity).collect()
 }
 
-/// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in
-/// the system's user database.
+/// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in a database.
 pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
     let user = user();
     BTreeMap::from([
@@ -115,10 +108,7 @@ pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, O
     ])
 }
 
-/// Adds the variables that the first line of a script sets.
-///
-/// # Errors
-/// [`Failure`] if one is illegal, or has a name that only Hero sets.
+/// Adds the variables that the first line of a script sets. Fails if one is illegal, or has a name that only Hero sets.
 pub(super) fn take_variables(
     env: &mut Vec<(OsString, OsString)>,
     variables: Vec<(String, String)>,
@@ -135,7 +125,6 @@ pub(super) fn take_variables(
     Ok(())
 }
 
-/// Returns the name of the user of this process; its number where it has no name.
 fn user() -> &'static str {
     static USER: OnceLock<String> = OnceLock::new();
     USER.get_or_init(|| {
@@ -145,10 +134,7 @@ fn user() -> &'static str {
     })
 }
 
-/// Rejects a variable that `execve` cannot pass.
-///
-/// # Errors
-/// A message that names the variable.
+/// Rejects a variable that `execve` cannot pass, with its name.
 pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), String> {
     let shown = name.escape_debug();
     if name.is_empty() {

@@ -1,13 +1,12 @@
-//! The files of a job beside its working directory: those that it is given, and the folder for those that it
-//! leaves.
+//! The files of a job beside its working directory: its input, and the folder for those that it leaves.
 
 use std::ffi::{CStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::scratch::Scratch;
 use crate::artifacts::{ArtifactError, Contents};
+use crate::engine::process::tree;
 use crate::engine::{Failure, InputFiles};
 use crate::proto::job::FileBody;
 
@@ -17,11 +16,7 @@ const OUTPUT: &str = "HERO_OUTPUT_DIR";
 /// The path from the folder of a job to the folder of the files that its script leaves.
 pub(in crate::process) const WAY_TO_OUTPUT: [&CStr; 2] = [c"hero", c"output"];
 
-/// Creates the folders and writes the files that the job is given. Returns its standard input, if it
-/// has one.
-///
-/// # Errors
-/// A file cannot be written.
+/// Creates the folders and writes the files of the job. Returns its standard input, if it has one.
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     files: Option<&InputFiles>,
@@ -45,12 +40,13 @@ fn write_all(
     files: Option<&InputFiles>,
     (contents, scratch): (&Contents, &Scratch),
 ) -> Result<Option<File>, ArtifactError> {
+    let new_folder = |path: &Path| tree::create_private(path).map_err(ArtifactError::Target);
     let output = scratch.own().join("output");
     new_folder(&output)?;
     env.push((OUTPUT.into(), output.into()));
     let Some(files) = files.filter(|files| !files.is_empty()) else { return Ok(None) };
     let write = |path: &Path, content: &FileBody| {
-        let mut file = create(path)?;
+        let mut file = tree::create_file(path).map_err(ArtifactError::Target)?;
         contents.give(content, &mut file)
     };
     let input = scratch.own().join("input");
@@ -72,14 +68,4 @@ fn write_all(
     let stdin = File::open(&path).map_err(ArtifactError::Target)?;
     fs::remove_file(path).map_err(ArtifactError::Target)?;
     Ok(Some(stdin))
-}
-
-fn new_folder(path: &Path) -> Result<(), ArtifactError> {
-    DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(ArtifactError::Target)
-}
-
-fn create(path: &Path) -> Result<File, ArtifactError> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create_new(true).mode(0o600);
-    options.open(path).map_err(ArtifactError::Target)
 }

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::scratch::Scratch;
+use crate::engine::process::tree;
 use crate::engine::{Failure, Inputs, Script};
 
 const INPUTS: &str = "HERO_INPUTS";
@@ -19,9 +18,6 @@ const SECRETS: &str = "HERO_SECRET_DIR";
 const SECRETS_FOLDER: &str = "secrets";
 
 /// Writes what there is, and sets the variables, which no job can override.
-///
-/// # Errors
-/// A file cannot be written.
 pub(super) fn provide(
     env: &mut Vec<(OsString, OsString)>,
     script: &Script<'_>,
@@ -52,10 +48,9 @@ fn write_inputs(inputs: &Inputs, scratch: &Scratch) -> io::Result<PathBuf> {
     scratch.own_file("inputs.json", serde_json::json!(by_name).to_string())
 }
 
-/// Writes the secrets where only this user can read them.
 fn write_secrets(files: &BTreeMap<String, Vec<u8>>, scratch: &Scratch) -> io::Result<PathBuf> {
     let folder = scratch.own().join(SECRETS_FOLDER);
-    DirBuilder::new().mode(0o700).create(&folder)?;
+    tree::create_private(&folder)?;
     for (name, content) in files {
         scratch.own_file(&format!("{SECRETS_FOLDER}/{name}"), content)?;
     }

@@ -1,41 +1,34 @@
 //! TypeScript: newer versions of node run it, with an option or without.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use super::SCRIPT;
+use crate::config::file_name;
 
 const TYPESCRIPT: [&str; 3] = [".ts", ".mts", ".cts"];
-/// The variable with options of node.
 const OPTIONS: &str = "NODE_OPTIONS";
 /// Prints nothing if node runs TypeScript, or the option that makes it, or its version.
 const QUESTION: &str = "const option = '--experimental-strip-types'; \
     process.features.typescript ? '' : \
     process.allowedNodeEnvironmentFlags.has(option) ? option : process.version";
 
-/// Returns true if node has to be asked whether it runs a script with this extension. A command with
-/// options of its own brings everything it needs.
+/// Returns true if node has to be asked whether it runs such a script. A command with own options needs nothing.
 pub(super) fn is_in_question<'a>(
     command: &[String],
     extension: &str,
     mut variables: impl Iterator<Item = &'a String>,
 ) -> bool {
-    let program = command.first().map(Path::new).and_then(Path::file_name);
     TYPESCRIPT.contains(&extension)
-        && program.is_some_and(|name| name.as_encoded_bytes().starts_with(b"node"))
+        && command.first().is_some_and(|program| file_name(program).starts_with("node"))
         && command.get(1).is_some_and(|word| word == SCRIPT)
         && variables.all(|name| name != OPTIONS)
 }
 
-/// Returns the arguments of node that ask it.
 pub(super) fn question() -> Vec<OsString> {
     vec!["-p".into(), QUESTION.into()]
 }
 
-/// Returns the option that its answer asks for, if any.
-///
-/// # Errors
-/// The reason why this node cannot run the script, for a person.
+/// Returns the option that its answer asks for, if any; or why this node cannot run the script, for a person.
 pub(super) fn option_of(answer: &str) -> Result<Option<OsString>, String> {
     match answer.trim() {
         "" => Ok(None),

@@ -1,25 +1,28 @@
 //! Looks programs up in `PATH`.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::CommandOptions;
+use crate::engine::Failure;
 
-/// The placeholder for the program that a script is compiled to.
 pub(super) const BINARY: &str = "{binary}";
 /// The `PATH` of every child, and the one searched if this process has none.
 pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Returns the executable file of `program`: the file itself if the name contains a slash, else
-/// the first one in the `PATH` of this process.
+/// Returns the executable file of `program`: the file itself if the name has a slash, else the first one in `PATH`.
 pub fn find_program(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
-    find_in(program, path.as_deref().unwrap_or(OsStr::new(SYSTEM_PATH)))
+    find_in(program, &own_path())
 }
 
-/// Does the same as [`find_program`] in the folders of `path`. Relative folders are ignored: they
-/// would depend on the working directory of the daemon.
+/// Returns the `PATH` of this process.
+pub(super) fn own_path() -> OsString {
+    let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
+    path.unwrap_or_else(|| SYSTEM_PATH.into())
+}
+
+/// Does the same as [`find_program`] in `path`. Relative folders, which depend on the working directory, are ignored.
 pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
     if program.is_empty() || program.contains('\0') {
         return None;
@@ -34,11 +37,7 @@ pub fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Returns the file of a configured program. A path that does not exist is looked up in `PATH` by
-/// its file name.
-///
-/// # Errors
-/// The reason, for a person.
+/// Returns the file of a configured program. A path that does not exist is looked up in `PATH` by its file name.
 pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     if let Some(file) = find_program(program) {
         return Ok(file);
@@ -54,10 +53,7 @@ pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Finds the program of a `command` type: its compiler if it has one.
-///
-/// # Errors
-/// The reason why scripts of the type cannot run on this machine.
+/// Finds the program of a `command` type: its compiler if it has one. The error is why its scripts cannot run here.
 pub fn program_of(command: &[String], options: &CommandOptions) -> Result<PathBuf, String> {
     let command = match command.first() {
         Some(first) if first.contains(BINARY) => &options.compile,
@@ -67,6 +63,16 @@ pub fn program_of(command: &[String], options: &CommandOptions) -> Result<PathBu
         Some(program) if !program.is_empty() => resolve(program),
         _ => Err("no command is configured".to_owned()),
     }
+}
+
+/// Returns the path, the size and the time of the file of a program: what it makes depends on them.
+pub(super) fn version_of(program: &Path) -> Result<String, Failure> {
+    let data = program.metadata().map_err(|error| cannot_read(program, &error))?;
+    Ok(format!("{} {} {}", program.display(), data.size(), data.mtime()))
+}
+
+pub(super) fn cannot_read(program: &Path, error: &std::io::Error) -> Failure {
+    Failure::of_machine(format!("cannot read {}", program.display()), error)
 }
 
 fn is_executable(file: &Path) -> bool {

@@ -4,17 +4,16 @@ mod metadata;
 mod packages;
 mod uv;
 
-pub(super) use packages::{Packages, check_metadata, environment, interpreter};
+pub(super) use metadata::read as read_metadata;
+pub(super) use packages::{Packages, environment, interpreter};
 
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::scratch::Scratch;
+use crate::engine::process::tree;
 
-/// The source of the module `hero`.
 pub(in crate::process) const HERO_MODULE: &str = include_str!("python/hero.py");
 /// The source of the module that makes semaphores for `multiprocessing`.
 pub(in crate::process) const SEMAPHORES: &str = include_str!("python/semaphores.py");
@@ -26,16 +25,13 @@ const FOLDER: &str = "python";
 
 /// Puts the modules beside the working directory, and their folder after the others in [`MODULES`]: scripts of all
 /// types may start Python. The module `hero` is for scripts in Python. Returns the folder.
-///
-/// # Errors
-/// Any error of writing the files.
 pub(super) fn provide_modules(
     env: &mut Vec<(OsString, OsString)>,
     is_python: bool,
     scratch: &Scratch,
 ) -> io::Result<PathBuf> {
     let folder = scratch.own().join(FOLDER);
-    DirBuilder::new().mode(0o700).create(&folder)?;
+    tree::create_private(&folder)?;
     let semaphores =
         [("_hero_semaphores.py", SEMAPHORES), ("_multiprocessing.py", SEMAPHORES_CALLER)];
     let own = is_python.then_some(("hero.py", HERO_MODULE));

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -20,7 +20,6 @@ use crate::engine::process::tree;
 
 /// The start of the name of a process's folder.
 pub(in crate::process) const OF_PROCESS: &str = "hero-jobs-";
-/// The working directory of a script, in the folder of its job.
 pub(super) const HOME: &str = "home";
 /// The folder beside it, for what Hero adds.
 const OWN: &str = "hero";
@@ -33,11 +32,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a folder in the runtime directory that systemd gives this service, or else in the
-    /// directory for temporary files.
-    ///
-    /// # Errors
-    /// Any error of creating the folder.
+    /// Creates a folder in the runtime directory of this service, or else in the directory for temporary files.
     pub fn new() -> io::Result<Self> {
         let of_process = ProcessFolder::of_this_process()?;
         of_process.repair()?;
@@ -50,20 +45,15 @@ impl Scratch {
         Arc::clone(&self.of_process)
     }
 
-    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Creates the working directory of a script, and the folder for what Hero puts beside it, so that a script
-    /// finds only its own files in the former.
-    ///
-    /// # Errors
-    /// Any error of creating them.
+    /// Creates the working directory of a script, which has only its own files, and the folder for what Hero adds.
     pub(super) fn split(&self) -> io::Result<PathBuf> {
         let home = self.path.join(HOME);
         for folder in [&home, &self.path.join(OWN)] {
-            DirBuilder::new().mode(0o700).create(folder)?;
+            tree::create_private(folder)?;
         }
         Ok(home)
     }
@@ -73,22 +63,13 @@ impl Scratch {
         self.path.join(OWN)
     }
 
-    /// Writes a new file into that folder.
-    ///
-    /// # Errors
-    /// The errors of [`Scratch::file`].
     pub(super) fn own_file(&self, name: &str, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         self.file(format!("{OWN}/{name}"), content)
     }
 
-    /// Writes a new file that only this user can read.
-    ///
-    /// # Errors
-    /// Any error of creating and writing the file, such as a full disk.
     pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<PathBuf> {
         let path = self.path().join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(content.as_ref())?;
+        tree::create_file(&path)?.write_all(content.as_ref())?;
         Ok(path)
     }
 }
@@ -104,7 +85,6 @@ impl Drop for Scratch {
     }
 }
 
-/// Folders of jobs that could not be removed yet.
 struct LeftFolders {
     paths: BTreeSet<PathBuf>,
     tried: Option<Instant>,
@@ -127,7 +107,6 @@ impl LeftFolders {
         }
     }
 
-    /// Returns the folders to try again now.
     fn due(&mut self) -> Vec<PathBuf> {
         let is_early = self.tried.is_some_and(|tried| tried.elapsed() < Self::AGAIN);
         if is_early || self.paths.is_empty() {
@@ -158,32 +137,32 @@ pub fn folders_left() -> u64 {
         (left.paths.len() as u64, left.due())
     };
     if !due.is_empty() {
-        let thread = std::thread::Builder::new().name("leftovers".to_owned());
-        let spawned = thread.spawn(move || {
+        in_background("jobs", move || {
             let gone = removed_now(due);
             let mut left = left();
             left.paths.retain(|path| !gone.contains(path));
         });
-        if let Err(error) = spawned {
-            warn!("cannot start the thread that removes folders of jobs: {error}");
-        }
     }
     number
+}
+
+/// Removes folders `of` something on a thread of its own: they may be large.
+fn in_background(of: &str, remove: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("leftovers".to_owned());
+    if let Err(error) = thread.spawn(remove) {
+        warn!("cannot start the thread that removes folders of {of}: {error}");
+    }
 }
 
 /// The folder of this process, which holds its jobs' folders. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct ProcessFolder {
     path: PathBuf,
-    /// The open folder, locked.
     _lock: File,
 }
 
 impl ProcessFolder {
     /// Returns the folder of this process, and creates it if no value refers to it.
-    ///
-    /// # Errors
-    /// Any error of creating the folder.
     pub(super) fn of_this_process() -> io::Result<Arc<Self>> {
         static CURRENT: Mutex<Weak<ProcessFolder>> = Mutex::new(Weak::new());
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -240,18 +219,14 @@ fn private_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Returns the folder that holds the folders of all jobs.
 pub fn folder_of_jobs() -> PathBuf {
     parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref())
 }
 
-/// Removes the folders of jobs whose daemon has died, on a thread of its own: they may be large.
+/// Removes the folders of jobs whose daemon has died, on a thread of its own.
 pub(crate) fn remove_leftovers() {
     let parent = folder_of_jobs();
-    let thread = std::thread::Builder::new().name("leftovers".to_owned());
-    if let Err(error) = thread.spawn(move || remove_unlocked(&parent)) {
-        warn!("cannot start the thread that removes folders of dead processes: {error}");
-    }
+    in_background("dead processes", move || remove_unlocked(&parent));
 }
 
 /// Removes the folders of this user below `parent` that no process has locked.
@@ -265,26 +240,25 @@ fn remove_unlocked(parent: &Path) {
         if !entry.metadata().is_ok_and(is_own) {
             continue;
         }
-        // A job may have taken its permissions away.
-        let opened = match tree::open_path(&path, Mode::S_IRWXU) {
-            Ok(opened) => File::from(opened),
-            Err(error) => {
-                warn!("cannot remove {}: {error}; trying again", path.display());
-                left().note(path);
-                continue;
-            }
-        };
-        if opened.try_lock().is_err() {
-            continue;
-        }
-        match tree::remove(&path) {
-            Ok(()) => info!("removed {}, which a dead process left", path.display()),
+        match remove_if_unlocked(&path) {
+            Ok(true) => info!("removed {}, which a dead process left", path.display()),
+            Ok(false) => {}
             Err(error) => {
                 warn!("cannot remove {}: {error}; trying again", path.display());
                 left().note(path);
             }
         }
     }
+}
+
+/// Removes a folder that no process has locked; returns whether it was one.
+fn remove_if_unlocked(path: &Path) -> io::Result<bool> {
+    // A job may have taken its permissions away.
+    let opened = File::from(tree::open_path(path, Mode::S_IRWXU)?);
+    if opened.try_lock().is_err() {
+        return Ok(false);
+    }
+    tree::remove(path).map(|()| true)
 }
 
 /// Returns the first absolute path in `RUNTIME_DIRECTORY`, which may list several.

@@ -9,19 +9,15 @@ use crate::proto::text::shown;
 /// Characters that `env -S` quotes and expands with.
 const QUOTES: [char; 4] = ['\'', '"', '\\', '$'];
 
-/// The requests of a script to its interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Asked {
     /// The options before the file of the script.
     pub(super) options: Vec<OsString>,
-    /// The variables that `env` sets.
     pub(super) variables: Vec<(String, String)>,
 }
 
 /// Returns what the first line of a script asks of the interpreter of `command`; nothing if it names another.
-///
-/// # Errors
-/// The reason why it cannot be honoured, for a person.
+/// The error is why it cannot be honoured, for a person.
 pub(super) fn asked(source: &str, command: &[String]) -> Result<Asked, String> {
     let line = source.lines().next().and_then(|line| line.strip_prefix("#!"));
     let line = line.unwrap_or_default().trim();

@@ -5,10 +5,7 @@ use std::borrow::Cow;
 use crate::engine::Failure;
 use crate::proto::job::InvalidJob;
 
-/// Returns the text for the file of a script. One of a shell gets the line ends of this system.
-///
-/// # Errors
-/// [`Failure::Invalid`] if it contains a NUL.
+/// Returns the text for the file of a script, with this system's line ends for a shell. Fails if it contains a NUL.
 pub(super) fn to_write(source: &str, is_of_shell: bool) -> Result<Cow<'_, str>, Failure> {
     if let Some(at) = source.find('\0') {
         let line = source[..at].matches('\n').count() + 1;
@@ -25,7 +22,6 @@ pub(super) fn without_mark(source: &str) -> &str {
     source.strip_prefix('\u{feff}').unwrap_or(source)
 }
 
-/// Returns the failure of a job whose script is illegal.
 pub(super) fn illegal(reason: &str) -> Failure {
     Failure::Invalid { message: InvalidJob::new("script", reason.to_owned()).to_string() }
 }

@@ -1,5 +1,4 @@
-//! A program that runs on behalf of a script before the script itself: a compiler, a check, an
-//! installer.
+//! A program that runs before a script on its behalf: a compiler, a check, an installer.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,6 @@ use super::build_cache::Until;
 use crate::engine::{Failure, Log};
 use crate::sandbox::Sandbox;
 
-/// One run of a tool.
 pub(in crate::process) struct Tool<'a> {
     pub(in crate::process) program: PathBuf,
     pub(in crate::process) args: Vec<OsString>,
@@ -19,7 +17,6 @@ pub(in crate::process) struct Tool<'a> {
     pub(in crate::process) folder: &'a Path,
     /// The sandbox; the folder is writable in addition.
     pub(in crate::process) sandbox: &'a Sandbox,
-    /// The paths that it may read in addition.
     pub(in crate::process) read: Vec<PathBuf>,
     /// The time to end after a request, before the tool is killed.
     pub(in crate::process) kill_grace: Duration,
@@ -29,9 +26,6 @@ pub(in crate::process) struct Tool<'a> {
 pub(in crate::process) type ToolResult = Result<String, String>;
 
 /// Runs a tool to its end, and logs its output. The caller passes it in, as nothing here starts a
-/// process.
-///
-/// # Errors
-/// A stop, the deadline, or a program that cannot be started.
+/// process. Fails with a stop, at the deadline, or if the program cannot be started.
 pub(in crate::process) type RunTool =
     fn(Tool<'_>, Until<'_>, Option<&dyn Log>) -> Result<ToolResult, Failure>;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 /// Lets `v -o PROGRAM SCRIPT.vsh` compile the script; without it V runs the script instead.
 pub(super) const ONLY_COMPILES: (&str, &str) = ("VNORUN", "1");
-/// Why a compiler leaves no program.
 pub(super) const RAN_INSTEAD: &str =
     "; a V of before 2024 runs .vsh scripts instead: install a newer V";
 

@@ -1,5 +1,4 @@
-//! The children that this process waits for. All other children are orphans of jobs: see
-//! `end/orphans.rs`.
+//! The children that this process waits for. All others are orphans of jobs: see `end/orphans.rs`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,23 +16,17 @@ use crate::engine::process::proc;
 /// The environment variable that marks all processes of a job.
 pub(in crate::process::start) const MARK: &str = "HERO_RUN_ID";
 
-/// Locked for reading from the start of a child until it is registered, for writing while orphans
-/// are searched.
+/// Locked for reading from the start of a child to its registration, for writing while orphans are searched.
 static STARTING: RwLock<()> = RwLock::new(());
-/// The children that this process waits for, by process id.
 static REGISTERED: Mutex<BTreeMap<i32, RegisteredChild>> = Mutex::new(BTreeMap::new());
 
-/// A child that this process waits for.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::process) struct RegisteredChild {
-    /// A time just before it began, in the kernel's ticks since boot; for a fork made ahead of its
-    /// job, a time just before its job began.
+    /// A time just before it began, or just before its job for a fork made ahead, in the kernel's ticks since boot.
     pub(in crate::process) began: u64,
-    /// The run of a job's child.
     pub(in crate::process) run: Option<Run>,
 }
 
-/// One run of a job's child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::process) struct Run(u64);
 
@@ -53,7 +46,6 @@ impl Run {
         format!("{:010}.{:020}", std::process::id(), self.0)
     }
 
-    /// Returns the mark of a process that has no job yet.
     pub(in crate::process) fn blank_mark() -> String {
         format!("{:010}.{:020}", 0, 0)
     }
@@ -85,49 +77,42 @@ impl Run {
 pub(in crate::process) struct Registered(i32);
 
 impl Registered {
-    /// Starts and registers a child that belongs to no job.
-    ///
-    /// # Errors
-    /// The errors of starting it.
     pub(in crate::process) fn start(
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, Self)> {
-        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
-        let began = proc::ticks();
-        let child = start()?;
-        let pid = i32::try_from(child.id()).unwrap_or_default();
-        let registered = Self::insert(pid, RegisteredChild { began, run: None });
-        drop(starting);
-        Ok((child, registered))
+        Self::register(None, start, |child| i32::try_from(child.id()).unwrap_or_default())
     }
 
     /// Registers a process that is a child of this one by the time that `start` returns its id.
-    ///
-    /// # Errors
-    /// The errors of `start`.
     pub(in crate::process) fn adopt(
         run: Option<Run>,
         start: impl FnOnce() -> io::Result<Pid>,
     ) -> io::Result<(Pid, Self)> {
         become_subreaper();
-        let starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        Self::register(run, start, |pid| pid.as_raw())
+    }
+
+    fn register<T>(
+        run: Option<Run>,
+        start: impl FnOnce() -> io::Result<T>,
+        pid_of: impl FnOnce(&T) -> i32,
+    ) -> io::Result<(T, Self)> {
+        let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let began = proc::ticks();
-        let pid = start()?;
-        let registered = Self::insert(pid.as_raw(), RegisteredChild { began, run });
-        drop(starting);
-        Ok((pid, registered))
+        let started = start()?;
+        let pid = pid_of(&started);
+        insert(pid, RegisteredChild { began, run });
+        Ok((started, Self(pid)))
     }
 
     /// Assigns a child without a job to a run, which begins now.
     pub(in crate::process) fn begins(&self, run: Run) {
-        let child = RegisteredChild { began: proc::ticks(), run: Some(run) };
-        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(self.0, child);
+        insert(self.0, RegisteredChild { began: proc::ticks(), run: Some(run) });
     }
+}
 
-    fn insert(pid: i32, child: RegisteredChild) -> Self {
-        REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, child);
-        Self(pid)
-    }
+fn insert(pid: i32, child: RegisteredChild) {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, child);
 }
 
 impl Drop for Registered {
@@ -136,13 +121,11 @@ impl Drop for Registered {
     }
 }
 
-/// Returns the registered children by process id.
 pub(in crate::process) fn registered() -> BTreeMap<i32, RegisteredChild> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Keeps children from being started until the guard is dropped: each child is registered, or an
-/// orphan.
+/// Keeps children from being started until the guard is dropped: each child is registered, or an orphan.
 pub(in crate::process) fn pause_starts() -> RwLockWriteGuard<'static, ()> {
     STARTING.write().unwrap_or_else(PoisonError::into_inner)
 }

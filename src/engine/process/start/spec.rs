@@ -12,10 +12,8 @@ use crate::sandbox::{Allowance, Launch, Restrictions, Sandbox};
 
 /// The number of the channel in the child: the first after the standard descriptors.
 pub(in crate::process) const CHANNEL_NUMBER: &str = "3";
-/// The environment variable that holds this number.
-pub(in crate::process) const CHANNEL_VARIABLE: &str = "HERO_FD";
-/// The number on which the child reads answers, and the environment variable that holds it.
-pub(in crate::process) const ANSWERS: (&str, &str) = ("HERO_FD_IN", "4");
+/// The environment variables that hold this number, and the one on which the child reads answers.
+pub(super) const CHANNEL: [(&str, &str); 2] = [("HERO_FD", CHANNEL_NUMBER), ("HERO_FD_IN", "4")];
 
 /// A program to run. Its environment holds nothing but `env`.
 #[derive(Debug, Clone)]
@@ -38,10 +36,6 @@ pub(crate) struct Spec<'a> {
 }
 
 impl Spec<'_> {
-    /// Creates its restrictions.
-    ///
-    /// # Errors
-    /// The errors of [`Sandbox::restrictions`].
     pub(super) fn restrictions(&self) -> io::Result<Restrictions> {
         self.sandbox.restrictions(&self.program, self.home, self.read)
     }
@@ -51,8 +45,7 @@ impl Spec<'_> {
         self.sandbox.allowance(&self.program, self.home, self.read)
     }
 
-    /// Returns the program with the mark of its run, and with the number of its channel if it has
-    /// one.
+    /// Returns the program with the mark of its run, and with the numbers of its channel if it has one.
     pub(super) fn launch<'a>(
         &'a self,
         run: Run,
@@ -64,8 +57,7 @@ impl Spec<'_> {
             self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
         env.insert(OsStr::new(MARK), mark);
         if has_channel {
-            env.insert(OsStr::new(CHANNEL_VARIABLE), OsStr::new(CHANNEL_NUMBER));
-            env.insert(OsStr::new(ANSWERS.0), OsStr::new(ANSWERS.1));
+            env.extend(CHANNEL.map(|(name, number)| (OsStr::new(name), OsStr::new(number))));
         }
         Launch {
             file: &self.program,

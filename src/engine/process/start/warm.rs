@@ -36,14 +36,9 @@ const SPARES: usize = 2;
 /// Prefixes of variables that an interpreter, or a library of it, reads only when it starts.
 const READ_AT_START: [&str; 7] = ["PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "OPENSSL_"];
 
-/// Keeps a parent interpreter ready. A clone shares it.
-#[derive(Debug, Clone)]
-pub(in crate::process) struct Warm {
-    inner: Arc<WarmInner>,
-}
-
+/// Keeps a parent interpreter ready.
 #[derive(Debug)]
-struct WarmInner {
+pub(in crate::process) struct Warm {
     program: PathBuf,
     /// The words between the program and the script.
     options: Vec<String>,
@@ -76,7 +71,7 @@ struct ReadyParent {
 /// A script that may run as a fork.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Warmed<'a> {
-    pub(in crate::process) warm: &'a Warm,
+    pub(in crate::process) warm: &'a Arc<Warm>,
     pub(in crate::process) prepared: &'a Prepared,
 }
 
@@ -90,7 +85,7 @@ impl Warmed<'_> {
         pipes: Pipes,
     ) -> Option<Started> {
         let prepared = self.prepared;
-        let args = [self.warm.inner.args.as_slice(), &prepared.given_args].concat();
+        let args = [self.warm.args.as_slice(), &prepared.given_args].concat();
         let job = ForkJob { run, restrictions, spec, prepared, args: &args };
         let Fork { pid, registered, group } = self.warm.fork(&job, &pipes)?;
         Some(Started { pid, run, registered, group, pipes, is_cold: false })
@@ -104,7 +99,7 @@ impl Warm {
         command: &[String],
         options: &CommandOptions,
         sandbox: &Sandbox,
-    ) -> Option<Self> {
+    ) -> Option<Arc<Self>> {
         const SCRIPT: &str = "{script}";
         if !options.warm {
             return None;
@@ -114,7 +109,7 @@ impl Warm {
         if after.iter().any(|word| word.contains(SCRIPT)) || !are_options(before) {
             return None;
         }
-        let inner = WarmInner {
+        let warm = Self {
             program: program.to_owned(),
             options: before.to_vec(),
             args: after.to_vec(),
@@ -123,16 +118,16 @@ impl Warm {
             state: Mutex::new(ParentState::Gone(Instant::now())),
             failures: AtomicU32::new(0),
         };
-        Some(Self { inner: Arc::new(inner) })
+        Some(Arc::new(warm))
     }
 
     /// Starts the parent if there is none and its backoff is over.
-    pub(in crate::process) fn warm_up(&self) {
+    pub(in crate::process) fn warm_up(self: &Arc<Self>) {
         let mut state = self.lock();
         if matches!(&*state, ParentState::Gone(until) if Instant::now() >= *until) {
             *state = ParentState::Starting;
             drop(state);
-            let warm = self.clone();
+            let warm = Arc::clone(self);
             let thread = std::thread::Builder::new().name("warm".to_owned());
             if let Err(error) = thread.spawn(move || warm.start()) {
                 self.failed(&format!("cannot start a thread: {error}"));
@@ -140,40 +135,10 @@ impl Warm {
         }
     }
 
-    /// True if a parent and all forks made ahead are ready.
-    #[cfg(test)]
-    pub(in crate::process) fn is_ready(&self) -> bool {
-        self.spares().len() == SPARES
-    }
-
-    /// The process id of the parent.
-    #[cfg(test)]
-    fn pid(&self) -> Option<i32> {
-        match &*self.lock() {
-            ParentState::Ready(ready) => Some(ready.parent.pid()),
-            _ => None,
-        }
-    }
-
-    /// The process ids of the waiting forks, the next one first.
-    #[cfg(test)]
-    fn spares(&self) -> Vec<i32> {
-        match &*self.lock() {
-            ParentState::Ready(ready) => ready.spares.iter().filter_map(WaitingFork::pid).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// True if the parent could not be started.
-    #[cfg(test)]
-    fn has_failed(&self) -> bool {
-        self.inner.failures.load(Ordering::Relaxed) > 0
-    }
-
     /// Runs a job as a fork of the parent; `None` if it has to be started cold.
-    fn fork(&self, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
+    fn fork(self: &Arc<Self>, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
         // The parent may have imported another version of a package of the script.
-        let may_hide_packages = job.prepared.packages.is_some() && !self.inner.preload.is_empty();
+        let may_hide_packages = job.prepared.packages.is_some() && !self.preload.is_empty();
         if may_hide_packages || !fits(job) || !self.has_options(&job.prepared.options) {
             return None;
         }
@@ -201,14 +166,11 @@ impl Warm {
 
     /// Returns true if the parent runs with these options. `-u` is what [`UNBUFFERED`] says already.
     fn has_options(&self, options: &[OsString]) -> bool {
-        let own = &self.inner.options;
-        options
-            .iter()
-            .all(|asked| asked == "-u" || own.iter().any(|option| asked == option.as_str()))
+        let is_own = |asked: &OsString| self.options.iter().any(|own| asked == own.as_str());
+        options.iter().all(|asked| asked == "-u" || is_own(asked))
     }
 
-    /// Takes the next spare if there is one, the parent, and the way to ask for more. `None` without a
-    /// parent.
+    /// Takes the next spare if there is one, the parent, and the sender that asks for more. `None` without a parent.
     fn take_spare(
         &self,
         may_be_spare: bool,
@@ -229,17 +191,15 @@ impl Warm {
 
     /// Makes a new fork.
     fn fork_of(&self, parent: &Parent) -> io::Result<WaitingFork> {
-        parent.fork(self.inner.sandbox.job_group()?)
+        parent.fork(self.sandbox.job_group()?)
     }
 
     /// Starts the parent and makes spares until it is gone. Runs on a thread of its own.
-    fn start(self) {
-        let inner = &self.inner;
-        let parent = Parent::start(&inner.program, &inner.options, &inner.preload, &inner.sandbox);
-        match parent {
+    fn start(self: Arc<Self>) {
+        match Parent::start(&self.program, &self.options, &self.preload, &self.sandbox) {
             Ok(parent) => {
                 debug!("a warm interpreter is ready");
-                inner.failures.store(0, Ordering::Relaxed);
+                self.failures.store(0, Ordering::Relaxed);
                 let (wanted, asked) = sync_channel(1);
                 let ready = ReadyParent {
                     parent: Arc::new(parent),
@@ -247,9 +207,9 @@ impl Warm {
                     wanted,
                 };
                 *self.lock() = ParentState::Ready(ready);
-                let inner = Arc::downgrade(&self.inner);
+                let warm = Arc::downgrade(&self);
                 drop(self);
-                make_spares(&inner, &asked);
+                make_spares(&warm, &asked);
             }
             Err(error) => self.failed(&error.to_string()),
         }
@@ -265,9 +225,9 @@ impl Warm {
     }
 
     fn failed(&self, why: &str) {
-        let failures = self.inner.failures.fetch_add(1, Ordering::Relaxed);
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed);
         let wait = BACKOFF.saturating_mul(1 << failures.min(16)).min(BACKOFF_MAX);
-        let program = self.inner.program.display();
+        let program = self.program.display();
         warn!("warm interpreter {program} failed ({why}); jobs start cold, retrying in {wait:?}");
         let gone = std::mem::replace(&mut *self.lock(), ParentState::Gone(Instant::now() + wait));
         // Ends its processes and waits for them, so the lock is released before.
@@ -276,15 +236,14 @@ impl Warm {
 
     fn lock(&self) -> MutexGuard<'_, ParentState> {
         // The state is only replaced as a whole.
-        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Makes spares until the parent is gone. Forks are made without the lock, so that no job waits.
-fn make_spares(inner: &Weak<WarmInner>, asked: &Receiver<()>) {
+fn make_spares(warm: &Weak<Warm>, asked: &Receiver<()>) {
     loop {
-        let Some(inner) = inner.upgrade() else { return };
-        let warm = Warm { inner };
+        let Some(warm) = warm.upgrade() else { return };
         let parent = match &*warm.lock() {
             ParentState::Ready(ready) if ready.spares.len() < SPARES => Some(ready.parent.clone()),
             ParentState::Ready(_) => None,

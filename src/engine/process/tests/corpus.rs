@@ -333,7 +333,7 @@ fn python_scripts_run_as_by_hand() {
     let warm = ways[2].engine.as_ref().expect("an engine");
     warm.warm_up();
     let until = Instant::now() + Duration::from_mins(1);
-    while !warm.warm.as_ref().is_some_and(Warm::is_ready) {
+    while !warm.warm.as_deref().is_some_and(Warm::is_ready) {
         assert!(Instant::now() < until, "the warm interpreter does not start");
         std::thread::yield_now();
     }

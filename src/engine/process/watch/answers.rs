@@ -19,15 +19,10 @@ const USUAL_LINE_MAX: usize = 32 * 1024;
 /// The longest answer: a pipe may be made as large without a privilege.
 const LINE_MAX: usize = 1 << 20;
 
-/// The writing end of a child's pipe.
 #[derive(Debug)]
 pub(super) struct AnswerPipe(Mutex<Option<PipeWriter>>);
 
 impl AnswerPipe {
-    /// Writes into a pipe.
-    ///
-    /// # Errors
-    /// The errors of setting it up.
     pub(super) fn new(write_end: PipeWriter) -> io::Result<Self> {
         fcntl(&write_end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self(Mutex::new(Some(write_end))))
@@ -79,7 +74,6 @@ impl Answers for AnswerPipe {
     }
 }
 
-/// Returns the size of a pipe for a line.
 fn size_for(line: usize) -> i32 {
     i32::try_from(line.next_power_of_two().min(LINE_MAX)).unwrap_or(i32::MAX)
 }

@@ -43,7 +43,6 @@ use crate::proto::text::{counted, shown};
 
 /// The bytes of a line beside its output: braces, the name, and escapes of a text; enough for a state as well.
 const LINE_EXTRA_BYTES: u64 = 256 * 1024;
-/// The bytes of a line that is no message that may be shown.
 const SHOWN_BYTES_MAX: usize = 400;
 /// A thing that a line of one member asks for.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +68,6 @@ const ASKS: [(&str, ChannelAsk, &str); 5] = [
 const DECISIONS: [&str; 3] = ["output", "retry_in", "discard"];
 
 impl ChannelAsk {
-    /// Returns why a line is too long.
     fn too_large(self) -> String {
         match self {
             Self::State => Checkpoint::too_large(),
@@ -130,15 +128,13 @@ pub(crate) enum AskedEnd {
     Unreadable(String),
 }
 
-/// The reading end, and the bytes read.
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) reader: Reader,
     messages: Messages,
 }
 
-/// The messages of a child.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Messages {
     output_bytes_max: u64,
     line_bytes_max: usize,
@@ -146,7 +142,6 @@ struct Messages {
     /// True if the current line is too long, and the rest of it is skipped.
     skipping: bool,
     unread_lines: u64,
-    /// The beginning of the first of them.
     first_unread: String,
     output: Option<String>,
     asked: Option<AskedEnd>,
@@ -157,10 +152,6 @@ struct Messages {
 }
 
 impl Channel {
-    /// Reads from a pipe, and answers requests on another.
-    ///
-    /// # Errors
-    /// The errors of setting it up.
     pub(super) fn new(
         read_end: PipeReader,
         answers: PipeWriter,
@@ -171,7 +162,6 @@ impl Channel {
         Ok(Self { reader, messages })
     }
 
-    /// True if an output was too large.
     pub(super) fn is_too_large(&self) -> bool {
         self.messages.too_large
     }
@@ -200,15 +190,7 @@ impl Messages {
         Self {
             output_bytes_max,
             line_bytes_max: usize::try_from(line_bytes_max).unwrap_or(usize::MAX),
-            partial: Vec::new(),
-            skipping: false,
-            unread_lines: 0,
-            first_unread: String::new(),
-            output: None,
-            asked: None,
-            unreadable: None,
-            too_large: false,
-            answers: None,
+            ..Self::default()
         }
     }
 
@@ -340,20 +322,17 @@ impl Messages {
     }
 }
 
-/// Returns the name of the first member of a line.
 fn first_name(line: &[u8]) -> Option<&str> {
     let members = line.trim_ascii_start().strip_prefix(b"{")?;
     let name = members.trim_ascii_start().strip_prefix(b"\"")?;
     std::str::from_utf8(&name[..name.iter().position(|byte| *byte == b'"')?]).ok()
 }
 
-/// Returns the row of what a line asks for.
 fn ask_of(line: &[u8]) -> Option<&'static (&'static str, ChannelAsk, &'static str)> {
     let name = first_name(line)?;
     ASKS.iter().find(|(known, ..)| *known == name)
 }
 
-/// Logs a text as lines of bounded length.
 fn log_text(text: &str, log: &dyn Log) {
     for line in text.lines() {
         let mut rest = line;

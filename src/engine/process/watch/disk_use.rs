@@ -1,5 +1,4 @@
-//! The space that a job takes on disks: its private folder, and files without a name that its processes
-//! hold open.
+//! The space that a job takes on disks: its private folder, and open files without a name.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -13,7 +12,6 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 
 use crate::engine::process::tree;
 
-/// The size that every entry of a folder counts for at least.
 const ENTRY_BYTES: u64 = 256;
 /// A folder of this number of entries exceeds any limit.
 const ENTRIES_MAX: u64 = 1_000_000;
@@ -22,12 +20,10 @@ const OPEN_MAX: usize = 16;
 /// The measurements in a row that may be incomplete, as folders were moved meanwhile.
 const INCOMPLETE_MAX: u32 = 20;
 
-/// Measures the space that a job takes.
 #[derive(Debug)]
 pub(super) struct DiskUse<'a> {
     folder: &'a Path,
     bytes_max: u64,
-    /// The number of incomplete measurements in a row.
     incomplete: u32,
 }
 
@@ -58,15 +54,13 @@ struct DiskWalk {
 /// A folder on the way from the top to the current one.
 struct Level {
     id: (u64, u64),
-    /// The folders in it that are still to be visited.
     folders: Vec<CString>,
     /// The folder while the walk is below it.
     open: Option<OwnedFd>,
 }
 
 impl DiskWalk {
-    /// Returns true if a folder takes more than `bytes_max` on its disk or has more than
-    /// [`ENTRIES_MAX`] entries. Links are not followed.
+    /// Returns true if a folder takes more than `bytes_max`, or has more than [`ENTRIES_MAX`] entries. Follows no links.
     fn exceeds(&mut self, folder: &Path, bytes_max: u64) -> bool {
         let readable = Mode::S_IRUSR | Mode::S_IXUSR;
         let Ok(mut current) = tree::open_path(folder, readable) else { return false };
@@ -122,8 +116,7 @@ impl DiskWalk {
         Some(Level { id, folders, open: None })
     }
 
-    /// Returns to the folder above the current one; if that has been moved or removed, to the next
-    /// open one. `None` at the end of the walk.
+    /// Returns to the folder above, or to the next open one if that was moved or removed. `None` at the end of the walk.
     fn leave(&mut self, current: &OwnedFd, levels: &mut Vec<Level>) -> Option<OwnedFd> {
         let level = levels.last_mut()?;
         if let Some(open) = level.open.take() {
@@ -147,8 +140,7 @@ fn id_of(data: &FileStat) -> (u64, u64) {
     (data.st_dev, data.st_ino)
 }
 
-/// Returns the space of files without a name that processes hold open: removed files, files that never
-/// had a name, and files in memory.
+/// Returns the space of open files without a name: removed ones, those that never had a name, files in memory.
 fn unnamed_bytes(processes: &[i32]) -> u64 {
     let mut seen = BTreeSet::new();
     let folders = processes.iter().map(|pid| format!("/proc/{pid}/fd"));

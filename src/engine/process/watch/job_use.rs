@@ -1,5 +1,5 @@
-//! The limits of a job that the kernel does not have: the space it takes on disks, shared memory, and
-//! its processes where their user is root. They are measured at intervals.
+//! The limits of a job that the kernel does not have, measured at intervals: the space on disks, shared memory, and
+//! processes where their user is root.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -15,10 +15,8 @@ use crate::engine::process::proc;
 use crate::engine::process::start::Run;
 use crate::sandbox::Sandbox;
 
-/// The interval of the measurements.
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
 
-/// Measures a running job at intervals.
 #[derive(Debug)]
 pub(super) struct JobUse<'a> {
     pid: Pid,

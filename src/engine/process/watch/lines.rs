@@ -4,7 +4,6 @@ use crate::proto::text::{at_terminal, text_of};
 
 /// The longest line; a longer one is split.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
-/// The bytes of the end of a stream that are kept.
 const TAIL_BYTES_MAX: usize = 4 * 1024;
 
 /// Returns true for a warning of the Boehm collector, as in programs of V, that it cannot read about its
@@ -14,7 +13,6 @@ pub(super) fn is_noise(line: &str) -> bool {
     warning.is_some_and(|text| text.contains("pthread_getattr_np") || text.contains("/proc/"))
 }
 
-/// Returns the text without such lines.
 pub(in crate::process) fn without_noise(text: &str) -> String {
     if !text.lines().any(is_noise) {
         return text.to_owned();
@@ -22,7 +20,6 @@ pub(in crate::process) fn without_noise(text: &str) -> String {
     text.lines().filter(|line| !is_noise(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Splits bytes into lines.
 #[derive(Debug, Default)]
 pub(in crate::process) struct LineSplitter {
     partial: Vec<u8>,
@@ -68,7 +65,6 @@ impl LineSplitter {
         if is_noise(&text) { String::new() } else { at_terminal(&text).to_owned() }
     }
 
-    /// Returns true if these bytes end the current line.
     pub(super) fn ends_with(&self, bytes: &[u8]) -> bool {
         bytes.contains(&b'\n') || self.partial.len() + bytes.len() >= LINE_BYTES_MAX
     }
@@ -92,7 +88,6 @@ impl LineSplitter {
     }
 }
 
-/// The last bytes of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
@@ -100,20 +95,12 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Takes the next bytes and drops the oldest.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let bytes = if bytes.len() > TAIL_BYTES_MAX {
-            self.cut = true;
-            &bytes[bytes.len() - TAIL_BYTES_MAX..]
-        } else {
-            bytes
-        };
-        let excess = (self.bytes.len() + bytes.len()).saturating_sub(TAIL_BYTES_MAX);
-        if excess > 0 {
-            self.cut = true;
-            self.bytes.drain(..excess);
-        }
-        self.bytes.extend_from_slice(bytes);
+        let end = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
+        let excess = (self.bytes.len() + end.len()).saturating_sub(TAIL_BYTES_MAX);
+        self.cut |= excess > 0 || end.len() < bytes.len();
+        self.bytes.drain(..excess);
+        self.bytes.extend_from_slice(end);
     }
 
     /// Returns the kept end as text, from the start of a line if possible.

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 /// The longest silence of processes that hold the output of a child which has exited.
 const SILENT_MAX: Duration = Duration::from_secs(1);
-/// The interval of looks at them.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The state of the processes of a job at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Activity {
     /// One of them wants the processor, or waits for a disk.
@@ -18,7 +16,6 @@ pub(super) struct Activity {
     pub(super) processor: Option<Duration>,
 }
 
-/// Counts the time that the processes had.
 #[derive(Debug)]
 pub(super) struct Patience {
     grace: Duration,
@@ -47,12 +44,10 @@ impl Patience {
         self.last = (now, activity.processor);
     }
 
-    /// Returns whether they had their time, or were silent for too long.
     pub(super) fn is_over(&self) -> bool {
         self.had >= self.grace || self.silent >= SILENT_MAX
     }
 
-    /// Returns when to look at them again.
     pub(super) fn next(&self) -> Instant {
         let left = self.grace.saturating_sub(self.had).min(SILENT_MAX.saturating_sub(self.silent));
         self.last.0 + left.min(LOOK_EVERY)

@@ -14,7 +14,6 @@ use crate::engine::{Log, Stream};
 pub(super) struct Reader {
     /// `None` once the other end is closed.
     pub(super) end: Option<PipeReader>,
-    /// The bytes that were read.
     pub(super) bytes: u64,
 }
 
@@ -24,8 +23,7 @@ impl Reader {
         Ok(Self { end: Some(end), bytes: 0 })
     }
 
-    /// Passes on what can be read, at most a few buffers of it, so that one pipe cannot keep the
-    /// others or the clock from being looked at.
+    /// Passes on what can be read, a few buffers at most, so that one pipe does not delay the others or the clock.
     pub(super) fn read(&mut self, mut take: impl FnMut(&[u8])) {
         const READS_AT_ONCE: usize = 4;
         let mut buffer = [0_u8; 16 * 1024];
@@ -45,14 +43,12 @@ impl Reader {
     }
 }
 
-/// Standard output or standard error of a child.
 #[derive(Debug)]
 pub(super) struct Pipe {
     pub(super) reader: Reader,
     pub(super) output: Output,
 }
 
-/// The bytes that were read from a pipe.
 #[derive(Debug)]
 pub(super) struct Output {
     stream: Stream,
@@ -63,7 +59,6 @@ pub(super) struct Output {
     lines: LineSplitter,
     /// The log was told of a line that has not ended.
     is_unfinished: bool,
-    /// The last bytes of standard error.
     pub(super) tail: Tail,
 }
 
@@ -82,7 +77,6 @@ impl Pipe {
         exceeds
     }
 
-    /// Logs a last line without a line end.
     pub(super) fn close(&mut self, watch: &Watch<'_>) {
         self.reader.end = None;
         if let Some(log) = watch.log {
@@ -125,10 +119,7 @@ impl Output {
         }
         fits < bytes.len()
     }
-}
 
-impl Output {
-    /// Tells the log that the line has ended.
     fn end_unfinished(&mut self, log: &dyn Log) {
         if std::mem::take(&mut self.is_unfinished) {
             log.unfinished(self.stream, "");

@@ -4,12 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Cancel, Log, StopReason};
 
-/// The limits of a child, and the log of its output.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
-    /// Ends the child when requested.
     pub(crate) cancel: &'a Cancel,
-    /// Ends the child when passed.
     pub(crate) deadline: Instant,
     /// The time to end after a request, before the child is killed.
     pub(crate) kill_grace: Duration,
@@ -19,18 +16,15 @@ pub(crate) struct Watch<'a> {
     pub(crate) keeps_stdout_end: bool,
     /// The bytes of standard error that are kept; all of it is logged.
     pub(crate) stderr_bytes_max: u64,
-    /// Receives the lines.
     pub(crate) log: Option<&'a dyn Log>,
-    /// True if standard output is logged, in addition to being kept. If not, it is the output of a
-    /// job, which a log may want as well.
+    /// True if standard output is logged too. If not, it is the output of a job, which a log may want as well.
     pub(crate) log_stdout: bool,
     /// True if the child gets a channel for progress and output: see `watch/channel.rs`.
     pub(crate) channel: bool,
 }
 
 impl<'a> Watch<'a> {
-    /// Returns the limits of a program that is no script: so many bytes of each stream are kept, and logged, if
-    /// there is a log.
+    /// Returns the limits of a program that is no script: bytes of each stream to keep, and to log if there is a log.
     pub(crate) fn of_tool(
         cancel: &'a Cancel,
         (deadline, kill_grace): (Instant, Duration),
@@ -51,7 +45,6 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The reason why a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// By itself, or by a signal that Hero did not send.

@@ -14,8 +14,8 @@ pub(super) const TOO_DEEP: &str = "the value is nested deeper than 127 levels; f
 /// all its maps, and the bytes of all its strings, here with the keys.
 pub(super) struct Budget<'a> {
     limits: &'a RhaiLimits,
-    elements_left: usize,
-    entries_left: usize,
+    elements_left: u64,
+    entries_left: u64,
     bytes_left: u64,
 }
 
@@ -23,38 +23,29 @@ impl<'a> Budget<'a> {
     pub(super) fn new(limits: &'a RhaiLimits) -> Self {
         Self {
             limits,
-            elements_left: limits.array_len_max,
-            entries_left: limits.map_len_max,
+            elements_left: limits.array_len_max as u64,
+            entries_left: limits.map_len_max as u64,
             bytes_left: limits.string_size_max,
         }
     }
 
-    /// Takes one element of an array.
     pub(super) fn element(&mut self) -> Result<(), String> {
-        let max = self.limits.array_len_max;
-        let left = self.elements_left.checked_sub(1);
-        self.elements_left =
-            left.ok_or_else(|| exceeded(&format!("{max} elements of arrays"), "array_len_max"))?;
+        let max = self.limits.array_len_max as u64;
+        take(&mut self.elements_left, 1, (max, "elements of arrays", "array_len_max"))?;
         polled()
     }
 
-    /// Takes one entry of a map.
     pub(super) fn entry(&mut self, key: &str) -> Result<(), String> {
-        let max = self.limits.map_len_max;
-        let left = self.entries_left.checked_sub(1);
-        self.entries_left =
-            left.ok_or_else(|| exceeded(&format!("{max} entries of maps"), "map_len_max"))?;
+        let max = self.limits.map_len_max as u64;
+        take(&mut self.entries_left, 1, (max, "entries of maps", "map_len_max"))?;
         self.text(key)?;
         polled()
     }
 
-    /// Takes the bytes of a string.
     pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
         let max = self.limits.string_size_max;
-        let left = self.bytes_left.checked_sub(text.len() as u64);
-        self.bytes_left =
-            left.ok_or_else(|| exceeded(&format!("{max} bytes of strings"), "string_size_max"))?;
-        Ok(())
+        let bytes = text.len() as u64;
+        take(&mut self.bytes_left, bytes, (max, "bytes of strings", "string_size_max"))
     }
 
     /// Takes the budget of a copy of a value at a place nested `depth` levels deep.
@@ -77,13 +68,17 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Rejects a value that is nested too deeply.
 pub(super) fn nests(depth: usize) -> Result<(), String> {
     if depth > DEPTH_MAX { Err(TOO_DEEP.to_owned()) } else { Ok(()) }
 }
 
-fn exceeded(what: &str, limit: &str) -> String {
-    format!("more than {what}, the limit type.NAME.limits.{limit}; split the text, or raise it")
+fn take(left: &mut u64, number: u64, (max, what, limit): (u64, &str, &str)) -> Result<(), String> {
+    *left = left.checked_sub(number).ok_or_else(|| {
+        format!(
+            "more than {max} {what}, the limit type.NAME.limits.{limit}; split the text, or raise it"
+        )
+    })?;
+    Ok(())
 }
 
 /// Ends the work of a job that was stopped; the stop replaces this error.

@@ -6,12 +6,10 @@ use serde_json::Value;
 use super::budget::TOO_DEEP;
 use crate::engine::rhai::runtime::json_form::{JsonForm, JsonRules};
 
-/// Converts a value to a JSON text.
 pub(super) fn text(value: &Dynamic) -> Result<String, String> {
     written(value, false, u64::MAX)
 }
 
-/// Converts a value to JSON.
 pub(in crate::rhai) fn to_json(value: &Dynamic) -> Result<Value, String> {
     serde_json::to_value(form(value)).map_err(|error| error.to_string())
 }

@@ -17,7 +17,6 @@ pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> 
     value.map_err(|error| error.to_string())
 }
 
-/// Reads one value.
 struct ValueReader<'b, 'l>(&'b mut Budget<'l>);
 
 impl<'de> DeserializeSeed<'de> for ValueReader<'_, '_> {

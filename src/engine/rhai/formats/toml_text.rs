@@ -6,7 +6,6 @@ use toml::Value;
 use super::budget::{Budget, nests};
 use crate::config::RhaiLimits;
 
-/// Parses a TOML text.
 pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Map, String> {
     let table = text.parse::<toml::Table>().map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

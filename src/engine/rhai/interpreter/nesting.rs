@@ -16,10 +16,7 @@ const DEPTH_MAX: usize = 1_000;
 /// The limit of values that one check visits; a value with more is rejected.
 const VISITS_MAX: usize = 1_000_000;
 
-/// Checks a variable that is being read.
-///
-/// # Errors
-/// The error that ends the script, if its values nest too deeply.
+/// Checks a variable that is being read. Fails with the error that ends the script, if its values nest too deeply.
 pub(super) fn check(value: Option<&Dynamic>, map_len_max: usize) -> Result<(), Box<EvalAltResult>> {
     let Some(value) = value else { return Ok(()) };
     let is_map = value.is_map();

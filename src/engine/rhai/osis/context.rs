@@ -11,10 +11,8 @@ pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
 
 pub(super) const UNEXPECTED: &str = "unexpected answer from the store";
 
-/// The job of this thread.
 pub(super) type OsisJob<'a> = JobContext<'a, OsisSettings>;
 
-/// Runs `work`; an error gets the names of the operation and its object in front.
 pub(super) fn operation<T>(
     name: &str,
     object: &str,
@@ -24,7 +22,6 @@ pub(super) fn operation<T>(
 }
 
 impl OsisJob<'_> {
-    /// Sends a request and waits for its answer.
     pub(super) fn ask(self, ask: Ask) -> CallResult<Answer> {
         Ok(self.try_ask(ask)??)
     }

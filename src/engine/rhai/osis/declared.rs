@@ -3,12 +3,12 @@
 
 use ::rhai::{Array, Dynamic, Engine, INT, Map};
 
-use super::context::{CallError, CallResult, OsisJob, UNEXPECTED, operation};
-use super::objects::{get, list, listed, remove};
+use super::context::{CallResult, OsisJob, UNEXPECTED, operation};
+use super::objects::{exists, get, list, listed, remove};
 use super::values::{self, ObjectInput};
 use crate::config::OsisConfig;
 use crate::proto::object::{
-    Answer, Ask, Change, ObjectError, ObjectId, ObjectType, Right, SID, WordQuery, Write,
+    Ask, Change, ObjectError, ObjectId, ObjectType, Right, SID, WordQuery, Write,
 };
 
 /// The length of a new sid, in digits of base 36: it is one of two thousand million.
@@ -16,7 +16,6 @@ const SID_LEN: usize = 6;
 /// The sids that are tried for one object: one may be taken.
 const SID_TRIES_MAX: usize = 8;
 
-/// Registers the functions of each declared type.
 pub(crate) fn register(engine: &mut Engine, config: &OsisConfig) {
     for (object_type, _) in config.declared() {
         register_type(engine, &object_type);
@@ -43,7 +42,7 @@ fn register_type(engine: &mut Engine, object_type: &ObjectType) {
 
     let (called, of_type) = of("exists");
     engine.register_fn(name("exists"), move |sid: Dynamic| {
-        operation(&called, &sid.to_string(), |job| exists(job, &of_type, values::id(&sid)?))
+        operation(&called, &sid.to_string(), |job| exists(job, of_type.clone(), values::id(&sid)?))
     });
 
     let (called, of_type) = of("delete");
@@ -76,7 +75,7 @@ fn new(job: OsisJob<'_>, object_type: &ObjectType) -> CallResult<Map> {
     job.check_right(object_type, Right::Write)?;
     for _ in 0..SID_TRIES_MAX {
         let sid = random_sid()?;
-        if !exists(job, object_type, sid.clone())? {
+        if !exists(job, object_type.clone(), sid.clone())? {
             let mut object = values::new_object(&sid);
             object.insert(SID.into(), sid.to_string().into());
             return Ok(object);
@@ -125,7 +124,7 @@ fn set(job: OsisJob<'_>, object_type: &ObjectType, object: &mut Map) -> CallResu
 /// Returns an object with its sid; without an object, the error for it.
 fn found(object: Dynamic) -> CallResult<Dynamic> {
     let Some(mut object) = object.try_cast::<Map>() else {
-        return Err(CallError::Failed("object not found".to_owned()));
+        return Err("object not found".into());
     };
     let sid = object.get("id").cloned().unwrap_or_default();
     object.insert(SID.into(), sid);
@@ -152,11 +151,4 @@ fn find(
         after,
         limit,
     })
-}
-
-fn exists(job: OsisJob<'_>, object_type: &ObjectType, id: ObjectId) -> CallResult<bool> {
-    match job.ask(Ask::Exists(object_type.clone(), id))? {
-        Answer::Exists(is_there) => Ok(is_there),
-        _ => Err(UNEXPECTED.into()),
-    }
 }

@@ -9,10 +9,8 @@ use crate::proto::object::{
     Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write,
 };
 
-/// The limit of changes in one batch.
 const BATCH_MAX: usize = 1000;
 
-/// Registers all of them.
 pub(crate) fn register(functions: &mut Functions<'_>) {
     functions.group(
         "osis",
@@ -87,10 +85,7 @@ osis_set("person", #{id: "dora"});
 // → [true,false]"#,
         |object_type: &str, id: Dynamic| {
             operation("osis_exists", &format!("{object_type} {id}"), |job| {
-                match job.ask(Ask::Exists(object_type.parse()?, values::id(&id)?))? {
-                    Answer::Exists(is_there) => Ok(is_there),
-                    _ => Err(UNEXPECTED.into()),
-                }
+                exists(job, object_type.parse()?, values::id(&id)?)
             })
         },
     );
@@ -146,19 +141,13 @@ let page = osis_find("track", query);
 let next = osis_find("track", query, page[1]);
 [page.map(|track| track.id), next.map(|track| track.id)]
 // → [["t5","t4"],["t3","t2"]]"#,
-            |object_type: &str, query: &str| {
-                operation("osis_find", object_type, |job| {
-                    find(job, object_type, Query::parse(query)?, None)
-                })
-            },
+            |object_type: &str, query: &str| find_by(object_type, query, None),
         )
         .overload(["type", "values"], |object_type: &str, values: Map| {
             operation("osis_find", object_type, |job| find(job, object_type, equal(&values)?, None))
         })
         .overload(["type", "query", "after"], |object_type: &str, query: &str, after: Map| {
-            operation("osis_find", object_type, |job| {
-                find(job, object_type, Query::parse(query)?, Some(&after))
-            })
+            find_by(object_type, query, Some(&after))
         });
     together(functions);
 }
@@ -242,6 +231,13 @@ pub(super) fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResu
     }
 }
 
+pub(super) fn exists(job: OsisJob<'_>, object_type: ObjectType, id: ObjectId) -> CallResult<bool> {
+    match job.ask(Ask::Exists(object_type, id))? {
+        Answer::Exists(is_there) => Ok(is_there),
+        _ => Err(UNEXPECTED.into()),
+    }
+}
+
 fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> RhaiResult<bool> {
     operation("osis_delete", &format!("{object_type} {id}"), |job| {
         let expected = version.map(|version| values::version(&version.into())).transpose()?;
@@ -249,7 +245,6 @@ fn delete(object_type: &str, id: &Dynamic, version: Option<INT>) -> RhaiResult<b
     })
 }
 
-/// Deletes an object, and returns whether it existed.
 pub(super) fn remove(
     job: OsisJob<'_>,
     object_type: ObjectType,
@@ -309,6 +304,10 @@ fn equal(values: &Map) -> CallResult<Query> {
         pairs.push((name.parse()?, values::to_json(value, name, 1)?));
     }
     Ok(Query::equal(&pairs)?)
+}
+
+fn find_by(object_type: &str, query: &str, after: Option<&Map>) -> RhaiResult<Array> {
+    operation("osis_find", object_type, |job| find(job, object_type, Query::parse(query)?, after))
 }
 
 fn find(

@@ -1,5 +1,4 @@
-//! Conversion between script values and stored JSON, without loss. A value without a JSON form is
-//! rejected.
+//! Conversion between script values and stored JSON, without loss. A value without a JSON form is rejected.
 
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 use jiff::Timestamp;
@@ -21,17 +20,12 @@ pub(super) struct ObjectInput {
 /// Reads an object from a script. With `has_sid` the field `sid` is its id; an empty one is none.
 pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, String> {
     let of = |name: &str| map.get(name).filter(|value| !value.is_unit());
-    let created_ms = match of("created_at") {
-        None => None,
-        Some(value) => {
-            let time = value.read_lock::<ImmutableString>().and_then(|text| time_ms(&text));
-            Some(time.ok_or("created_at must be a time such as 2026-01-31T12:00:00.000Z")?)
-        }
+    let time = |value: &Dynamic| {
+        let time = value.read_lock::<ImmutableString>().and_then(|text| time_ms(&text));
+        time.ok_or("created_at must be a time such as 2026-01-31T12:00:00.000Z")
     };
-    let version = match of("version") {
-        None => None,
-        Some(value) => Some(version(value)?),
-    };
+    let created_ms = of("created_at").map(time).transpose()?;
+    let version = of("version").map(version).transpose()?;
     let own = |name: &str| OWN_FIELDS.contains(&name) || has_sid && name == SID;
     let body = map.iter().filter(|(name, _)| !own(name));
     let body = body.map(|(name, value)| Ok((name.to_string(), to_json(value, name, 1)?)));
@@ -50,7 +44,6 @@ pub(super) fn object_input(map: &Map, has_sid: bool) -> Result<ObjectInput, Stri
     })
 }
 
-/// Returns an object with an id and the time.
 pub(super) fn new_object(id: &ObjectId) -> Map {
     let now = time_text(Timestamp::now().as_millisecond());
     Map::from([
@@ -70,7 +63,6 @@ pub(super) fn id(value: &Dynamic) -> Result<ObjectId, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// Reads a version from a script.
 pub(super) fn version(value: &Dynamic) -> Result<u64, String> {
     let number = value.as_int().ok().and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| "a version must be a whole number from 0".to_owned())
@@ -104,13 +96,11 @@ impl<'a> ValueBuilder<'a> {
         Self { limits, entries_left: limits.map_len_max, elements_left: limits.array_len_max }
     }
 
-    /// Builds objects.
     pub(super) fn objects(&mut self, objects: Vec<Object>) -> Result<Array, String> {
         self.take_elements(objects.len())?;
         objects.into_iter().map(|object| Ok(self.object(object)?.into())).collect()
     }
 
-    /// Builds an object.
     pub(super) fn object(&mut self, object: Object) -> Result<Map, String> {
         self.take_entries(object.body.len() + OWN_FIELDS.len())?;
         let mut map = Map::new();
@@ -174,16 +164,13 @@ impl<'a> ValueBuilder<'a> {
 }
 
 fn take(left: &mut usize, more: usize, what: &str, limit: &str, max: usize) -> Result<(), String> {
-    match left.checked_sub(more) {
-        Some(less) => {
-            *left = less;
-            Ok(())
-        }
-        None => Err(format!(
+    *left = left.checked_sub(more).ok_or_else(|| {
+        format!(
             "its {what} have more than {max} entries, the limit type.NAME.limits.{limit}; request \
              fewer objects"
-        )),
-    }
+        )
+    })?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,13 +10,10 @@ use crate::error::reason;
 use crate::proto::object::{ObjectError, QueryError};
 use crate::proto::target::IllegalName;
 
-/// The result that a function returns to its script.
 pub(crate) type RhaiResult<T> = Result<T, Box<EvalAltResult>>;
 
-/// The result of a step inside a function.
 pub(crate) type CallResult<T> = Result<T, CallError>;
 
-/// The error of a function call.
 #[derive(Debug)]
 pub(crate) enum CallError {
     /// The call failed, for this reason; the script can catch it.
@@ -83,8 +80,7 @@ impl<S> JobContext<'_, S> {
     }
 }
 
-/// Runs `work` with the settings that `settings` selects from the run of this thread. An error gets
-/// the names of the operation and its object in front.
+/// Runs `work` with the settings that `settings` selects. An error gets the operation and its object in front.
 pub(crate) fn operation<S, T>(
     name: &str,
     object: &str,

@@ -6,11 +6,9 @@ use serde::ser::{Error, Serialize, Serializer};
 /// The nesting limit of a value: parsers of JSON reject deeper ones.
 pub(crate) const DEPTH_MAX: usize = 127;
 
-/// A value as JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonForm<'a> {
     pub(crate) value: &'a Dynamic,
-    /// The name of its field, for errors.
     pub(crate) field: &'a str,
     pub(crate) depth: usize,
     pub(crate) rules: JsonRules<'a>,
@@ -19,7 +17,6 @@ pub(crate) struct JsonForm<'a> {
 /// The text of a value, `None` for null, or why it has none.
 pub(crate) type OtherText = Result<Option<String>, String>;
 
-/// The fate of values without a form in JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct JsonRules<'a> {
     /// The error of a value that is nested deeper than [`DEPTH_MAX`].

@@ -21,7 +21,6 @@ static RUNNING_SCRIPTS: Mutex<RunningScripts> = Mutex::new(RunningScripts {
     unseen: Duration::ZERO,
 });
 
-/// The scripts of this process.
 #[derive(Debug)]
 struct RunningScripts {
     running: usize,
@@ -68,14 +67,12 @@ impl Drop for Running {
     }
 }
 
-/// Returns the resident memory of this process.
 pub(super) fn resident_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(pages * system_value(SysconfVar::PAGE_SIZE)?)
 }
 
-/// Returns a value of `sysconf(3)`.
 pub(crate) fn system_value(name: SysconfVar) -> Option<u64> {
     sysconf(name).ok().flatten().and_then(|value| value.try_into().ok())
 }

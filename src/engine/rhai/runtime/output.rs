@@ -1,11 +1,11 @@
 //! Converts the value of a script's last expression to the job's output.
 
-use std::fmt::Write as _;
 use std::io;
 
 use ::rhai::{Blob, Dynamic};
 
 use super::json_form::{DEPTH_MAX, JsonForm, JsonRules};
+use crate::proto::text::hexadecimal;
 
 /// Maps the Rust name of a type to the name that scripts know.
 type Names<'a> = &'a dyn Fn(&'static str) -> String;
@@ -13,9 +13,7 @@ type Names<'a> = &'a dyn Fn(&'static str) -> String;
 /// Returns the value as text: unit as an empty text, a string unchanged, a map or an array as JSON, a
 /// blob in hexadecimal digits, anything else as `print` shows it. A value without a text of its own
 /// becomes the name of its type; `names` maps it to the name that scripts know.
-///
-/// # Errors
-/// The name of the exceeded limit, if the text is longer than `bytes_max` or nests too deeply.
+/// Fails with the name of the exceeded limit, if the text is longer than `bytes_max` or nests too deeply.
 pub(crate) fn text(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> Result<String, String> {
     let too_large = || format!("output too large: more than {bytes_max} bytes");
     // A value that a closure captured is behind a lock.
@@ -42,16 +40,12 @@ fn json(value: &Dynamic, bytes_max: u64, names: Names<'_>) -> serde_json::Result
 
 fn plain(value: &Dynamic, names: Names<'_>) -> String {
     if let Some(blob) = value.read_lock::<Blob>() {
-        return blob.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+        return hexadecimal(&blob);
     }
     let (text, type_name) = (value.to_string(), value.type_name());
     if text == type_name { names(type_name) } else { text }
 }
 
-/// Fails once it has more bytes than it may have.
 struct BoundedWriter {
     bytes: Vec<u8>,
     bytes_max: u64,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use ::rhai::{Dynamic, EvalAltResult, Map, Position};
+use ::rhai::{Dynamic, EvalAltResult, FLOAT, Map, Position};
 use nix::poll::{PollFd, PollFlags};
 use scoped_tls_hkt::scoped_thread_local;
+use serde_json::Value as Json;
 
 use super::memory::resident_bytes;
-use super::parameters::dynamic;
 use super::settings::{OsisSettings, SalSettings};
 use crate::config::{RhaiLimits, format_size};
 use crate::engine::process::{Scratch, poll_until};
@@ -44,7 +44,6 @@ pub(crate) fn stack_bytes(limits: &RhaiLimits) -> usize {
     STACK_SIZE_BYTES + (limits.array_len_max + limits.map_len_max) * STACK_BYTES_PER_VALUE
 }
 
-/// The reason why a script is stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     Timeout,
@@ -73,7 +72,6 @@ pub(crate) struct ScriptRun<'a> {
     memory_check_at: Cell<Instant>,
     /// The memory of the process at the first check; a short script never reads it.
     memory_before: Cell<Option<u64>>,
-    /// The address of the stack where the run began.
     stack_start: usize,
     /// Created at the first use, removed with the run.
     scratch: OnceCell<Scratch>,
@@ -85,7 +83,6 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) folder: RefCell<Option<PathBuf>>,
     /// The context whose objects the script uses, if it has called `osis_use`.
     pub(crate) context: RefCell<Option<String>>,
-    /// The nesting of `exec` calls.
     pub(crate) exec_depth: Cell<usize>,
     /// `None` in an engine without the functions of `osis`.
     pub(crate) osis: Option<&'a OsisSettings>,
@@ -124,7 +121,6 @@ impl<'a> ScriptRun<'a> {
         }
     }
 
-    /// Makes this the run of the thread while `work` runs.
     pub(crate) fn enter<R>(&self, work: impl FnOnce() -> R) -> R {
         RUN.set(self, work)
     }
@@ -220,14 +216,12 @@ impl<'a> ScriptRun<'a> {
         made.clone()
     }
 
-    /// Returns the parameters of the job.
     pub(crate) fn params(&self) -> Map {
         let params = self.script.params.iter();
         let made = || params.map(|(name, value)| (name.as_str().into(), dynamic(value))).collect();
         self.params.get_or_init(made).clone()
     }
 
-    /// Writes every line of `text` to the job's log.
     pub(crate) fn log_text(&self, stream: Stream, text: &str) {
         if text.is_empty() {
             self.log.line(stream, text);
@@ -237,7 +231,6 @@ impl<'a> ScriptRun<'a> {
         }
     }
 
-    /// Waits for `time`, or until the script must stop.
     pub(crate) fn sleep(&self, time: Duration) -> io::Result<()> {
         let until = Instant::now().checked_add(time).unwrap_or(self.script.deadline);
         let cancelled = PollFd::new(self.cancel.descriptor()?, PollFlags::POLLIN);
@@ -245,10 +238,7 @@ impl<'a> ScriptRun<'a> {
         Ok(())
     }
 
-    /// Waits for a message; `None` if none can come any more.
-    ///
-    /// # Errors
-    /// The reason to stop the script.
+    /// Waits for a message; `None` if none can come any more. The error is the reason to stop the script.
     pub(crate) fn receive<T>(&self, messages: &Receiver<T>) -> Result<Option<T>, Stop> {
         loop {
             match messages.recv_timeout(STOP_CHECK_INTERVAL) {
@@ -275,4 +265,22 @@ fn stack_address() -> usize {
 /// Returns the error that ends a script and that no script can catch.
 pub(crate) fn terminated() -> EvalAltResult {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE)
+}
+
+/// Returns a value of JSON as one of Rhai. The parser of job settings has bounded its size and its nesting.
+fn dynamic(value: &Json) -> Dynamic {
+    match value {
+        Json::Null => Dynamic::UNIT,
+        Json::Bool(truth) => (*truth).into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(int) => int.into(),
+            None => number.as_f64().unwrap_or(FLOAT::NAN).into(),
+        },
+        Json::String(text) => text.as_str().into(),
+        Json::Array(values) => Dynamic::from_array(values.iter().map(dynamic).collect()),
+        Json::Object(entries) => {
+            let entry = |(name, value): (&String, &Json)| (name.as_str().into(), dynamic(value));
+            Dynamic::from_map(entries.iter().map(entry).collect())
+        }
+    }
 }

@@ -13,7 +13,6 @@ use crate::engine::process::with_path;
 use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;
 
-/// The settings of the functions of `osis`.
 #[derive(Debug)]
 pub(crate) struct OsisSettings {
     pub(crate) config: OsisConfig,
@@ -21,33 +20,19 @@ pub(crate) struct OsisSettings {
     pub(crate) objects: Option<Arc<dyn ObjectStore>>,
 }
 
-/// The settings of the functions of `sal`.
 #[derive(Debug)]
 pub(crate) struct SalSettings {
-    /// The folders that may be read.
-    pub(crate) read: Vec<PathBuf>,
-    /// The folders that may be written.
-    pub(crate) write: Vec<PathBuf>,
-    run: bool,
-    network: bool,
-    exec: Vec<PathBuf>,
-    /// Allows `exec` to run scripts from URLs.
-    pub(crate) exec_urls: bool,
-    /// The Redis of `sal.redis_url`, if one is configured.
+    /// With the symbolic links of its folders resolved.
+    pub(crate) config: SalConfig,
     pub(crate) redis: Option<Arc<dyn ScriptRedis>>,
-    /// The size limit of one download.
-    pub(crate) download_bytes_max: u64,
     /// The size limit of a string, and so of a file that is read and of captured output.
     pub(crate) bytes_max: u64,
-    /// The length limit of an array.
     pub(crate) array_len_max: usize,
-    /// The time between SIGTERM and SIGKILL for a command.
     pub(crate) kill_grace: Duration,
     /// The sandbox of commands: they may do no more than the functions.
     pub(crate) sandbox: Sandbox,
 }
 
-/// The kind of access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAccess {
     Read,
@@ -61,15 +46,10 @@ impl SalSettings {
             let folders = folders.iter();
             folders.map(|folder| real_path(folder).unwrap_or_else(|_| folder.clone())).collect()
         };
+        let (read, write, exec) = (real(&sal.read), real(&sal.write), real(&sal.exec));
         Self {
-            read: real(&sal.read),
-            write: real(&sal.write),
-            run: sal.run,
-            network: sal.network,
-            exec: real(&sal.exec),
-            exec_urls: sal.exec_urls,
+            config: SalConfig { read, write, exec, ..sal.clone() },
             redis: None,
-            download_bytes_max: sal.download_size_max,
             bytes_max: limits.string_size_max,
             array_len_max: limits.array_len_max,
             kill_grace: job.kill_grace,
@@ -88,8 +68,8 @@ impl SalSettings {
         follow_last: bool,
     ) -> Result<(), String> {
         let (folders, setting) = match access {
-            FileAccess::Read => (&self.read, "sal.read"),
-            FileAccess::Write => (&self.write, "sal.write"),
+            FileAccess::Read => (&self.config.read, "sal.read"),
+            FileAccess::Write => (&self.config.write, "sal.write"),
         };
         if folders.iter().any(|folder| folder.parent().is_none()) {
             return Ok(());
@@ -107,23 +87,20 @@ impl SalSettings {
         ))
     }
 
-    /// Rejects a script outside the folders of `sal.exec`.
     pub(crate) fn check_exec(&self, path: &Path) -> Result<(), String> {
         let real = real_path(path).map_err(|error| reason(&error))?;
-        if self.exec.iter().any(|folder| real.starts_with(folder)) {
+        if self.config.exec.iter().any(|folder| real.starts_with(folder)) {
             return Ok(());
         }
         Err("not allowed: the script is outside the folders of sal.exec".to_owned())
     }
 
-    /// Rejects starting a program unless `sal.run` allows it.
     pub(crate) fn check_run(&self) -> Result<(), String> {
-        if self.run { Ok(()) } else { Err(is_false("run")) }
+        if self.config.run { Ok(()) } else { Err(is_false("run")) }
     }
 
-    /// Rejects network access unless `sal.network` allows it.
     pub(crate) fn check_network(&self) -> Result<(), String> {
-        if self.network { Ok(()) } else { Err(is_false("network")) }
+        if self.config.network { Ok(()) } else { Err(is_false("network")) }
     }
 }
 
@@ -131,8 +108,7 @@ fn is_false(key: &str) -> String {
     format!("not allowed: sal.{key} is false; [sal] {key} = true would allow it")
 }
 
-/// Resolves every symbolic link of a path. A path that does not exist resolves to where it would be
-/// created.
+/// Resolves the links of a path. One that does not exist resolves to where it would be created.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -16,13 +16,13 @@ use crate::engine::process::child::{ChildReport, Ended};
 use crate::engine::process::{
     Scratch, check_variable, environment, failed_message, find_in, output_text,
 };
+use crate::engine::rhai::base::float_of;
 use crate::engine::rhai::functions::Functions;
 
 const BASH: &str = "/bin/bash";
 /// A longer command is passed in a file: the kernel rejects an argument of 128 KiB.
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Returns whether a value is a command that was not run.
 pub(crate) fn is_command(value: &Dynamic) -> bool {
     value.is::<BashCommand>()
 }
@@ -66,7 +66,6 @@ run("echo Hello, $NAME").env("NAME", "world").execute().stdout
         BashCommand::with_variable,
     );
     register_execution(functions);
-    register_other_names(functions);
 }
 
 fn register_execution(functions: &mut Functions<'_>) {
@@ -82,7 +81,7 @@ result.success
             BashCommand::with_timeout,
         )
         .overload(["command", "seconds"], |run: BashCommand, seconds: INT| {
-            run.with_timeout(seconds_of(seconds))
+            run.with_timeout(float_of(seconds))
         });
     functions.add(
         "execute",
@@ -108,10 +107,7 @@ if which("no-such-program") == () { "not here" } else { "here" }
             },
         )
         .returns("string or ()");
-}
-
-/// Registers the names of later versions of SAL.
-fn register_other_names(functions: &mut Functions<'_>) {
+    // The names of later versions of SAL.
     functions.add(
         "execute",
         ["command"],
@@ -174,17 +170,12 @@ run_silent("echo 'only for me'").stdout
     );
 }
 
-/// A command with its options, which `run` returns.
 #[derive(Debug, Clone, Default)]
 struct BashCommand {
-    /// The script function that created it, for error messages.
     function: &'static str,
     command: String,
-    /// Keeps its output out of the job's log.
     silent: bool,
-    /// Returns the result of a failed command instead of an error.
     ignore_error: bool,
-    /// Writes the command itself to the job's log.
     log: bool,
     env: Vec<(String, String)>,
     timeout: Option<Duration>,
@@ -197,23 +188,18 @@ impl BashCommand {
 
     fn with_options(mut self, options: &Map) -> RhaiResult<Self> {
         for (name, value) in options {
-            let Ok(on) = value.as_bool() else {
-                return Err(
-                    format!("{}: option `{name}` must be true or false", self.function).into()
-                );
-            };
+            let function = self.function;
+            let on = value
+                .as_bool()
+                .map_err(|_| format!("{function}: option `{name}` must be true or false"))?;
             match name.as_str() {
                 "silent" => self.silent = on,
                 "die" => self.ignore_error = !on,
                 "log" => self.log = on,
                 other => {
-                    let known = "use silent, die or log";
-                    return Err(format!(
-                        "{}: unknown option `{}`: {known}",
-                        self.function,
-                        excerpt(other)
-                    )
-                    .into());
+                    let other = excerpt(other);
+                    let reason = "use silent, die or log";
+                    return Err(format!("{function}: unknown option `{other}`: {reason}").into());
                 }
             }
         }
@@ -233,7 +219,6 @@ impl BashCommand {
         Ok(self)
     }
 
-    /// Runs it and returns `stdout`, `stderr`, `success` and `code`.
     fn execute(self) -> RhaiResult<Map> {
         operation(self.function, &format!("`{}`", excerpt(&self.command)), |job| {
             let report = self.report(job)?;
@@ -301,9 +286,4 @@ fn result(report: &ChildReport) -> Map {
         ("success".into(), success.into()),
         ("code".into(), INT::from(code.unwrap_or(-1)).into()),
     ])
-}
-
-#[expect(clippy::cast_precision_loss, reason = "inexact only above 2^53")]
-fn seconds_of(seconds: INT) -> FLOAT {
-    seconds as FLOAT
 }

@@ -13,10 +13,8 @@ use crate::error::reason;
 
 pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
 
-/// The job of this thread.
 pub(super) type SalJob<'a> = JobContext<'a, SalSettings>;
 
-/// Runs `work`; an error gets the names of the operation and its object in front.
 pub(super) fn operation<T>(
     name: &str,
     object: &str,
@@ -27,7 +25,6 @@ pub(super) fn operation<T>(
 
 /// Functions that run `work` as an operation on their first argument.
 impl<'a> Functions<'a> {
-    /// Registers an operation without arguments.
     pub(super) fn act<T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -38,7 +35,6 @@ impl<'a> Functions<'a> {
         self.add(name, [], summary, example, move || operation(name, "", &work))
     }
 
-    /// Registers an operation with one argument.
     pub(super) fn act_on<T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -52,7 +48,6 @@ impl<'a> Functions<'a> {
         })
     }
 
-    /// Registers an operation with two arguments that are texts.
     pub(super) fn act_on_two<T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -66,7 +61,6 @@ impl<'a> Functions<'a> {
         })
     }
 
-    /// Registers an operation with a text and another argument.
     pub(super) fn act_with<A: Variant + Clone, T: Variant + Clone>(
         &mut self,
         name: &'static str,
@@ -94,8 +88,7 @@ pub(super) fn question<T>(
         match work(job) {
             Err(CallError::Failed(reason)) if !reason.starts_with("not allowed") => {
                 job.check_stop()?;
-                let object = excerpt(object);
-                job.run.log_text(Stream::Stderr, &format!("{name} {object}: {reason}"));
+                job.log_failure(name, object, &reason);
                 Ok(fallback)
             }
             answered => answered,
@@ -104,7 +97,6 @@ pub(super) fn question<T>(
 }
 
 impl<'a> SalJob<'a> {
-    /// Returns the script's own folder.
     pub(super) fn own_folder(self) -> CallResult<&'a Path> {
         let folder = self.run.scratch();
         folder.map_err(|error| {
@@ -112,7 +104,6 @@ impl<'a> SalJob<'a> {
         })
     }
 
-    /// Returns the folder where relative paths and commands start.
     pub(super) fn folder(self) -> CallResult<PathBuf> {
         match &*self.run.folder.borrow() {
             Some(folder) => Ok(folder.clone()),
@@ -147,17 +138,32 @@ impl<'a> SalJob<'a> {
         Ok(path)
     }
 
+    /// Logs why an operation on an object failed.
+    pub(super) fn log_failure(self, name: &str, object: &str, reason: &str) {
+        let object = excerpt(object);
+        self.run.log_text(Stream::Stderr, &format!("{name} {object}: {reason}"));
+    }
+
+    pub(super) fn check_count(self, count: usize, what: &str) -> CallResult<()> {
+        let most = self.settings.array_len_max;
+        if count > most { Err(format!("more than {most} {what}").into()) } else { Ok(()) }
+    }
+
     pub(super) fn search_path(self) -> &'a str {
         self.run.script.env.get("PATH").map_or(SYSTEM_PATH, String::as_str)
     }
 }
 
-/// Returns a path as text for scripts.
+/// Returns true for a text of letters, digits and `others` that no program takes for an option.
+pub(super) fn is_word(text: &str, others: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+}
+
 pub(super) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Returns a text as a value, or unit for `None`.
 pub(super) fn or_unit(text: Option<String>) -> Dynamic {
     text.map_or(Dynamic::UNIT, Into::into)
 }

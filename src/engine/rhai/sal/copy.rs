@@ -13,11 +13,9 @@ use super::find::{matches, sorted_entries};
 use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
 
-/// The folder of `copy_bin`.
 const BIN: &str = "/usr/local/bin";
 /// The size of the chunks between two checks for a stop.
 const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
-/// The nesting limit of folders.
 const FOLDER_DEPTH_MAX: usize = 200;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -54,10 +52,6 @@ try { copy_bin("hello") } catch (error) { print(error) }"##,
             Ok(path_text(&to))
         },
     );
-    register_moves(functions);
-}
-
-fn register_moves(functions: &mut Functions<'_>) {
     functions.act_on_two(
         "mv",
         ["source", "destination"],
@@ -129,7 +123,6 @@ fn move_to(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     }
 }
 
-/// Returns the path inside the destination if that is a folder, else the destination.
 fn into(from: &Path, to: PathBuf) -> PathBuf {
     match from.file_name() {
         Some(name) if to.is_dir() => to.join(name),

@@ -12,7 +12,6 @@ use super::files::make_parents;
 use super::http::curl;
 use crate::engine::rhai::functions::Functions;
 
-/// The file extensions that tar unpacks.
 const TAR_ENDINGS: [&str; 7] = [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tbz2"];
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -95,7 +94,7 @@ fn download(job: SalJob<'_>, url: &str, folder: &str, min_kb: INT) -> CallResult
 
 /// Downloads to a temporary name, so that the file appears complete or not at all.
 fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
-    let bytes_max = job.settings.download_bytes_max;
+    let bytes_max = job.settings.config.download_size_max;
     to.file_name().ok_or("the path has no file name")?;
     let part = tempfile::Builder::new()
         .suffix(".part")
@@ -120,7 +119,6 @@ fn fetch(job: SalJob<'_>, url: &str, to: &Path, min_kb: INT) -> CallResult<()> {
     Ok(())
 }
 
-/// Returns the last part of a URL's path.
 fn file_name(url: &str) -> CallResult<&str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);

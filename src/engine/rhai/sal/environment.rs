@@ -115,8 +115,7 @@ fn is_platform(fits: bool, wanted: &str) -> CallResult<()> {
     if fits { Ok(()) } else { Err(format!("this machine is not {wanted}").into()) }
 }
 
-/// Returns the job's own variable, else `PATH`, `HOME`, `TMPDIR`, `SHELL` or `LC_CTYPE`. The daemon's
-/// environment may contain secrets and stays hidden.
+/// Returns a variable of the job's commands. The daemon's own, which may contain secrets, stay hidden.
 fn env_get(job: SalJob<'_>, name: &str) -> CallResult<Dynamic> {
     let env = environment(job.run.script, job.own_folder()?)?;
     let value = env.into_iter().find(|(key, _)| key == OsStr::new(name));

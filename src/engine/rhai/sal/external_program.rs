@@ -12,10 +12,8 @@ use crate::engine::process::{Explainer, explained};
 use crate::engine::process::{environment, failed_message, find_in, output_text};
 use crate::error::reason;
 
-/// The environment variables of a process.
 pub(super) type Environment = Vec<(OsString, OsString)>;
 
-/// A program with its arguments and options.
 #[derive(Debug)]
 pub(super) struct ExternalProgram {
     name: &'static str,
@@ -26,7 +24,6 @@ pub(super) struct ExternalProgram {
     log: bool,
 }
 
-/// A program that has exited, or has reached its own timeout.
 #[derive(Debug)]
 pub(super) struct Exited {
     report: ChildReport,
@@ -59,26 +56,22 @@ impl ExternalProgram {
         self
     }
 
-    /// Sets a timeout, beside the deadline of the job.
     pub(super) fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// Copies its output to the job's log.
     pub(super) fn logged(mut self) -> Self {
         self.log = true;
         self
     }
 
-    /// Runs it and returns its standard output; fails if the program fails.
     pub(super) fn output(self, job: SalJob<'_>) -> CallResult<String> {
         let name = self.name;
         let ran = self.run(job)?;
-        if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure(name)) }
+        if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure(name).into()) }
     }
 
-    /// Runs it until it exits.
     pub(super) fn run(self, job: SalJob<'_>) -> CallResult<Exited> {
         job.settings.check_run()?;
         let name = self.name;
@@ -121,7 +114,6 @@ impl Exited {
         self.report.ended == Ended::Itself && self.report.status.success()
     }
 
-    /// Returns the exit code; `None` if a signal ended it.
     pub(super) fn code(&self) -> Option<i32> {
         self.report.status.code()
     }
@@ -131,14 +123,12 @@ impl Exited {
     }
 
     /// Returns the error of a failed program, with the end of its error output.
-    pub(super) fn failure(&self, name: &str) -> CallError {
+    pub(super) fn failure(&self, name: &str) -> String {
         if self.report.ended == Ended::Timeout {
-            return CallError::Failed(format!("{name}: timeout"));
+            return format!("{name}: timeout");
         }
-        CallError::Failed(format!(
-            "{name}: {}",
-            failed_message(self.report.status, &self.report.written.stderr_tail)
-        ))
+        let ChildReport { status, written, .. } = &self.report;
+        format!("{name}: {}", failed_message(*status, &written.stderr_tail))
     }
 }
 
@@ -163,8 +153,8 @@ pub(super) fn run_in_sandbox(
     let explanations = explained(&spec, &report, |allowance| Explainer {
         table: "sal".to_owned(),
         allowance,
-        read: &settings.read,
-        write: &settings.write,
+        read: &settings.config.read,
+        write: &settings.config.write,
         source: job.run.script.source,
         of_type: None,
     });

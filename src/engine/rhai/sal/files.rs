@@ -20,7 +20,6 @@ pub(super) fn register(functions: &mut Functions<'_>) {
     );
     register_content(functions);
     register_entries(functions);
-    register_links(functions);
 }
 
 fn register_content(functions: &mut Functions<'_>) {
@@ -57,12 +56,7 @@ file_write_append("log.txt", "one ");
 file_write_append("log.txt", "two");
 file_read("log.txt")
 // → one two"#,
-        |job, path, text| {
-            let file = job.to_write(path)?;
-            make_parents(&file)?;
-            let mut file = regular(OpenOptions::new().append(true).create(true), &file)?;
-            Ok(file.write_all(text.as_bytes())?)
-        },
+        |job, path, text| Ok(to_append(job, path)?.write_all(text.as_bytes())?),
     );
     functions.act_on(
         "file_size",
@@ -133,12 +127,7 @@ exist(logs)
         r#"
 file_size(ensure_file("etc/app.conf"))
 // → 0"#,
-        |job, path| {
-            let file = job.to_write(path)?;
-            make_parents(&file)?;
-            regular(OpenOptions::new().append(true).create(true), &file)?;
-            Ok(path.to_owned())
-        },
+        |job, path| to_append(job, path).map(|_| path.to_owned()),
     );
     register_changes(functions);
 }
@@ -171,9 +160,6 @@ run_command("./hello.sh").stdout
             Ok(fs::set_permissions(&file, fs::Permissions::from_mode(executable))?)
         },
     );
-}
-
-fn register_links(functions: &mut Functions<'_>) {
     functions.add(
         "symlink",
         ["target", "path"],
@@ -209,7 +195,6 @@ is_symlink("plain.txt")
     );
 }
 
-/// Reads the text of a file, up to the size limit of a string.
 pub(super) fn read_text(path: &Path, bytes_max: u64) -> CallResult<String> {
     let file = regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
@@ -227,20 +212,25 @@ pub(super) fn write_text(path: &Path, text: &str) -> CallResult<()> {
     Ok(file.write_all(text.as_bytes())?)
 }
 
-/// Opens a regular file. A pipe or a device could block past the deadline of the job, so it is
-/// opened without waiting and rejected.
+/// Opens a regular file without waiting: a pipe or a device could block past the job's deadline, and is rejected.
 pub(super) fn regular(options: &mut OpenOptions, path: &Path) -> CallResult<File> {
     let file = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err("not a regular file".into()) }
 }
 
-/// Creates the missing folders of a path that may be written.
 pub(super) fn make_parents(path: &Path) -> CallResult<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     if parent.exists() && !parent.is_dir() {
         return Err(format!("{} is not a folder", parent.display()).into());
     }
     Ok(fs::create_dir_all(parent)?)
+}
+
+/// Opens a file at its end. Creates it and its folders if they do not exist.
+fn to_append(job: SalJob<'_>, path: &str) -> CallResult<File> {
+    let file = job.to_write(path)?;
+    make_parents(&file)?;
+    regular(OpenOptions::new().append(true).create(true), &file)
 }
 
 fn make_folder(job: SalJob<'_>, path: &str) -> CallResult<()> {

@@ -1,19 +1,12 @@
 //! Finds files and folders by name.
 
-use std::fs;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
 use ::rhai::Array;
 
 use super::context::{CallResult, SalJob, path_text};
 use crate::engine::rhai::functions::Functions;
-
-/// The kind of entry to find.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EntryKind {
-    File,
-    Folder,
-}
 
 pub(super) fn register(functions: &mut Functions<'_>) {
     functions.act_on_two(
@@ -26,7 +19,7 @@ mkdir("project/src");
 file_write("project/src/main.rs", "");
 find_file("project", "main.*")
 // → project/src/main.rs"#,
-        |job, folder, name| find_one(job, folder, name, EntryKind::File),
+        |job, folder, name| first(name, &find(job, folder, name, FileType::is_file)?),
     );
     functions.act_on_two(
         "find_files",
@@ -39,7 +32,7 @@ file_write("logs/a.log", "");
 file_write("logs/old/b.log", "");
 find_files("logs", "*.log")
 // → ["logs/a.log","logs/old/b.log"]"#,
-        |job, folder, name| find_all(job, folder, name, EntryKind::File),
+        |job, folder, name| find_all(job, folder, name, FileType::is_file),
     );
     functions.act_on_two(
         "find_dir",
@@ -50,7 +43,7 @@ find_files("logs", "*.log")
 mkdir("project/src/engine");
 find_dir("project", "eng*")
 // → project/src/engine"#,
-        |job, folder, name| find_one(job, folder, name, EntryKind::Folder),
+        find_folder,
     );
     functions.act_on_two(
         "find_dirs",
@@ -60,7 +53,7 @@ find_dir("project", "eng*")
 mkdir("sites/one"); mkdir("sites/two");
 find_dirs("sites", "*")
 // → ["sites/one","sites/two"]"#,
-        |job, folder, name| find_all(job, folder, name, EntryKind::Folder),
+        |job, folder, name| find_all(job, folder, name, FileType::is_dir),
     );
 }
 
@@ -99,29 +92,31 @@ pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
     Ok(entries)
 }
 
-fn find_one(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<String> {
-    let mut found = find(job, folder, name, kind)?;
-    if kind == EntryKind::Folder {
-        let is_direct = |path: &PathBuf| path.parent() == Some(Path::new(folder));
-        if found.iter().any(is_direct) {
-            found.retain(is_direct);
-        }
-        if found.len() > 1 {
-            return Err(format!("{} entries match `{name}`", found.len()).into());
-        }
+fn find_folder(job: SalJob<'_>, folder: &str, name: &str) -> CallResult<String> {
+    let mut found = find(job, folder, name, FileType::is_dir)?;
+    let is_direct = |path: &PathBuf| path.parent() == Some(Path::new(folder));
+    if found.iter().any(is_direct) {
+        found.retain(is_direct);
     }
-    match found.first() {
-        Some(first) => Ok(path_text(first)),
-        None => Err(format!("nothing matches `{name}`").into()),
+    if found.len() > 1 {
+        return Err(format!("{} entries match `{name}`", found.len()).into());
     }
+    first(name, &found)
 }
 
-fn find_all(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Array> {
-    Ok(find(job, folder, name, kind)?.iter().map(|path| path_text(path).into()).collect())
+fn first(name: &str, found: &[PathBuf]) -> CallResult<String> {
+    let first = found.first().map(|path| path_text(path));
+    Ok(first.ok_or_else(|| format!("nothing matches `{name}`"))?)
+}
+
+type KindTest = fn(&FileType) -> bool;
+
+fn find_all(job: SalJob<'_>, folder: &str, name: &str, of: KindTest) -> CallResult<Array> {
+    Ok(find(job, folder, name, of)?.iter().map(|path| path_text(path).into()).collect())
 }
 
 /// Returns sorted paths that start with the script's own text. A folder without read permission is skipped.
-fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResult<Vec<PathBuf>> {
+fn find(job: SalJob<'_>, folder: &str, name: &str, of: KindTest) -> CallResult<Vec<PathBuf>> {
     let top = job.to_read(folder)?;
     let mut folders = vec![top.clone()];
     fs::read_dir(&top)?;
@@ -131,15 +126,9 @@ fn find(job: SalJob<'_>, folder: &str, name: &str, kind: EntryKind) -> CallResul
         for entry in entries.flatten() {
             job.check_stop()?;
             let Ok(entry_kind) = entry.file_type() else { continue };
-            let wanted = match kind {
-                EntryKind::File => entry_kind.is_file(),
-                EntryKind::Folder => entry_kind.is_dir(),
-            };
             let path = entry.path();
-            if wanted && matches(name, &entry.file_name().to_string_lossy()) {
-                if found.len() >= job.settings.array_len_max {
-                    return Err(format!("more than {} match", job.settings.array_len_max).into());
-                }
+            if of(&entry_kind) && matches(name, &entry.file_name().to_string_lossy()) {
+                job.check_count(found.len() + 1, "match")?;
                 let below = path.strip_prefix(&top).unwrap_or(&path);
                 found.push(Path::new(folder).join(below));
             }

@@ -153,11 +153,8 @@ git_tree_new("code").find("web*").len
 // → 1"#,
         |tree: GitTree, pattern: &str| {
             operation_in(&tree.folder, "find", |job| {
-                Ok(tree
-                    .find(job, pattern)?
-                    .into_iter()
-                    .map(::rhai::Dynamic::from)
-                    .collect::<Array>())
+                let found = tree.find(job, pattern)?.into_iter();
+                Ok(found.map(::rhai::Dynamic::from).collect::<Array>())
             })
         },
     );
@@ -186,7 +183,6 @@ git_tree_new("code").get("one").has_changes()
     );
 }
 
-/// Runs `work` as an operation of git in a folder.
 fn operation_in<T>(
     folder: &Path,
     name: &str,
@@ -195,7 +191,6 @@ fn operation_in<T>(
     operation(&format!("git {name}"), &path_text(folder), work)
 }
 
-/// A folder with repositories below it.
 #[derive(Debug, Clone)]
 struct GitTree {
     folder: PathBuf,
@@ -246,9 +241,7 @@ impl GitTree {
                 let inner = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
                 folders.extend(inner.map(|entry| (entry.path(), depth + 1)));
             }
-            if found.len() > job.settings.array_len_max {
-                return Err(format!("more than {} repositories", job.settings.array_len_max).into());
-            }
+            job.check_count(found.len(), "repositories")?;
         }
         found.sort();
         Ok(found)
@@ -256,7 +249,6 @@ impl GitTree {
 }
 
 impl GitRepo {
-    /// Runs git, and returns the repository for further calls.
     fn act(&self, name: &str, args: &[&str]) -> RhaiResult<Self> {
         operation_in(&self.path, name, |job| {
             job.to_change(&path_text(&self.path))?;
@@ -293,7 +285,7 @@ fn git(folder: &Path) -> ExternalProgram {
 /// Runs a git command and returns its output. Scripts look for "Git error" in the message of a failure.
 fn output(job: SalJob<'_>, command: ExternalProgram) -> CallResult<String> {
     let ran = command.run(job)?;
-    if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure("Git error")) }
+    if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure("Git error").into()) }
 }
 
 /// Returns server, account and name of `https://SERVER/ACCOUNT/NAME.git` or `git@SERVER:ACCOUNT/NAME.git`.

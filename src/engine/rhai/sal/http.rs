@@ -1,5 +1,4 @@
-//! HTTP requests with the program curl: it supports TLS, proxies and redirects, and it is ended with
-//! the job.
+//! HTTP requests with the program curl: it supports TLS, proxies and redirects, and ends with the job.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,6 @@ use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause between two requests of `http_wait`.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -43,29 +41,15 @@ http_wait("http://127.0.0.1:8080/", 10)
 // → true"#,
         wait,
     );
-    register_other_names(functions);
-}
-
-/// Registers the names of later versions of SAL.
-fn register_other_names(functions: &mut Functions<'_>) {
-    functions.add(
-        "http_ping",
-        ["url"],
-        "Does the same as http_check.",
-        r#"
-http_ping("http://127.0.0.1:8080/")
-// → true"#,
-        |url: &str| check("http_ping", url),
-    );
-    functions.add(
-        "net_http_check",
-        ["url"],
-        "Does the same as http_check.",
-        r#"
-net_http_check("http://127.0.0.1:8080/")
-// → true"#,
-        |url: &str| check("net_http_check", url),
-    );
+    // The names of later versions of SAL.
+    for (name, example) in [
+        ("http_ping", "\nhttp_ping(\"http://127.0.0.1:8080/\")\n// → true"),
+        ("net_http_check", "\nnet_http_check(\"http://127.0.0.1:8080/\")\n// → true"),
+    ] {
+        functions.add(name, ["url"], "Does the same as http_check.", example, move |url: &str| {
+            check(name, url)
+        });
+    }
     functions.add(
         "net_http_status",
         ["url"],
@@ -103,7 +87,6 @@ pub(super) fn curl(job: SalJob<'_>, url: &str) -> CallResult<ExternalProgram> {
     ]))
 }
 
-/// Returns the status of a URL; fails without a response.
 fn status(job: SalJob<'_>, url: &str) -> CallResult<INT> {
     let asked = curl(job, url)?
         .args(["--output", "/dev/null", "--write-out", "%{http_code}", "--max-time"])
@@ -111,7 +94,8 @@ fn status(job: SalJob<'_>, url: &str) -> CallResult<INT> {
         .timeout(RESPONSE_TIMEOUT + Duration::from_secs(1))
         .run(job)?;
     let status = asked.stdout().trim().parse().ok();
-    status.filter(|status| asked.success() && *status > 0).ok_or_else(|| asked.failure("curl"))
+    let status = status.filter(|status| asked.success() && *status > 0);
+    Ok(status.ok_or_else(|| asked.failure("curl"))?)
 }
 
 fn is_success(status: INT) -> bool {

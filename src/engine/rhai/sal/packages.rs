@@ -4,7 +4,7 @@ use std::fs;
 
 use ::rhai::Array;
 
-use super::context::{CallResult, SalJob, operation};
+use super::context::{CallResult, SalJob, is_word};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
@@ -15,7 +15,6 @@ pub(super) fn register(functions: &mut Functions<'_>) {
         "Installs a package, unless it is installed.",
         r#"package_install("nginx");"#,
         |job, name| {
-            check_name(name)?;
             if is_installed(job, name)? { Ok(()) } else { apt(job, &["install", "--", name]) }
         },
     );
@@ -29,8 +28,8 @@ pub(super) fn register(functions: &mut Functions<'_>) {
             apt(job, &["remove", "--", name])
         },
     );
-    functions.add("package_update", [], "Updates the package lists.", "package_update();", || {
-        operation("package_update", "", |job| apt(job, &["update"]))
+    functions.act("package_update", "Updates the package lists.", "package_update();", |job| {
+        apt(job, &["update"])
     });
     functions.act(
         "package_upgrade",
@@ -92,10 +91,7 @@ package_search("web server").len > 0
         r#"
 package_is_installed("bash")
 // → true"#,
-        |job, name| {
-            check_name(name)?;
-            is_installed(job, name)
-        },
+        is_installed,
     );
 }
 
@@ -111,15 +107,13 @@ fn platform() -> &'static str {
 
 /// Rejects a name that Debian does not allow, and so an option as well.
 fn check_name(name: &str) -> CallResult<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-.:=~_".contains(c);
-    if name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
-    {
-        return Ok(());
-    }
-    Err("invalid package name".into())
+    let is_legal =
+        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_word(name, "+-.:=~_");
+    if is_legal { Ok(()) } else { Err("invalid package name".into()) }
 }
 
 fn is_installed(job: SalJob<'_>, name: &str) -> CallResult<bool> {
+    check_name(name)?;
     let name = name.split('=').next().unwrap_or_default();
     let args = ["--show", "--showformat=${db:Status-Abbrev}", "--", name];
     let ran = ExternalProgram::new("dpkg-query").args(args).run(job)?;
@@ -140,6 +134,5 @@ fn apt(job: SalJob<'_>, args: &[&str]) -> CallResult<()> {
 
 fn lines<'a>(job: SalJob<'_>, lines: impl Iterator<Item = &'a str>) -> CallResult<Array> {
     let found: Array = lines.map(|line| line.trim().into()).collect();
-    let most = job.settings.array_len_max;
-    if found.len() > most { Err(format!("more than {most} packages").into()) } else { Ok(found) }
+    job.check_count(found.len(), "packages").map(|()| found)
 }

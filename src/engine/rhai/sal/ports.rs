@@ -12,7 +12,6 @@ use super::external_program::ExternalProgram;
 use super::ssh::check_host;
 use crate::engine::rhai::functions::Functions;
 
-/// The timeout of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two checks for a stop while a connection is tried.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -54,11 +53,7 @@ print(`port 8080 is free: ${port_check_available(8080)}`);",
             })
         },
     );
-    register_other_names(functions);
-}
-
-/// Registers the names of later versions of SAL.
-fn register_other_names(functions: &mut Functions<'_>) {
+    // The names of later versions of SAL.
     functions.add(
         "net_tcp_check",
         ["host", "port"],

@@ -24,9 +24,7 @@ all.sort(|a, b| b.memory - a.memory);
 print(`${all[0].name} (${all[0].pid}) has ${all[0].memory / 1048576} MiB`);"#,
         |job, pattern| {
                 let found = named(job, pattern)?;
-                if found.len() > job.settings.array_len_max {
-                    return Err(format!("more than {} match", job.settings.array_len_max).into());
-                }
+                job.check_count(found.len(), "match")?;
                 Ok(found.into_iter().map(|process| process.into_map().into()).collect::<Array>())
             },
     );
@@ -192,7 +190,6 @@ fn named(job: SalJob<'_>, pattern: &str) -> CallResult<Vec<Process>> {
     Ok(found)
 }
 
-/// Returns all processes, sorted by pid.
 fn list(job: SalJob<'_>) -> CallResult<Vec<Process>> {
     let uptime = fs::read_to_string("/proc/uptime")?;
     let uptime = uptime.split_ascii_whitespace().next().and_then(|text| text.parse().ok());

@@ -135,7 +135,6 @@ fn lists(functions: &mut Functions<'_>) {
 }
 
 impl SalJob<'_> {
-    /// Runs a command and waits for its reply.
     fn redis(self, words: &[&str]) -> CallResult<RedisReply> {
         let Some(redis) = &self.settings.redis else {
             return Err("not allowed: sal.redis_url is not set".into());
@@ -145,7 +144,6 @@ impl SalJob<'_> {
             .map_err(CallError::Failed)
     }
 
-    /// Rejects a key of Hero's own.
     fn allowed_key(self, key: &str) -> CallResult<&str> {
         if self.settings.redis.as_ref().is_some_and(|redis| redis.is_own(key.as_bytes())) {
             return Err("not allowed: the key is in Hero's own namespace".into());

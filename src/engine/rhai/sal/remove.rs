@@ -1,5 +1,4 @@
-//! Removes files and folders by descriptors, so a symbolic link that appears meanwhile is not
-//! followed.
+//! Removes files and folders by descriptors, so that no symbolic link that appears meanwhile is followed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +16,6 @@ use super::context::{CallResult, SalJob};
 /// The nesting limit of folders: each level keeps a descriptor open.
 const FOLDER_DEPTH_MAX: usize = 200;
 
-/// Removes a file, a folder with its content, or a link itself.
 pub(super) fn remove(job: SalJob<'_>, path: &Path) -> CallResult<()> {
     if is_root(path) {
         return Err("the root folder cannot be deleted".into());

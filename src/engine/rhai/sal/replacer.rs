@@ -105,10 +105,6 @@ replacer_new().pattern("a").replacement("b").build().replace("aa")
 // → bb"#,
         ReplacerBuilder::default,
     );
-    register_fields(functions);
-}
-
-fn register_fields(functions: &mut Functions<'_>) {
     functions.add(
         "pattern",
         ["builder", "text"],
@@ -182,7 +178,6 @@ try {
     );
 }
 
-/// One replacement of a builder.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rule {
     pattern: String,
@@ -279,8 +274,7 @@ fn replace_all(
     Ok(replaced)
 }
 
-/// Cuts a replacement before each `$`, so that the result is measured after each group: a group may
-/// be as long as the text.
+/// Cuts a replacement before each `$`: the result is measured after each group, which may be as long as the text.
 fn parts(replacement: &str, has_groups: bool) -> impl Iterator<Item = &str> {
     let mut rest = replacement;
     std::iter::from_fn(move || {

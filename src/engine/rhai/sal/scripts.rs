@@ -10,8 +10,7 @@ use crate::engine::rhai::interpreter::compile;
 use crate::engine::rhai::runtime::failure;
 use crate::engine::rhai::runtime::run::with;
 
-/// The limit of nested `exec` calls. All of them share one stack, which has room for one script at
-/// its deepest.
+/// The limit of nested `exec` calls: all share one stack, which has room for one script at its deepest.
 const EXEC_DEPTH_MAX: usize = 3;
 /// The limit of nested function calls around an `exec` call.
 const CALL_DEPTH_MAX: usize = 8;
@@ -61,7 +60,7 @@ fn exec(context: &NativeCallContext<'_>, file: &str) -> RhaiResult<Dynamic> {
 
 fn source(job: SalJob<'_>, file: &str) -> CallResult<String> {
     if file.starts_with("http://") || file.starts_with("https://") {
-        if !job.settings.exec_urls {
+        if !job.settings.config.exec_urls {
             return Err("not allowed: sal.exec_urls is false".into());
         }
         let output = curl(job, file)?.args(["--fail", "--max-time", "30"]).output(job)?;

@@ -2,9 +2,8 @@
 
 use ::rhai::INT;
 
-use super::context::{CallError, CallResult, SalJob, excerpt, question};
+use super::context::{CallError, CallResult, SalJob, is_word, question};
 use super::external_program::{Exited, ExternalProgram};
-use crate::engine::Stream;
 use crate::engine::rhai::functions::Functions;
 
 /// The exit code of ssh itself: the command did not run.
@@ -24,13 +23,13 @@ ssh_execute("web1.example.org", "deploy", "systemctl is-active nginx")
         |host: &str, user: &str, command: &str| {
             question("ssh_execute", host, NOT_RUN, |job| {
                 if let Err(CallError::Failed(reason)) = check_names(host, user) {
-                    log(job, "ssh_execute", host, &reason);
+                    job.log_failure("ssh_execute", host, &reason);
                     return Ok(SSH_FAILED);
                 }
                 let ran = ssh(job, host, user, command)?;
                 let code = INT::from(ran.code().ok_or_else(|| ran.failure("ssh"))?);
                 if code == SSH_FAILED {
-                    log(job, "ssh_execute", host, &reason_of(ran.failure("ssh")));
+                    job.log_failure("ssh_execute", host, &ran.failure("ssh"));
                 }
                 Ok(code)
             })
@@ -48,7 +47,7 @@ ssh_execute_output("web1.example.org", "deploy", "hostname")
             question("ssh_execute_output", host, String::new(), |job| {
                 let ran = ssh(job, host, user, command)?;
                 if !ran.success() {
-                    log(job, "ssh_execute_output", host, &reason_of(ran.failure("ssh")));
+                    job.log_failure("ssh_execute_output", host, &ran.failure("ssh"));
                 }
                 Ok(ran.stdout())
             })
@@ -69,31 +68,13 @@ ssh_ping("web1.example.org", "deploy")
 
 /// Rejects an invalid host name, and a name that a program would take for an option.
 pub(super) fn check_host(host: &str) -> CallResult<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:%[]".contains(c);
-    if host.is_empty() || host.len() > 255 || host.starts_with('-') || !host.chars().all(is_plain) {
-        return Err("invalid host name".into());
-    }
-    Ok(())
+    let is_legal = host.len() <= 255 && is_word(host, ".-_:%[]");
+    if is_legal { Ok(()) } else { Err("invalid host name".into()) }
 }
 
 fn check_names(host: &str, user: &str) -> CallResult<()> {
     check_host(host)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
-    if user.is_empty() || user.starts_with('-') || !user.chars().all(is_plain) {
-        return Err("invalid user name".into());
-    }
-    Ok(())
-}
-
-fn log(job: SalJob<'_>, function: &str, host: &str, reason: &str) {
-    job.run.log_text(Stream::Stderr, &format!("{function} {}: {reason}", excerpt(host)));
-}
-
-fn reason_of(failure: CallError) -> String {
-    match failure {
-        CallError::Failed(reason) => reason,
-        CallError::JobEnded => String::new(),
-    }
+    if is_word(user, "._-@+") { Ok(()) } else { Err("invalid user name".into()) }
 }
 
 /// Runs ssh in batch mode: it never prompts for a password.

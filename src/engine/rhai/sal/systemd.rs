@@ -2,11 +2,10 @@
 
 use ::rhai::{Array, Dynamic, INT, Map};
 
-use super::context::{CallResult, SalJob};
+use super::context::{CallResult, SalJob, is_word};
 use super::external_program::ExternalProgram;
 use crate::engine::rhai::functions::Functions;
 
-/// The limit of journal lines of one call.
 const LINES_MAX: INT = 100_000;
 
 pub(super) fn register(functions: &mut Functions<'_>) {
@@ -30,11 +29,10 @@ systemd_status("nginx").active
 // → active"#,
         status,
     );
-    changes(functions);
-    logs(functions);
+    changes_and_logs(functions);
 }
 
-fn changes(functions: &mut Functions<'_>) {
+fn changes_and_logs(functions: &mut Functions<'_>) {
     functions.act_on(
         "systemd_start",
         "unit",
@@ -70,9 +68,6 @@ fn changes(functions: &mut Functions<'_>) {
         r#"systemd_disable("nginx");"#,
         |job, unit| act(job, "disable", unit),
     );
-}
-
-fn logs(functions: &mut Functions<'_>) {
     functions.act_with(
         "systemd_logs",
         ["unit", "lines"],
@@ -139,11 +134,8 @@ fn status(job: SalJob<'_>, unit: &str) -> CallResult<Map> {
 
 /// Rejects a name with other characters, or with a dash at the start, which would be an option.
 fn check_name(unit: &str) -> CallResult<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@\\".contains(c);
-    if unit.is_empty() || unit.len() > 255 || unit.starts_with('-') || !unit.chars().all(is_plain) {
-        return Err("invalid unit name".into());
-    }
-    Ok(())
+    let is_legal = unit.len() <= 255 && is_word(unit, "-_.:@\\");
+    if is_legal { Ok(()) } else { Err("invalid unit name".into()) }
 }
 
 fn systemctl(job: SalJob<'_>, args: &[&str]) -> CallResult<String> {

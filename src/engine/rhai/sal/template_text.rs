@@ -10,10 +10,8 @@ use minijinja::{Environment, Error, ErrorKind};
 use regex::Regex;
 use slug::slugify;
 
-/// Comments and tags of HTML.
 const TAGS: &str = "(?s)<!--.*?-->|<[^>]*>";
 
-/// The limits of what a filter returns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextBounds {
     pub(super) bytes_max: u64,
@@ -27,7 +25,7 @@ pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: TextBo
         move |text: Cow<'_, str>, from: Option<String>, to: Option<String>, names: Kwargs| {
             let from = required(from, &names, "from")?;
             let to = required(to, &names, "to")?;
-            finish(&names)?;
+            names.assert_all_used()?;
             fits(text.len(), text.matches(&from).count(), to.len(), bounds)?;
             Ok::<_, Error>(text.replace(&from, &to))
         },
@@ -40,7 +38,7 @@ pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: TextBo
             fits(width, 0, 0, bounds)?;
             let prefix = prefix.unwrap_or_else(|| " ".repeat(width));
             let (first, blank) = (flag(&names, "first")?, flag(&names, "blank")?);
-            finish(&names)?;
+            names.assert_all_used()?;
             fits(text.len(), text.lines().count(), prefix.len(), bounds)?;
             Ok::<_, Error>(indent(&text, &prefix, first, blank))
         },
@@ -115,11 +113,6 @@ where
     optional(placed, names, name)?.ok_or_else(|| failed(format!("no parameter `{name}`")))
 }
 
-/// Rejects unknown names of parameters.
-pub(super) fn finish(names: &Kwargs) -> Result<(), Error> {
-    names.assert_all_used()
-}
-
 pub(super) fn flag(names: &Kwargs, name: &str) -> Result<bool, Error> {
     Ok(names.get::<Option<bool>>(name)?.unwrap_or(false))
 }
@@ -184,7 +177,7 @@ fn truncate(
 ) -> Result<String, Error> {
     let length = optional(length, &names, "length")?.unwrap_or(255);
     let end = optional(end, &names, "end")?.unwrap_or_else(|| "…".to_owned());
-    finish(&names)?;
+    names.assert_all_used()?;
     Ok(match text.char_indices().nth(length) {
         Some((cut, _)) => format!("{}{end}", &text[..cut]),
         None => text.into_owned(),
@@ -193,7 +186,7 @@ fn truncate(
 
 fn split(text: Cow<'_, str>, part: Option<String>, names: Kwargs) -> Result<Vec<String>, Error> {
     let part = optional(part, &names, "pat")?;
-    finish(&names)?;
+    names.assert_all_used()?;
     Ok(match part {
         Some(part) => text.split(part.as_str()).map(ToOwned::to_owned).collect(),
         None => text.split_whitespace().map(ToOwned::to_owned).collect(),
@@ -227,7 +220,6 @@ fn url_encoded(text: &str, kept: &str) -> String {
     encoded
 }
 
-/// Replaces all that matches an expression.
 fn replaced(text: &str, pattern: &str, by: &str) -> Result<String, Error> {
     let pattern = Regex::new(pattern).map_err(|error| failed(error.to_string()))?;
     Ok(pattern.replace_all(text, by).into_owned())

@@ -1,5 +1,4 @@
-//! The filters, functions and tests of Tera for lists, numbers and times: templates of older scripts use
-//! them, with named parameters.
+//! The filters, functions and tests of Tera for lists, numbers and times, with named parameters, as in older scripts.
 
 #![expect(clippy::needless_pass_by_value, reason = "a filter gets its arguments by value")]
 
@@ -15,16 +14,15 @@ use minijinja::{Environment, Error, tests};
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::template_text::{TextBounds, bounded, failed, finish, fits, flag, optional, required};
+use super::template_text::{TextBounds, bounded, failed, fits, flag, optional, required};
 
-/// The nesting limit of a value that becomes JSON.
 const JSON_DEPTH_MAX: usize = 127;
 
 pub(super) fn add_value_filters(environment: &mut Environment<'_>, bounds: TextBounds) {
     environment.add_filter("default", default);
     environment.add_filter("join", move |list: &Value, between: Option<String>, names: Kwargs| {
         let between = optional(between, &names, "sep")?.unwrap_or_default();
-        finish(&names)?;
+        names.assert_all_used()?;
         join(list, &between, bounds)
     });
     environment.add_filter("nth", |list: &Value, number: Option<usize>, names: Kwargs| {
@@ -57,7 +55,7 @@ pub(super) fn add_value_filters(environment: &mut Environment<'_>, bounds: TextB
     environment.add_filter("filter", filter);
     environment.add_filter("group_by", move |list: &Value, names: Kwargs| {
         let attribute = names.get::<String>("attribute")?;
-        finish(&names)?;
+        names.assert_all_used()?;
         group_by(list, &attribute, bounds)
     });
     environment.add_filter("json_encode", move |value: &Value, names: Kwargs| {
@@ -72,7 +70,7 @@ fn add_numbers(environment: &mut Environment<'_>) {
     environment.add_filter("pluralize", |number: f64, names: Kwargs| {
         let one = names.get::<Option<String>>("singular")?.unwrap_or_default();
         let many = names.get::<Option<String>>("plural")?.unwrap_or_else(|| "s".to_owned());
-        finish(&names)?;
+        names.assert_all_used()?;
         Ok::<_, Error>(if (number.abs() - 1.0).abs() < f64::EPSILON { one } else { many })
     });
     environment.add_filter("filesizeformat", file_size);
@@ -82,7 +80,7 @@ fn add_numbers(environment: &mut Environment<'_>) {
 pub(super) fn add_functions(environment: &mut Environment<'_>, env: BTreeMap<String, String>) {
     environment.add_function("now", |names: Kwargs| {
         let (seconds, _) = (flag(&names, "timestamp")?, flag(&names, "utc")?);
-        finish(&names)?;
+        names.assert_all_used()?;
         let now = Timestamp::now();
         Ok::<_, Error>(if seconds { now.as_second().into() } else { Value::from(now.to_string()) })
     });
@@ -93,7 +91,7 @@ pub(super) fn add_functions(environment: &mut Environment<'_>, env: BTreeMap<Str
     environment.add_function("get_random", |names: Kwargs| {
         let start = names.get::<Option<i64>>("start")?.unwrap_or(0);
         let end = names.get::<i64>("end")?;
-        finish(&names)?;
+        names.assert_all_used()?;
         if start < end { Ok(fastrand::i64(start..end)) } else { Err(failed("the range is empty")) }
     });
     environment.add_function("get_env", move |names: Kwargs| {
@@ -130,7 +128,7 @@ fn default(
     names: Kwargs,
 ) -> Result<Value, Error> {
     let other = optional(other, &names, "value")?.unwrap_or_else(|| "".into());
-    finish(&names)?;
+    names.assert_all_used()?;
     let missing = value.is_undefined() || (lax.unwrap_or(false) && !value.is_true());
     Ok(if missing { other } else { value.clone() })
 }
@@ -155,7 +153,7 @@ fn slice(
     names: Kwargs,
 ) -> Result<Vec<Value>, Error> {
     let (start, end) = (optional(start, &names, "start")?, optional(end, &names, "end")?);
-    finish(&names)?;
+    names.assert_all_used()?;
     let elements: Vec<Value> = list.try_iter()?.collect();
     let place = |number: i64| {
         let from_end = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
@@ -210,7 +208,7 @@ fn at(value: &Value, path: &str) -> Value {
 fn filter(list: &Value, names: Kwargs) -> Result<Vec<Value>, Error> {
     let attribute = names.get::<String>("attribute")?;
     let wanted = names.get::<Option<Value>>("value")?;
-    finish(&names)?;
+    names.assert_all_used()?;
     let fits = |element: &Value| {
         let found = at(element, &attribute);
         match &wanted {
@@ -248,7 +246,7 @@ fn file_size(bytes: f64) -> String {
 fn date(value: &Value, format: Option<String>, names: Kwargs) -> Result<String, Error> {
     let format = optional(format, &names, "format")?.unwrap_or_else(|| "%Y-%m-%d".to_owned());
     let zone = names.get::<Option<String>>("timezone")?;
-    finish(&names)?;
+    names.assert_all_used()?;
     let mut time = zoned(value)?;
     if let Some(zone) = zone {
         let zone = TimeZone::get(&zone).map_err(|_| failed(format!("no time zone `{zone}`")))?;
@@ -281,7 +279,7 @@ fn range(
     let end = names.get::<Option<isize>>("end")?;
     let start = names.get::<Option<isize>>("start")?;
     let step_by = names.get::<Option<isize>>("step_by")?;
-    finish(&names)?;
+    names.assert_all_used()?;
     match (end, lower) {
         (Some(end), _) => minijinja::functions::range(start.unwrap_or(0), Some(end), step_by),
         (None, Some(lower)) => minijinja::functions::range(lower, upper, step),

@@ -151,8 +151,7 @@ fn dedent(text: &str) -> String {
     dedented.join("\n")
 }
 
-/// Replaces each run of white space and special characters by one `_`, and removes every character that
-/// is not ASCII.
+/// Replaces each run of white space and special characters by one `_`, and removes all that is not ASCII.
 fn name_fix(text: &str) -> String {
     let mut fixed = String::with_capacity(text.len());
     let mut after_gap = false;

@@ -2,7 +2,7 @@
 -- oldest first. The other fields tell the last attempt, so a job that ends at its first has no such field.
 -- needs: names job
 
-local hostname_of, note_attempt, correct
+local hostname_of, note_attempt, correct, forget_end
 do
   local ATTEMPTS_MAX, ATTEMPT_ERROR_BYTES, ATTEMPT_NAME_BYTES = 10, 300, 200
   local ATTEMPTS_BYTES_MAX = 65536
@@ -45,10 +45,9 @@ do
     local attempts = {}
     if present(f[1]) then
       if #f[1] > ATTEMPTS_BYTES_MAX then return end
-      local is_json, list = pcall(cjson.decode, f[1])
+      attempts = json_table(f[1])
       -- A field of this name that another program wrote stays.
-      if not is_json or type(list) ~= 'table' or type(list[#list]) ~= 'table' then return end
-      attempts = list
+      if not attempts or type(attempts[#attempts]) ~= 'table' then return end
     end
     local before = attempts[#attempts]
     if before and before.started_at == started_at then return end
@@ -64,8 +63,8 @@ do
   local function note_script(id)
     local f = read(id, 'attempts', 'script')
     if not present(f[1]) or not present(f[2]) or #f[1] > ATTEMPTS_BYTES_MAX then return end
-    local is_json, list = pcall(cjson.decode, f[1])
-    local last = is_json and type(list) == 'table' and list[#list]
+    local list = json_table(f[1])
+    local last = list and list[#list]
     if type(last) ~= 'table' or last.script then return end
     last.script = legible(f[2], ATTEMPT_SCRIPT_BYTES)
     local text = cjson.encode(list)
@@ -75,6 +74,21 @@ do
       text = cjson.encode(list)
     end
     redis.call('HSET', JOB .. id, 'attempts', text)
+  end
+
+  -- Takes away how an ended job ended, as it runs again. `f` has its script_type, error, finished_at and output_key. Its
+  -- other fields of the last run go too, and those that are named.
+  function forget_end(id, status, f, ...)
+    redis.call('LREM', DEAD .. f.script_type, 1, id)
+    redis.call('PERSIST', JOB .. id)
+    redis.pcall('EXPIRE', FILES .. id, 34560000)
+    redis.call('DEL', REPLY .. id)
+    -- An access list of an older version does not permit the key.
+    if f.output_key then redis.pcall('DEL', OUTPUT .. id) end
+    note_attempt(id, status, status == 'error' and f.error, f.finished_at)
+    redis.call('HDEL', JOB .. id, 'hostname', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
+      'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
+      'wait', 'waits', 'event', 'told_events', 'wait_ended_at', 'session_calls', 'session_call', ...)
   end
 
   -- Gives settings of a job that does not run new values: field, text, … from a place of a list on; an empty text

@@ -1,5 +1,5 @@
 -- Begins waits at the end of an attempt.
--- needs: job prerequisites waits waiting awaited
+-- needs: names job prerequisites waits waiting awaited
 
 -- Takes the event of a wait out of those that the job was told before. Nil if there is none; one that comes from
 -- a caller who may not tell it goes.

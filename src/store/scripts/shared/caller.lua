@@ -17,8 +17,7 @@ end
 local function narrow_bounds(id)
   local caller = rights_of(RIGHTS).caller
   if not caller or next(caller.bounds) == nil then return end
-  local is_json, both = pcall(cjson.decode, read(id, 'bounds')[1] or '{}')
-  if not is_json or type(both) ~= 'table' then both = {} end
+  local both = json_table(read(id, 'bounds')[1]) or {}
   for bound, names in pairs(caller.bounds) do
     local allowed, of_both = {}, {}
     for _, name in ipairs(names) do allowed[name] = true end

@@ -9,9 +9,8 @@ local function is_of_cron(name, id)
   local f = redis.pcall('HMGET', CRON .. name, 'ran_id', 'history')
   -- An access list of an older version does not permit the key.
   if f.err or f[1] == id then return true end
-  local is_json, history = pcall(cjson.decode, f[2] or '')
   -- A firing that was left out names the job in its place.
-  for _, firing in ipairs(is_json and type(history) == 'table' and history or {}) do
+  for _, firing in ipairs(json_table(f[2]) or {}) do
     if firing.id == id and firing.did == 'fired' then return true end
   end
   return false

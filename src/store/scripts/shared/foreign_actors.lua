@@ -8,10 +8,9 @@ local function foreign_actors_of(script_type, only_group)
   for _, actor in ipairs(redis.call('ZRANGE', FOREIGN_ACTORS, 0, -1)) do
     local own, group = string.match(actor, '^([^:]+):([^:]+)')
     if own == script_type and (not only_group or group == only_group) then
-      local text = redis.pcall('GET', PRESENCE .. actor)
-      local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
+      local presence = json_table(redis.pcall('GET', PRESENCE .. actor))
       -- An actor of Hero may have taken the name since.
-      if ok and type(presence) == 'table' and not presence.boot_id then live[#live + 1] = actor end
+      if presence and not presence.boot_id then live[#live + 1] = actor end
     end
   end
   return live

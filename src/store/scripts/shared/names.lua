@@ -20,6 +20,12 @@ local function present(value)
   return value and value ~= '' and value or nil
 end
 
+-- Reads an array or object as JSON; nil if another program wrote something else there.
+local function json_table(text)
+  local is_json, value = pcall(cjson.decode, present(text) or '')
+  return is_json and type(value) == 'table' and value or nil
+end
+
 -- The words of older programs for a number or a list that is not given.
 local ABSENT = { none = true, null = true, ['nil'] = true }
 

@@ -46,20 +46,11 @@ local function run_again(id, hash, queue, own_type, at, repeat_us)
   redis.call('ZREM', index_of(status, script_type), id)
   leave_ends(status, script_type, id)
   redis.call('ZREM', index_of('started', script_type), id)
-  redis.call('LREM', DEAD .. script_type, 1, id)
-  redis.call('PERSIST', JOB .. id)
-  if f.input_files or f.output_files then redis.pcall('EXPIRE', FILES .. id, 34560000) end
-  redis.call('DEL', REPLY .. id)
-  -- An access list of an older version does not permit the key.
-  if f.output_key then redis.pcall('DEL', OUTPUT .. id) end
-  note_attempt(id, status, status == 'error' and f.error, f.finished_at)
   log_event(id, 'dispatched', script_type)
   if present(f.graph_id) then note_in_graph(f.graph_id, id, 'dispatched', nil, at) end
+  f.script_type = script_type
   -- The attempts count on.
-  redis.call('HDEL', JOB .. id, 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
-    'finished_at', 'actor', 'boot_id', 'hostname', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
-    'leftover', 'wait', 'waits', 'event', 'told_events', 'wait_ended_at',
-    'session_calls', 'session_call')
+  forget_end(id, status, f, 'leftover')
   if f.legacy then redis.call('HSET', JOB .. id, 'legacy', '') end
   redis.call('HSET', JOB .. id, 'status', 'dispatched', 'updated_at', rfc3339(at))
   return nil

@@ -24,8 +24,7 @@ do
   -- Returns the rights of a script, by the fields of its job: to the jobs of its caller, or of the token that submitted it
   -- for this caller and may not read, within the bounds of the token.
   function rights_of_submitter(caller_id, bounds)
-    local is_json, names = pcall(cjson.decode, present(bounds) or '{}')
-    if not is_json or type(names) ~= 'table' then names = { types = {} } end
+    local names = json_table(present(bounds) or '{}') or { types = {} }
     return { caller = { name = present(names.sees) or caller_id or '', bounds = names } }
   end
 

@@ -53,9 +53,8 @@ do
           return 'yours'
         end
         -- If the actor that runs the job no longer holds its name, the stop would only come back.
-        local text = redis.pcall('GET', PRESENCE .. (f[7] or ''))
-        local ok, presence = pcall(cjson.decode, type(text) == 'string' and text or '')
-        if not ok or type(presence) ~= 'table' or presence.boot_id ~= f[6] then
+        local presence = json_table(redis.pcall('GET', PRESENCE .. (f[7] or '')))
+        if not presence or presence.boot_id ~= f[6] then
           mark_stop(id)
           return 'requested'
         end

@@ -1,5 +1,5 @@
 -- Functions of sweeps, and of other scripts that keep accepted jobs going.
--- needs: wrong_type
+-- needs: wrong_type time
 
 -- Types that one sweep looks at; of more it takes a random choice.
 local TYPES_PER_STEP = 200
@@ -21,6 +21,12 @@ local function some_types(at)
     known[script_type] = true
   end
   return types
+end
+
+-- Returns the us until the first time of a sorted set; -1 if it has none.
+local function us_until_first(key, at)
+  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  return first[2] and integer(math.max(tonumber(first[2]) - at, 0)) or -1
 end
 
 -- Lets the script write although Redis has reached its maxmemory. Redis rejects a script only at its

@@ -25,12 +25,6 @@ local function wake_waiting(id, script_type, queue, event, at)
   push_back(id, queue, at)
 end
 
--- Reads a wait or told events; nil if another program wrote something else there.
-local function json_table(text)
-  local is_json, value = pcall(cjson.decode, present(text) or '')
-  return is_json and type(value) == 'table' and value or nil
-end
-
 -- Returns the ids of the jobs that a wait is for; nil if it is for none.
 local function jobs_of_wait(id, wait)
   if wait.children == true then return list_of_ids(read(id, 'children')[1]) end

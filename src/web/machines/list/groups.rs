@@ -1,20 +1,54 @@
-//! The groups of machines: those with the same value of a label.
+//! The address of the list of machines, and its groups: those with the same value of a label.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use maud::{Markup, html};
+use serde::Deserialize;
 
 use super::super::super::links::SiteLinks;
 use super::super::super::parts::{count, given, things};
-use super::query::MachinesQuery;
 use crate::client::MachineDocument;
 use crate::proto::labels::{GIVEN_LABELS, LabelName, LabelValue, label};
+use crate::proto::selector::Selector;
 
 /// Groups by nothing; no label has this name.
 pub(super) const NOTHING: &str = "-";
 
-/// Machines with one value of a label.
+/// The label that groups, the filters of the list, and its page; empty ones are off.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::web) struct MachinesQuery {
+    /// The name of a label, or [`NOTHING`].
+    pub(super) by: String,
+    #[serde(rename = "type")]
+    pub(super) script_type: String,
+    pub(super) state: String,
+    #[serde(rename = "where")]
+    pub(super) selector: String,
+    pub(super) page: String,
+}
+
+impl MachinesQuery {
+    pub(super) fn address(&self, links: &SiteLinks, page: &str) -> String {
+        let (of_type, selector) = (self.script_type.as_str(), self.selector.trim());
+        let filters = [("type", of_type), ("state", &self.state), ("where", selector)];
+        links.with(
+            "/machines",
+            &[&[("by", self.by.as_str())], &filters[..], &[("page", page)]].concat(),
+        )
+    }
+
+    pub(super) fn is_off(&self) -> bool {
+        self.script_type.is_empty() && self.state.is_empty() && self.selector.trim().is_empty()
+    }
+
+    pub(super) fn expression(&self) -> Result<Option<Selector>, String> {
+        let text = given(self.selector.trim());
+        text.map(|text| text.parse::<Selector>().map_err(|error| error.to_string())).transpose()
+    }
+}
+
 pub(super) struct MachineGroup {
     /// The value; none for machines without the label.
     pub(super) value: Option<String>,

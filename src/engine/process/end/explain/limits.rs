@@ -10,12 +10,10 @@ use crate::config::{format_duration, format_size};
 use crate::engine::process::watch::Ended;
 use crate::sandbox::Limit;
 
-/// The end of a child that has failed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
     pub(crate) ended: Ended,
     pub(crate) status: ExitStatus,
-    /// The limit that it hit.
     pub(crate) limit: Option<Limit>,
 }
 

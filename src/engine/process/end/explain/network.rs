@@ -5,7 +5,6 @@ use super::{Explainer, has_word};
 use crate::proto::job::NetworkAccess;
 use crate::sandbox::Network;
 
-/// The port of name resolution.
 const DNS: u16 = 53;
 
 /// Words of scripts that use the network: programs and modules, then parts of texts.
@@ -38,14 +37,11 @@ const SYNTAX: [&str; 5] =
 /// The exit code of a shell that has not found a program.
 const NO_PROGRAM: i32 = 127;
 
-/// A use of the network that a program wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NetworkUse {
-    /// The address of a name.
     Name,
     /// A connection to a port, if the text names it.
     Connection(Option<u16>),
-    /// Connections from others.
     Listening,
     /// A socket of another program on this machine.
     UnixSocket,
@@ -109,9 +105,8 @@ impl Explainer<'_> {
         self.is_refused(wanted, error).then(|| self.told(wanted))
     }
 
-    /// Returns the note for a script that failed, uses the network and has none. Some programs, such as `curl -s`, do
-    /// not say what failed. Errors of syntax, and missing
-    /// programs and modules, get no note.
+    /// Returns the note for a failed script that uses the network and has none: some programs, such as `curl -s`, report no
+    /// reason. Errors of syntax, and missing programs and modules, get no note.
     pub(in crate::process) fn of_silence(&self, code: Option<i32>, stderr: &str) -> Option<String> {
         let what = match &self.allowance.network {
             Network::Open => return None,
@@ -237,7 +232,6 @@ fn uses_network(line: &str) -> bool {
             || TEXTS_OF_NETWORK.iter().any(|text| line.contains(text)))
 }
 
-/// Returns true if a line names a file that ends in `.sock`.
 fn names_socket(lower: &str) -> bool {
     let mut ends = lower.match_indices(".sock").map(|(at, end)| &lower[at + end.len()..]);
     ends.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))

@@ -6,7 +6,6 @@ use std::path::Path;
 use super::paths::paths_in;
 use crate::proto::text::shown;
 
-/// The last lines of standard error that are read.
 const LINES_MAX: usize = 100;
 /// The longest line that is read, and the longest name, in bytes.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -48,7 +47,6 @@ fn below_home(line: &str, home: &Path) -> Option<String> {
     paths_in(line).iter().flatten().find_map(below)
 }
 
-/// Returns the relative name that a line says is missing.
 fn relative(line: &str) -> Option<String> {
     let at = line.to_ascii_lowercase().find("no such file or directory")?;
     let (before, after) = (&line[..at], &line[at..]);
@@ -61,7 +59,6 @@ fn relative(line: &str) -> Option<String> {
     is_name.then(|| name.trim_start_matches("./").to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns the last text in quotes.
 fn quoted(text: &str) -> Option<&str> {
     [('\'', '\''), ('"', '"'), ('‘', '’')].into_iter().find_map(|(open, close)| {
         let end = text.rfind(close)?;

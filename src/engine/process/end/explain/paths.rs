@@ -1,8 +1,6 @@
 //! Finds the absolute paths that a line of standard error names.
 
-/// The maximum number of paths of one line that are looked at.
 const PATHS_MAX: usize = 8;
-/// The longest path that is explained, in bytes.
 const PATH_BYTES_MAX: usize = 512;
 const QUOTES: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('`', '\''), ('‘', '’'), ('“', '”')];
 

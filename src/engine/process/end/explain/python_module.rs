@@ -8,9 +8,7 @@ use crate::process::prepare::{INPUT, MODULES};
 use crate::proto::target::ScriptType;
 use crate::proto::text::{escape, shown};
 
-/// The last lines of standard error that are read.
 const LINES_MAX: usize = 20;
-/// The longest name of a module, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 /// The first line of the block that names a script's packages.
 const BLOCK: &str = "# /// script";

@@ -21,7 +21,6 @@ pub(super) enum SaidError {
 }
 
 impl SaidError {
-    /// Returns the error of a line in lower case.
     pub(super) fn of(lower: &str) -> Option<Self> {
         const NO_NAME: [&str; 7] = [
             "name resolution",
@@ -61,7 +60,6 @@ pub(super) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Returns the lines of the traceback that ends before a line.
 pub(super) fn frames_before<'l>(lines: &'l [&'l str], at: usize) -> &'l [&'l str] {
     let above = &lines[at.saturating_sub(FRAMES_MAX)..at];
     let begin = above.iter().rposition(|line| !line.starts_with("  ")).map_or(0, |at| at + 1);

@@ -18,10 +18,8 @@ const END: &str = "# ///";
 const PACKAGES_MAX: usize = 200;
 const PACKAGE_BYTES_MAX: usize = 1000;
 
-/// The requirements of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Metadata {
-    /// The Python versions that the script runs with.
+pub(in crate::process::prepare) struct Metadata {
     pub(super) requires_python: VersionSpecifiers,
     /// The packages, each as an argument of an installer.
     pub(super) dependencies: Vec<String>,
@@ -34,11 +32,8 @@ struct MetadataTable {
     dependencies: Vec<String>,
 }
 
-/// Reads the metadata of a script. Returns `None` if it requires nothing.
-///
-/// # Errors
-/// A message that names the line of the script.
-pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
+/// Reads the metadata of a script; `None` if it requires nothing. The error names the line of the script.
+pub(in crate::process::prepare) fn read(source: &str) -> Result<Option<Metadata>, String> {
     // Few scripts have metadata; the others are only searched once.
     if !source.contains(BEGIN) {
         return Ok(None);
@@ -84,10 +79,7 @@ pub(super) fn read(source: &str) -> Result<Option<Metadata>, String> {
     Ok(Some(Metadata { requires_python, dependencies }))
 }
 
-/// Returns the blocks: the number of the line that opens each, and the text without its `#`.
-///
-/// # Errors
-/// A message that names a block which is not closed.
+/// Returns the number of the first line of each block, and its text without `#`. The error names one without an end.
 fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
     let mut blocks = Vec::new();
     let mut next = 0;
@@ -95,8 +87,7 @@ fn blocks(lines: &[&str]) -> Result<Vec<(usize, String)>, String> {
         let is_comment = |line: &&&str| **line == "#" || line.starts_with("# ");
         let run = lines[begins + 1..].iter().take_while(|line| is_comment(line)).count();
         let run = &lines[begins + 1..=begins + run];
-        // The last closing line counts, as the text may contain others. A line that opens another
-        // block is not text.
+        // The last closing line counts, as the text may contain others; a line that opens a block is none.
         let run_end = run.iter().position(|line| *line == BEGIN).unwrap_or(run.len());
         let Some(end) = run[..run_end].iter().rposition(|line| *line == END) else {
             let (first, after) = (begins + 1, begins + 2 + run_end);

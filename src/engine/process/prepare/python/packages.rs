@@ -2,7 +2,6 @@
 //! with `uv` if it is installed, else with Python's `venv` and `pip`.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,14 +12,14 @@ use super::metadata::{self, Metadata};
 use super::uv::find_uv;
 use crate::config::{DependenciesConfig, JobConfig, SandboxConfig, TypeConfig};
 use crate::engine::process::prepare::build_cache::{BuildCache, CacheEntry, Until};
+use crate::engine::process::prepare::programs::{cannot_read, version_of};
 use crate::engine::process::prepare::scratch::Scratch;
+use crate::engine::process::prepare::source::illegal;
 use crate::engine::process::prepare::tool::{RunTool, Tool, ToolResult};
 use crate::engine::{Failure, Log, Stream};
-use crate::proto::job::InvalidJob;
 use crate::sandbox::{Sandbox, Support};
 
-/// The files that installers read: their settings, such as the address of an index, and the
-/// description of the system that they send to it.
+/// The files that installers read: settings, such as the address of an index, and a description of the system.
 const SETTINGS: [&str; 6] = [
     "/etc/pip.conf",
     "/etc/xdg/pip",
@@ -30,13 +29,11 @@ const SETTINGS: [&str; 6] = [
     "/etc/os-release",
 ];
 const KIND: &str = "python";
-/// The port of name servers.
 const NAMES_PORT: u16 = 53;
 /// The message of Python without `pip`, which Debian has in a package of its own.
 const MISSING_PIP: &str = "No module named pip";
 const HINT: &str = "install uv, python3-pip or python3-venv";
 
-/// Creates virtual environments as `[type.NAME.dependencies]` configures them.
 #[derive(Debug, Clone)]
 pub(in crate::process::prepare) struct Packages {
     config: DependenciesConfig,
@@ -70,12 +67,8 @@ impl Packages {
         Self { config, sandbox, cache, kill_grace: job.kill_grace, run_tool }
     }
 
-    /// Returns the environment with the packages of a script, created if it does not exist; `None`
-    /// if the script declares none.
-    ///
-    /// # Errors
-    /// [`Failure::Invalid`] for metadata that cannot be parsed, [`Failure::Script`] with the messages
-    /// of the installer.
+    /// Returns the environment with the packages of a script, created if it does not exist; `None` without packages.
+    /// Fails with [`Failure::Invalid`] for metadata that cannot be parsed, and with the messages of the installer.
     pub(in crate::process::prepare) fn of(
         &self,
         source: &str,
@@ -83,7 +76,8 @@ impl Packages {
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<Option<CacheEntry>, Failure> {
-        let Some(wanted) = metadata_of(source)? else { return Ok(None) };
+        let wanted = metadata::read(source).map_err(|reason| illegal(&reason))?;
+        let Some(wanted) = wanted else { return Ok(None) };
         if !self.config.enabled {
             let message = "the script declares packages, which are not installed: \
                            dependencies.enabled is false for its type";
@@ -109,21 +103,13 @@ impl Packages {
         Ok(Some(entry))
     }
 
-    /// Returns everything that decides on the content of an environment.
     fn made_of(&self, wanted: &Metadata, python: &Path) -> Result<String, Failure> {
-        let real = python.canonicalize();
-        let interpreter = real.and_then(|real| Ok((real.metadata()?, real)));
-        let (data, real) = interpreter.map_err(|error| {
-            Failure::of_machine(format!("cannot read {}", python.display()), &error)
-        })?;
+        let real = python.canonicalize().map_err(|error| cannot_read(python, &error))?;
+        let version = version_of(&real)?;
         let DependenciesConfig { index, find_links, source_builds, env, .. } = &self.config;
+        let Metadata { requires_python, dependencies } = wanted;
         Ok(format!(
-            "1\n{} {} {}\n{index:?} {find_links:?} {source_builds} {env:?}\n{}\n{:?}\n",
-            real.display(),
-            data.size(),
-            data.mtime(),
-            wanted.requires_python,
-            wanted.dependencies
+            "1\n{version}\n{index:?} {find_links:?} {source_builds} {env:?}\n{requires_python}\n{dependencies:?}\n"
         ))
     }
 }
@@ -154,17 +140,14 @@ fn ports_of(config: &DependenciesConfig) -> Vec<u16> {
     ports
 }
 
-/// Returns the folder of the environment in its entry.
 pub(in crate::process::prepare) fn environment(entry: &Path) -> PathBuf {
     entry.join("venv")
 }
 
-/// Returns the interpreter of the environment in an entry.
 pub(in crate::process::prepare) fn interpreter(entry: &Path) -> PathBuf {
     environment(entry).join("bin/python")
 }
 
-/// Creates one environment.
 struct Installer<'a> {
     packages: &'a Packages,
     python: &'a Path,
@@ -203,10 +186,7 @@ impl Installer<'_> {
         self.install_with_pip(&own_python, &sources)
     }
 
-    /// Creates an empty environment with uv. If that fails, logs why, and returns false: pip may do.
-    ///
-    /// # Errors
-    /// A stop, or the deadline.
+    /// Creates an empty environment with uv, or logs why not. Fails only with a stop, or at the deadline.
     fn creates_with(&self, uv: &Path, venv: &Path) -> Result<bool, Failure> {
         let mut args = words(&["venv", "--quiet", "--python"]);
         args.extend([self.python.into(), venv.into()]);
@@ -221,8 +201,7 @@ impl Installer<'_> {
         Ok(false)
     }
 
-    /// Installs with the pip of the system, which need not be copied into each environment, or else
-    /// with one in the environment.
+    /// Installs with the pip of the system, which need not be copied into each environment, or else with one in it.
     fn install_with_pip(&self, own_python: &Path, sources: &[OsString]) -> Result<(), Failure> {
         let install = |mut before: Vec<OsString>| {
             let only_wheels: &[&str] =
@@ -248,8 +227,7 @@ impl Installer<'_> {
         }
     }
 
-    /// Returns the arguments that name the index and the packages; the packages come after `--`, so
-    /// that none is taken for an option.
+    /// Returns the arguments for the index, and for the packages after `--`, so that none is taken for an option.
     fn sources(&self, dependencies: &[String]) -> Result<Vec<OsString>, Failure> {
         let DependenciesConfig { index, find_links, source_builds, .. } = &self.packages.config;
         if let Some(package) = dependencies.iter().find(|package| !is_of_index(package))
@@ -344,25 +322,6 @@ fn not_installed(messages: &str) -> Failure {
     let lines: Vec<&str> = messages.lines().filter(|line| !is_noise(line)).collect();
     let messages = lines.join("\n");
     Failure::script(format!("the script's packages cannot be installed: {}", messages.trim()))
-}
-
-/// Checks the metadata of a script.
-///
-/// # Errors
-/// [`Failure::Invalid`] that names the illegal line.
-pub(in crate::process::prepare) fn check_metadata(source: &str) -> Result<(), Failure> {
-    metadata_of(source).map(drop)
-}
-
-/// Reads the metadata of a script.
-///
-/// # Errors
-/// [`Failure::Invalid`] that names the illegal line.
-fn metadata_of(source: &str) -> Result<Option<Metadata>, Failure> {
-    metadata::read(source).map_err(|reason| {
-        let message = InvalidJob::new("script", reason).to_string();
-        Failure::Invalid { message }
-    })
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::engine::process::prepare::programs::{SYSTEM_PATH, find_in};
+use crate::engine::process::prepare::programs::{find_in, own_path};
 
 /// The folders below the home of the daemon's user where installers put it.
 const OF_USER: [&str; 2] = [".local/bin", ".cargo/bin"];
@@ -15,10 +15,9 @@ const VERSIONS: &str = ".pyenv/versions";
 /// Returns the program: from `path`, by default the `PATH` of this process, or else from where a user installs it. A shim is passed over: it
 /// reads settings that no sandbox opens.
 pub(super) fn find_uv(path: Option<&OsStr>) -> Option<PathBuf> {
-    let own = std::env::var_os("PATH").filter(|path| !path.is_empty());
-    let path = path.or(own.as_deref()).unwrap_or(OsStr::new(SYSTEM_PATH));
+    let own = own_path();
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    find(path, home.as_deref())
+    find(path.unwrap_or(&own), home.as_deref())
 }
 
 fn find(path: &OsStr, home: Option<&Path>) -> Option<PathBuf> {

@@ -25,7 +25,7 @@ use crate::engine::process::prepare::{
     HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH, UNBUFFERED,
 };
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
-use crate::engine::process::start::spec::{ANSWERS, CHANNEL_NUMBER, CHANNEL_VARIABLE, Spec};
+use crate::engine::process::start::spec::{CHANNEL, Spec};
 use crate::engine::process::start::started::Pipes;
 use crate::sandbox::{JobGroup, Restrictions, Sandbox, set_run_number};
 
@@ -49,7 +49,7 @@ const READY_BYTES_MAX: usize = 128 << 10;
 /// The parent process. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Parent {
-    child: Child,
+    pub(super) child: Child,
     /// Keeps it from being taken for an orphan.
     _registered: Registered,
     /// The socket to it. Locked for one question and its answer.
@@ -60,9 +60,6 @@ pub(super) struct Parent {
 
 impl Parent {
     /// Starts it and waits until it has imported the modules.
-    ///
-    /// # Errors
-    /// The errors of starting it, and of an import.
     pub(super) fn start(
         program: &Path,
         options: &[String],
@@ -71,8 +68,7 @@ impl Parent {
     ) -> io::Result<Self> {
         let (unix, kind) = (AddressFamily::Unix, SockType::SeqPacket);
         let (control, its) = socketpair(unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
-        // Modules may print when they are imported. Its outputs are pipes like the jobs', as the
-        // interpreter remembers what they are.
+        // Imported modules may print. Outputs are pipes like the jobs', as the interpreter remembers what they are.
         let (child, registered) = Registered::start(|| {
             command(program)
                 .args(options)
@@ -111,30 +107,20 @@ impl Parent {
                 parent.modules = ModuleFiles::of(said.lines().skip(1));
                 Ok(parent)
             }
-            Some(said) if !said.is_empty() => Err(broken(&said)),
-            Some(_) => Err(broken("it ended as it started")),
-            None => Err(broken(&format!("it was not ready within {START_WITHIN:?}"))),
+            Some(said) if !said.is_empty() => Err(io::Error::other(said)),
+            Some(_) => Err(io::Error::other("it ended as it started")),
+            None => Err(io::Error::other(format!("it was not ready within {START_WITHIN:?}"))),
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn pid(&self) -> i32 {
-        i32::try_from(self.child.id()).unwrap_or_default()
-    }
-
-    /// Makes a fork that waits for its job, and adds it to a control group.
-    ///
-    /// # Errors
-    /// Any of them means that this parent is useless.
+    /// Makes a fork that waits for its job, and adds it to a control group. Any error means that this parent is useless.
     pub(super) fn fork(&self, group: Option<JobGroup>) -> io::Result<WaitingFork> {
         let (own, its) = UnixStream::pair()?;
         let (pid, registered) = Registered::adopt(None, || self.ask(its.as_fd()))?;
         let waiting = WaitingFork { own, fork: Some(Fork { pid, registered, group }) };
-        waiting
-            .fork
-            .iter()
-            .flat_map(|fork| &fork.group)
-            .try_for_each(|group| group.add(pid.as_raw()))?;
+        for group in waiting.fork.iter().flat_map(|fork| &fork.group) {
+            group.add(pid.as_raw())?;
+        }
         Ok(waiting)
     }
 
@@ -148,12 +134,12 @@ impl Parent {
         send_with(control.as_fd(), b"f", &[its])?;
         let said = answer(control.as_fd(), Instant::now() + FORK_WITHIN, ANSWER_BYTES_MAX)?;
         drop(control);
-        let said =
-            said.ok_or_else(|| broken(&format!("it did not fork within {FORK_WITHIN:?}")))?;
+        let said = said
+            .ok_or_else(|| io::Error::other(format!("it did not fork within {FORK_WITHIN:?}")))?;
         match said.parse() {
             Ok(pid) if pid > 0 => Ok(Pid::from_raw(pid)),
-            _ if said.is_empty() => Err(broken("it has ended")),
-            _ => Err(broken(&said)),
+            _ if said.is_empty() => Err(io::Error::other("it has ended")),
+            _ => Err(io::Error::other(said)),
         }
     }
 }
@@ -181,7 +167,7 @@ pub(super) struct ForkJob<'a> {
 pub(super) struct WaitingFork {
     own: UnixStream,
     /// `None` once its job has begun.
-    fork: Option<Fork>,
+    pub(super) fork: Option<Fork>,
 }
 
 /// The process of a fork.
@@ -194,16 +180,7 @@ pub(super) struct Fork {
 }
 
 impl WaitingFork {
-    /// The process id.
-    #[cfg(test)]
-    pub(super) fn pid(&self) -> Option<i32> {
-        self.fork.as_ref().map(|fork| fork.pid.as_raw())
-    }
-
-    /// Gives it a job, and returns once it is sandboxed and the script begins.
-    ///
-    /// # Errors
-    /// It could not begin; nothing of the script has run.
+    /// Passes a job to it, and returns once the script begins in its sandbox. After an error nothing of it has run.
     pub(super) fn begin(mut self, job: &ForkJob<'_>, pipes: &Pipes) -> io::Result<Fork> {
         let mut given = vec![pipes.stdout.write_end.as_fd(), pipes.stderr.write_end.as_fd()];
         given.extend(pipes.of_channel());
@@ -223,10 +200,10 @@ impl WaitingFork {
         sent.or_else(|error| if said.is_empty() { Err(error) } else { Ok(()) })?;
         match said.as_str() {
             BEGUN => {}
-            "" => return Err(broken("its fork has ended")),
-            why => return Err(broken(why)),
+            "" => return Err(io::Error::other("its fork has ended")),
+            why => return Err(io::Error::other(why)),
         }
-        self.fork.take().ok_or_else(|| broken("begun twice"))
+        self.fork.take().ok_or_else(|| io::Error::other("begun twice"))
     }
 }
 
@@ -274,7 +251,7 @@ fn common_restrictions(sandbox: &Sandbox) -> Value {
 fn description(job: &ForkJob<'_>, has_channel: bool) -> io::Result<String> {
     let text = |text: &std::ffi::OsStr| {
         let text = text.to_str().map(str::to_owned);
-        text.ok_or_else(|| broken("a variable or a path is not UTF-8"))
+        text.ok_or_else(|| io::Error::other("a variable or a path is not UTF-8"))
     };
     let mut env = Map::new();
     for (name, value) in &job.spec.env {
@@ -282,8 +259,7 @@ fn description(job: &ForkJob<'_>, has_channel: bool) -> io::Result<String> {
     }
     env.insert(MARK.to_owned(), Value::String(job.run.wide_mark()));
     if has_channel {
-        env.insert(CHANNEL_VARIABLE.to_owned(), json!(CHANNEL_NUMBER));
-        env.insert(ANSWERS.0.to_owned(), json!(ANSWERS.1));
+        env.extend(CHANNEL.map(|(name, number)| (name.to_owned(), json!(number))));
     }
     let packages = job.prepared.packages.as_deref();
     let prefix = packages.map(|packages| text(packages.as_os_str())).transpose()?;
@@ -308,7 +284,7 @@ fn description(job: &ForkJob<'_>, has_channel: bool) -> io::Result<String> {
 fn site_of(packages: &Path) -> io::Result<PathBuf> {
     let folders = std::fs::read_dir(packages.join("lib"))?.flatten();
     let mut sites = folders.map(|folder| folder.path().join("site-packages"));
-    sites.find(|site| site.is_dir()).ok_or_else(|| broken("its packages are not there"))
+    sites.find(|site| site.is_dir()).ok_or_else(|| io::Error::other("its packages are not there"))
 }
 
 /// Receives an answer; empty if the other end is closed, `None` if nothing comes in time.
@@ -325,9 +301,4 @@ fn answer(socket: BorrowedFd<'_>, until: Instant, bytes_max: usize) -> io::Resul
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// Returns an error of the parent.
-pub(super) fn broken(what: &str) -> io::Error {
-    io::Error::other(what.to_owned())
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::{ParentState, SPARES, Warm};
 use crate::engine::process::CommandEngine;
 use crate::engine::process::end;
 use crate::engine::process::prepare::tests::{World, can_install_packages};
@@ -14,6 +16,37 @@ use crate::engine::{Cancel, Engine, Failure, Inputs, Script, SecretValues, StopR
 use crate::proto::job::AskedBounds;
 
 mod likeness;
+
+impl Warm {
+    /// True if a parent and all forks made ahead are ready.
+    pub(in crate::process) fn is_ready(&self) -> bool {
+        self.spares().len() == SPARES
+    }
+
+    /// The process id of the parent.
+    fn pid(&self) -> Option<i32> {
+        match &*self.lock() {
+            ParentState::Ready(ready) => i32::try_from(ready.parent.child.id()).ok(),
+            _ => None,
+        }
+    }
+
+    /// The process ids of the waiting forks, the next one first.
+    fn spares(&self) -> Vec<i32> {
+        match &*self.lock() {
+            ParentState::Ready(ready) => {
+                let forks = ready.spares.iter().filter_map(|spare| spare.fork.as_ref());
+                forks.map(|fork| fork.pid.as_raw()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// True if the parent could not be started.
+    fn has_failed(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) > 0
+    }
+}
 
 /// Prints whether it is a fork: the parent has imported this module, a new interpreter has not.
 const IS_WARM: &str = "import sys; print('ctypes' in sys.modules)";
@@ -32,7 +65,7 @@ fn warm(world: &World, keys: &str) -> CommandEngine {
 
 fn warmed(world: &World, engine: CommandEngine) -> CommandEngine {
     engine.warm_up();
-    until("a fork waits", || engine.warm.as_ref().is_some_and(super::Warm::is_ready));
+    until("a fork waits", || engine.warm.as_deref().is_some_and(Warm::is_ready));
     assert_eq!(world.output(&engine, IS_WARM), "True");
     engine
 }
@@ -185,10 +218,10 @@ fn run_until(engine: &CommandEngine, source: &str, timeout_ms: u64, cancel: &Can
 fn job_gets_the_oldest_fork_and_it_is_replaced() {
     let world = World::new();
     let engine = warm(&world, "");
-    let is_ready = || engine.warm.as_ref().is_some_and(super::Warm::is_ready);
+    let is_ready = || engine.warm.as_deref().is_some_and(Warm::is_ready);
     let waiting = || {
         until("forks wait", is_ready);
-        engine.warm.as_ref().map(super::Warm::spares).unwrap_or_default()
+        engine.warm.as_deref().map(Warm::spares).unwrap_or_default()
     };
     for _ in 0..3 {
         let waited = waiting()[0].to_string();
@@ -211,7 +244,7 @@ fn job_gets_the_oldest_fork_and_it_is_replaced() {
 fn jobs_cannot_reach_the_parent() {
     let world = World::new();
     let engine = warm(&world, "");
-    let pid = engine.warm.as_ref().and_then(super::Warm::pid).expect("a parent");
+    let pid = engine.warm.as_deref().and_then(Warm::pid).expect("a parent");
     for source in [
         format!("import os; os.kill({pid}, 0)"),
         format!("open('/proc/{pid}/mem', 'rb')"),
@@ -326,7 +359,7 @@ fn fork_is_killed_with_all_that_it_started() {
 fn dead_parent_is_replaced_without_a_failed_job() {
     let world = World::new();
     let engine = warm(&world, "");
-    let pid = engine.warm.as_ref().and_then(super::Warm::pid).expect("a parent");
+    let pid = engine.warm.as_deref().and_then(Warm::pid).expect("a parent");
     kill(Pid::from_raw(pid), Signal::SIGKILL).expect("killed");
     assert_eq!(world.output(&engine, "print('done')"), "done");
     until("it is warm again", || world.output(&engine, IS_WARM) == "True");
@@ -337,7 +370,7 @@ fn jobs_start_cold_if_a_module_cannot_be_imported() {
     let world = World::new();
     let engine = world.engine("python", "warm = true\npreload = [\"no_such_module\"]");
     engine.warm_up();
-    let warm = engine.warm.as_ref().expect("configured");
+    let warm = engine.warm.as_deref().expect("configured");
     until("it has failed", || warm.has_failed());
     assert_eq!(world.output(&engine, IS_WARM), "False");
 }
