@@ -34,7 +34,7 @@ pub(super) fn is_alive(pid: u32) -> bool {
 /// Returns why the machine is overloaded by the bounds of the configuration, for a person. A value
 /// that cannot be read counts as within its bound.
 pub(super) fn overload(bounds: &ActorConfig) -> Option<String> {
-    let most = bounds.load_max.get();
+    let most = bounds.load_max;
     if most > 0.0
         && let Some(load) = load().filter(|load| *load > most)
     {
@@ -96,7 +96,6 @@ fn memory_in(meminfo: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LoadMax;
     use nix::sys::wait::{Id, WaitPidFlag, waitid};
 
     #[test]
@@ -118,7 +117,7 @@ mod tests {
     fn machine_is_overloaded_only_past_a_configured_bound() {
         let mut bounds = ActorConfig::default();
         assert_eq!(overload(&bounds), None);
-        bounds.load_max = LoadMax::new(100_000.0).expect("a load");
+        bounds.load_max = 100_000.0;
         bounds.memory_min = 1;
         assert_eq!(overload(&bounds), None);
         bounds.memory_min = 1 << 50;

@@ -26,7 +26,8 @@ impl Client {
         may_submit: impl Fn(&Job) -> Result<(), E>,
     ) -> Result<(), E> {
         let name = free_name(files, name)?;
-        let added = self.signed(AddedCron::default().with(new), by).await?;
+        let in_utc = AddedCron { time_zone: "UTC".to_owned(), ..AddedCron::default() };
+        let added = self.signed(in_utc.with(new), by).await?;
         let text = checked(files, &name, &added)?;
         self.jobs_of(files, &name, &added).await?.iter().try_for_each(may_submit)?;
         self.edit(&name, CronEdit::Add(&text)).await?;

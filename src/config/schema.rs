@@ -13,7 +13,6 @@ use super::connection::{RedisConfig, empty_is_none};
 use super::key_row::{ANY, DAY, HOUR, PIB, TEN_YEARS};
 use super::keys::KeyConfig;
 use super::limits::{LimitConfig, LimitName};
-use super::load_max::LoadMax;
 use super::log::LogConfig;
 use super::notify::NotifyConfig;
 use super::osis::OsisConfig;
@@ -23,7 +22,7 @@ use super::thresholds::CheckConfig;
 use super::trace::TraceConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::unit_config::UnitConfig;
-use super::units::{duration, size};
+use super::units::{duration, load_average, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::cron::{CalendarName, FreeDays};
 use crate::proto::job::{JobBounds, KeyName, OutputOverflow, ReplyFormat, Retention};
@@ -208,7 +207,8 @@ toml_table! {
         fair_every: u32 = 8 => Number(0, 10_000);
         /// An actor claims no jobs while the load average of its machine (one minute) is above this, such as `8.0`. 0:
         /// no limit.
-        load_max: LoadMax = LoadMax::default() => Decimal(100_000);
+        #[serde(deserialize_with = "load_average")]
+        load_max: f64 = 0.0 => Decimal(100_000);
         /// An actor claims no jobs while its machine has less available memory than this. `0B`: no limit. It checks
         /// with every heartbeat, and `hero actor list` shows the reason.
         memory_min: u64 as "size" = 0 => Size(0, PIB);

@@ -1,7 +1,8 @@
-//! Durations and sizes in the configuration file.
+//! Durations, sizes and load averages in the configuration file.
 
 use std::time::Duration;
 
+use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::proto::units::{AmountKind, DURATION, SIZE, parse};
@@ -44,14 +45,64 @@ pub(super) mod size {
 /// Reads a string of the kind; anything else, such as a bare number, gets the expected form.
 struct Text(&'static AmountKind);
 
-impl serde::de::Visitor<'_> for Text {
+impl Visitor<'_> for Text {
     type Value = u64;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} with its unit, such as \"{}\"", self.0.what, self.0.example)
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u64, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
         parse(text, self.0).map_err(E::custom)
+    }
+}
+
+/// Reads a load average, to the hundredth.
+pub(super) fn load_average<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    from.deserialize_any(LoadAverage)
+}
+
+struct LoadAverage;
+
+impl Visitor<'_> for LoadAverage {
+    type Value = f64;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a load average from 0 to 100000, such as 8.0")
+    }
+
+    fn visit_f64<E: Error>(self, load: f64) -> Result<f64, E> {
+        if !(0.0..=100_000.0).contains(&load) {
+            return Err(E::custom("expected a load average from 0 to 100000"));
+        }
+        // Without the sign of zero.
+        Ok((load.abs() * 100.0).round() / 100.0)
+    }
+
+    fn visit_i64<E: Error>(self, load: i64) -> Result<f64, E> {
+        // A number that does not fit is out of bounds.
+        self.visit_f64(u32::try_from(load).map_or(-1.0, f64::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_a_number_within_its_bounds() {
+        #[derive(Deserialize, Debug)]
+        struct Line {
+            #[serde(deserialize_with = "load_average")]
+            load: f64,
+        }
+        let read = |text: &str| toml::from_str::<Line>(&format!("load = {text}"));
+        for (text, load) in [("8", 8.0), ("8.0", 8.0), ("0", 0.0), ("0.25", 0.25), ("0.999", 1.0)] {
+            let line = read(text).expect(text);
+            assert!((line.load - load).abs() < 1e-9, "{text}");
+        }
+        for text in ["-1", "-0.1", "nan", "inf", "100001", "\"8\"", "9223372036854775807"] {
+            assert!(read(text).is_err(), "{text} was accepted");
+        }
     }
 }

@@ -21,14 +21,14 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::target::{IllegalName, is_word, name};
+use super::target::{IllegalName, is_identifier, name};
 
 name!(
     /// The type of an object: `person`, `invoice`, …
     ObjectType,
     "object type",
     "a letter or _, then at most 63 of A-Z, a-z, 0-9 and _",
-    |name| is_word(name, 64, b"_") && !name[0].is_ascii_digit()
+    |name| is_identifier(name, 64)
 );
 
 name!(
@@ -45,9 +45,11 @@ name!(
     "field",
     "names joined by dots, each a letter or _ and then letters, digits and _; 128 bytes at most",
     |field| field.len() <= 128
-        && field.strip_suffix(b"~").unwrap_or(field).split(|byte| *byte == b'.').all(|name| {
-            is_word(name, 128, b"_") && !name[0].is_ascii_digit()
-        })
+        && field
+            .strip_suffix(b"~")
+            .unwrap_or(field)
+            .split(|byte| *byte == b'.')
+            .all(|name| is_identifier(name, 128))
 );
 
 impl Field {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use super::labels::{LabelName, LabelValue, Labels};
 use super::target::SelectorDigest;
 use super::text::{counted, did_you_mean, nearest};
-use super::word_table::as_text;
+use super::word_table::{as_text, words};
 pub use parse::SelectorError;
 
 /// An expression over labels, such as `role = "web" and release >= 12`.
@@ -23,28 +23,25 @@ enum Expression {
     All(Vec<Expression>),
     Any(Vec<Expression>),
     Not(Box<Expression>),
-    Compare(LabelName, Comparison, LabelValue),
+    Compare(LabelName, Relation, LabelValue),
     In(LabelName, Vec<LabelValue>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Equal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
+words! {
+    /// The relation of a value to another one.
+    Relation;
+    Equal = "=",
+    Less = "<",
+    LessOrEqual = "<=",
+    Greater = ">",
+    GreaterOrEqual = ">=",
 }
 
-impl Comparison {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Equal => "=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-        }
+impl Relation {
+    /// Returns the relation of a sign; `==` is `=` too.
+    pub(super) fn of_sign(sign: &str) -> Option<Self> {
+        let sign = if sign == "==" { "=" } else { sign };
+        Self::ALL.into_iter().find(|relation| relation.as_str() == sign)
     }
 }
 
@@ -126,7 +123,7 @@ fn one_of(label: LabelName, values: Vec<LabelValue>) -> Expression {
     values.sort();
     values.dedup();
     match values.pop() {
-        Some(only) if values.is_empty() => Expression::Compare(label, Comparison::Equal, only),
+        Some(only) if values.is_empty() => Expression::Compare(label, Relation::Equal, only),
         last => {
             values.extend(last);
             Expression::In(label, values)
@@ -150,13 +147,13 @@ impl Expression {
             Self::In(label, values) => {
                 labels.get(label).is_some_and(|own| values.iter().any(|value| own.equals(value)))
             }
-            Self::Compare(label, comparison, value) => {
-                labels.get(label).is_some_and(|own| match comparison {
-                    Comparison::Equal => own.equals(value),
-                    Comparison::Less => own.order(value).is_lt(),
-                    Comparison::LessOrEqual => own.order(value).is_le(),
-                    Comparison::Greater => own.order(value).is_gt(),
-                    Comparison::GreaterOrEqual => own.order(value).is_ge(),
+            Self::Compare(label, relation, value) => {
+                labels.get(label).is_some_and(|own| match relation {
+                    Relation::Equal => own.equals(value),
+                    Relation::Less => own.order(value).is_lt(),
+                    Relation::LessOrEqual => own.order(value).is_le(),
+                    Relation::Greater => own.order(value).is_gt(),
+                    Relation::GreaterOrEqual => own.order(value).is_ge(),
                 })
             }
         }
@@ -211,7 +208,7 @@ impl fmt::Display for Expression {
             Self::All(parts) => write_joined(parts, "and", f),
             Self::Any(parts) => write_joined(parts, "or", f),
             Self::Not(part) => match part.as_ref() {
-                Self::Compare(label, Comparison::Equal, value) => {
+                Self::Compare(label, Relation::Equal, value) => {
                     write!(f, "{label} != ")?;
                     write_value(value, f)
                 }
@@ -224,8 +221,8 @@ impl fmt::Display for Expression {
                     other.write_part(f)
                 }
             },
-            Self::Compare(label, comparison, value) => {
-                write!(f, "{label} {} ", comparison.as_str())?;
+            Self::Compare(label, relation, value) => {
+                write!(f, "{label} {} ", relation.as_str())?;
                 write_value(value, f)
             }
             Self::In(label, values) => {

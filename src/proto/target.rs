@@ -39,6 +39,11 @@ pub fn is_small_word(name: &[u8], most: usize, signs: &[u8]) -> bool {
     is_word(name, most, signs) && !name.iter().any(u8::is_ascii_uppercase)
 }
 
+/// Returns whether it has 1 to `most` letters, digits and `_`, the first no digit.
+pub fn is_identifier(name: &[u8], most: usize) -> bool {
+    is_word(name, most, b"_") && !name[0].is_ascii_digit()
+}
+
 /// Returns whether it has so many hexadecimal digits, in small letters.
 pub fn is_hexadecimal(name: &[u8], length: usize) -> bool {
     name.len() == length && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

@@ -94,12 +94,6 @@ pub enum FailureBound {
     Share(u8),
 }
 
-impl From<FailureBound> for StopAfter {
-    fn from(bound: FailureBound) -> Self {
-        Self { bound, stops_running: false }
-    }
-}
-
 /// The jobs of a graph or batch that start first, and the pause of the others once these have ended well; written `1 10m`,
 /// or `1 tell`. Zero jobs are no pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,7 +221,9 @@ enum NumberOrText {
 impl<'de> Deserialize<'de> for StopAfter {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match NumberOrText::deserialize(from)? {
-            NumberOrText::Number(number) => Ok(FailureBound::Failures(number).into()),
+            NumberOrText::Number(number) => {
+                Ok(Self { bound: FailureBound::Failures(number), stops_running: false })
+            }
             NumberOrText::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
     }
@@ -259,7 +255,7 @@ mod tests {
             ("1%", FailureBound::Share(1)),
             ("100%", FailureBound::Share(100)),
         ] {
-            let read = StopAfter::from(read);
+            let read = StopAfter { bound: read, stops_running: false };
             assert_eq!(text.parse(), Ok(read));
             assert_eq!(read.to_string(), text);
             let json = serde_json::to_string(&read).expect("JSON");

@@ -289,14 +289,15 @@ impl Walk {
 
     fn any_window(&mut self) -> GraphWindow {
         let rng = &mut self.rng;
-        let stop_after =
-            [FailureBound::Failures(rng.u32(..4)), FailureBound::Share(rng.u8(1..=100))];
+        let bounds = [FailureBound::Failures(rng.u32(..4)), FailureBound::Share(rng.u8(1..=100))];
         let time = rng.bool().then_some(Duration::from_mins(10));
         let jobs = rng.u32(..4);
         let pause = PauseAfter { jobs, time: time.filter(|_| jobs > 0) };
         GraphWindow {
             at_a_time: rng.bool().then(|| rng.u32(..4)),
-            stop_after: rng.bool().then(|| stop_after[rng.usize(..2)].into()),
+            stop_after: rng
+                .bool()
+                .then(|| StopAfter { bound: bounds[rng.usize(..2)], stops_running: false }),
             pause_after: (rng.u8(..3) == 0).then_some(pause),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hero::client::JobBuilder;
 use hero::proto::graph::{GraphCallback, GraphKind, GraphState};
 use hero::proto::job::{Job, JobId, JobStatus};
-use hero::proto::window::{FailureBound, GraphWindow};
+use hero::proto::window::{FailureBound, GraphWindow, StopAfter};
 use hero::store::{BatchOutcome, NewGraph, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys, queue};
@@ -171,7 +171,8 @@ async fn job_of_a_dead_actor_does_not_run_again_in_a_stopped_graph() {
 async fn share_of_failures_is_of_all_jobs_and_rounded_up() {
     for (jobs, percent, allowed) in [(21, 5, 2), (20, 5, 1), (3, 1, 1), (4, 100, 4)] {
         let (world, life) = (World::new(), Life::of("osis-default-1"));
-        let stop_after = Some(FailureBound::Share(percent).into());
+        let bound = FailureBound::Share(percent);
+        let stop_after = Some(StopAfter { bound, stops_running: false });
         let window = GraphWindow { stop_after, ..GraphWindow::default() };
         graph(&world, &numbered(jobs), window).await;
         for number in 0..allowed {

@@ -14,7 +14,7 @@ use crate::config::key_row::{HOUR, KIB, MIB};
 use crate::config::secret_url::secret_url;
 use crate::config::toml_table::toml_table;
 use crate::config::units::{duration, size};
-use crate::proto::target::{IllegalName, is_word, name};
+use crate::proto::target::{IllegalName, is_identifier, is_word, name};
 
 const TCP_SCHEME: &str = "mysql://";
 const TLS_SCHEME: &str = "mysqls://";
@@ -32,7 +32,7 @@ name!(
     SqlName,
     "name of a table or column",
     "a letter or _, then at most 63 of A-Z, a-z, 0-9 and _",
-    |name| is_word(name, 64, b"_") && !name[0].is_ascii_digit()
+    |name| is_identifier(name, 64)
 );
 
 toml_table! {

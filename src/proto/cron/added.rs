@@ -15,7 +15,7 @@ pub const ADDED_BYTES_MAX: usize = 128 << 10;
 pub type CronGraph = GraphPlan<Map<String, Value>>;
 
 /// A periodic job that is kept in Redis, with the keys of a table in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedCron {
     pub schedule: String,
     pub time_zone: String,
@@ -86,25 +86,5 @@ impl AddedCron {
         // A setting that is taken away.
         self.job.retain(|_, value| !value.is_null());
         self
-    }
-}
-
-impl Default for AddedCron {
-    /// In UTC, without a schedule and a script.
-    fn default() -> Self {
-        Self {
-            schedule: String::new(),
-            time_zone: "UTC".to_owned(),
-            catch_up: CatchUp::default(),
-            overlap: Overlap::default(),
-            spread: None,
-            calendar: None,
-            every: None,
-            window: GraphWindow::default(),
-            job: Map::new(),
-            graph: None,
-            by: String::new(),
-            at: String::new(),
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use jiff::tz::TimeZone;
 
 use super::{CronName, Schedule};
-use crate::proto::target::is_word;
+use crate::proto::target::is_identifier;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrontabKind {
@@ -298,8 +298,7 @@ fn environment(line: &str) -> Option<(&str, String)> {
         Some(inner.to_owned())
     };
     let name = name.trim().trim_matches(['"', '\'']);
-    let is_name = is_word(name.as_bytes(), usize::MAX, b"_")
-        && !name.starts_with(|first: char| first.is_ascii_digit());
+    let is_name = is_identifier(name.as_bytes(), usize::MAX);
     let value = value.trim();
     is_name.then(|| (name, unquoted(value).unwrap_or_else(|| value.to_owned())))
 }

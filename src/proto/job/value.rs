@@ -22,7 +22,9 @@ use super::uniqueness::{OnDuplicate, UniqueBy};
 use crate::proto::access::Bounds;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
-use crate::proto::target::{ActorId, Fallback, Group, Instance, Priority, ScriptType, is_word};
+use crate::proto::target::{
+    ActorId, Fallback, Group, Instance, Priority, ScriptType, is_identifier,
+};
 use crate::proto::text::shown;
 
 /// The longest duration in any job: ten years.
@@ -345,7 +347,7 @@ fn too_many(len: usize, of: &str) -> Option<String> {
 
 /// A letter or `_`, then letters, digits and `_`: the names that every shell can read.
 pub(crate) fn is_variable_name(name: &str) -> bool {
-    is_word(name.as_bytes(), 256, b"_") && !name.starts_with(|first: char| first.is_ascii_digit())
+    is_identifier(name.as_bytes(), 256)
 }
 
 /// A field that the builder sets from an argument of type `A`.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::term::Relation;
 use super::{Field, Interval, Term};
+use crate::proto::selector::Relation;
 use words::{Word, Words, wrong};
 
 const BYTES_MAX: usize = 16 * 1024;
@@ -202,22 +202,14 @@ impl Parser<'_> {
             return Ok(self.list(&field)?.into_iter().filter_map(alone).collect());
         }
         let column = self.words.column();
-        let relation = match self.words.next() {
-            Some(Word::Sign("=" | "==")) => Some(Relation::Equal),
-            Some(Word::Sign("!=")) => None,
-            Some(Word::Sign("<")) => Some(Relation::Less),
-            Some(Word::Sign("<=")) => Some(Relation::LessOrEqual),
-            Some(Word::Sign(">")) => Some(Relation::Greater),
-            Some(Word::Sign(">=")) => Some(Relation::GreaterOrEqual),
-            _ => {
+        let sign = if let Some(Word::Sign(sign)) = self.words.next() { sign } else { "" };
+        let intervals = match Relation::of_sign(sign) {
+            Some(relation) => vec![self.value(&field, relation)?],
+            None if sign == "!=" => self.value(&field, Relation::Equal)?.others().to_vec(),
+            None => {
                 let message = "expected =, !=, <, <=, >, >=, `in` or `starts with`";
                 return Err(wrong(column, message));
             }
-        };
-        let intervals = if let Some(relation) = relation {
-            vec![self.value(&field, relation)?]
-        } else {
-            self.value(&field, Relation::Equal)?.others().to_vec()
         };
         Ok(intervals.into_iter().filter_map(alone).collect())
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Field, OWN_FIELDS, time_ms};
-use crate::proto::target::is_word;
+use crate::proto::target::is_identifier;
 
 /// The id of an object of a declared type, in its script.
 pub const SID: &str = "sid";
@@ -86,7 +86,7 @@ impl Schema {
             if name == SID || OWN_FIELDS.contains(&name.as_str()) {
                 return Some(("fields", format!("must not have {name}: the store sets it")));
             }
-            if !is_field(name) {
+            if !is_identifier(name.as_bytes(), 64) {
                 let form = "a letter or _, then at most 63 letters, digits and _";
                 return Some((
                     "fields",
@@ -125,10 +125,6 @@ impl Schema {
             None => Ok(()),
         }
     }
-}
-
-fn is_field(name: &str) -> bool {
-    is_word(name.as_bytes(), 64, b"_") && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 fn described(value: &Value) -> String {

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::proto::selector::Relation;
+
 /// The maximum number of bytes of a term in an index; longer texts with the same start are told apart by the
 /// object.
 const INDEXED_BYTES_MAX: usize = 256;
@@ -76,15 +78,6 @@ pub fn word_range(word: &str, is_prefix: bool) -> (Vec<u8>, Vec<u8>) {
 pub struct Interval {
     low: Vec<u8>,
     high: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    Equal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
 }
 
 impl Interval {

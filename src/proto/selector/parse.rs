@@ -1,6 +1,6 @@
 //! Parses an expression: `or` binds least, then `and`, then `not`, then comparisons and parentheses.
 
-use super::{Comparison, Expression, Selector, all, any, one_of};
+use super::{Expression, Relation, Selector, all, any, one_of};
 use crate::proto::labels::{LabelName, LabelValue};
 use crate::proto::text::shown;
 use crate::proto::units::parse_size;
@@ -170,21 +170,16 @@ impl SelectorParser<'_> {
             }
             return Ok(one_of(label, self.values()?).negated());
         }
-        let comparison = match self.next {
-            Lexeme::Sign("=" | "==" | "!=") => Comparison::Equal,
-            Lexeme::Sign("<") => Comparison::Less,
-            Lexeme::Sign("<=") => Comparison::LessOrEqual,
-            Lexeme::Sign(">") => Comparison::Greater,
-            Lexeme::Sign(">=") => Comparison::GreaterOrEqual,
-            _ => return Err(self.expected("=, !=, <, <=, >, >= or `in`")),
-        };
-        let is_negated = self.next == Lexeme::Sign("!=");
+        let sign = if let Lexeme::Sign(sign) = self.next { sign } else { "" };
+        let is_negated = sign == "!=";
+        let relation = Relation::of_sign(if is_negated { "=" } else { sign })
+            .ok_or_else(|| self.expected("=, !=, <, <=, >, >= or `in`"))?;
         self.advance()?;
-        if comparison != Comparison::Equal {
+        if relation != Relation::Equal {
             self.check_unit()?;
         }
         let value = self.value()?.canonical();
-        let compared = Expression::Compare(label, comparison, value);
+        let compared = Expression::Compare(label, relation, value);
         Ok(if is_negated { compared.negated() } else { compared })
     }
 
