@@ -1,6 +1,7 @@
 //! Prerequisites and dependents of jobs, for display.
 
-use super::text::StoredText;
+use super::submission::ANY;
+use super::text::Legal;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
@@ -20,8 +21,6 @@ pub struct JobDependents {
     pub graph: Option<String>,
 }
 
-/// Begins an entry of a pending set that only has to end, as the scripts write it.
-const ANY: char = '?';
 const FIELDS: [&str; 7] =
     ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more", "graph_id"];
 
@@ -51,9 +50,9 @@ impl Store {
         most: usize,
     ) -> Result<Vec<JobId>, StoreError> {
         let arguments = (self.keys.dependents(id), skip, skip + most - 1);
-        let ids: Vec<StoredText> =
+        let Legal(ids) =
             self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
-        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+        Ok(ids)
     }
 }
 

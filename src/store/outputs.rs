@@ -96,6 +96,17 @@ impl Store {
         Ok(status.and_then(|status| status.parse().ok()))
     }
 
+    /// Reads the states of jobs in one round trip, each as [`Store::state`] does.
+    pub(super) async fn states(
+        &self,
+        doing: &'static str,
+        ids: impl IntoIterator<Item = &JobId>,
+    ) -> Result<Vec<Option<JobStatus>>, StoreError> {
+        let status = |id| ("HGET", (self.keys.job(id), "status"));
+        let states: Vec<Option<String>> = self.link.each(doing, ids, status).await?;
+        Ok(states.into_iter().map(|state| state?.parse().ok()).collect())
+    }
+
     /// Reads the outcome of a job, and further fields as they were at the same time. The inner error reports why the
     /// output of a finished job cannot be read.
     pub(super) async fn outcome_with(

@@ -192,8 +192,7 @@ impl RedisAddress {
     }
 }
 
-/// The settings that make the kernel notice, within a dozen seconds, that the other host has vanished
-/// and left the connection open.
+/// The settings by which the kernel notices within a dozen seconds that the other host has vanished.
 fn tcp_settings() -> TcpSettings {
     let keepalive =
         TcpKeepalive::new().with_time(SILENCE).with_interval(ASK_AGAIN).with_retries(QUESTIONS);

@@ -130,9 +130,7 @@ impl Store {
         }
         Ok(state)
     }
-}
 
-impl Store {
     /// Returns the run id of the server, another one after each of its starts; `None` if the user of Redis may not know it.
     pub async fn server_run_id(&self) -> Result<Option<String>, StoreError> {
         let info = self.link.command::<String>("reading the run id of redis", "INFO", "server");
@@ -224,8 +222,7 @@ impl RedisState {
         self.append_failed && self.write_trial == WriteTrial::DiskFails
     }
 
-    /// Describes the server, its place among others, its memory and its user, each in one line with what
-    /// follows from it.
+    /// Describes the server, its place, its memory and its user, each in one line with what follows from it.
     pub fn facts(&self) -> Vec<String> {
         let Some(version) = &self.version else {
             return vec!["its user may not call INFO, so nothing is known of it".to_owned()];

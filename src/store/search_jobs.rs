@@ -87,8 +87,7 @@ impl FoundJobs {
 }
 
 impl JobSearch {
-    /// Returns the query by what indexes have, and the search by what they do not have. `now` is the time of Redis; times
-    /// without a zone are of `zone`.
+    /// Returns the query for the indexes, and the search for the rest. `now` is of Redis; `zone` of times without one.
     pub fn of(
         filter: &JobFilter,
         zone: &TimeZone,
@@ -163,8 +162,7 @@ impl JobSearch {
         self.conditions.iter().all(|condition| condition.is_met_by(job))
     }
 
-    /// Returns the fields that decide whether a job is found, and the fields that are wanted alone; all of a list without a
-    /// condition, as then all are found.
+    /// Returns the fields that decide or are wanted; all of a list without a condition, as then all are found.
     fn deciding_fields(&self, query: &ListQuery) -> Vec<&'static str> {
         if self.conditions.is_empty() && self.only.is_empty() {
             return LISTED.clone();
@@ -348,8 +346,7 @@ impl Shards {
         Ok(whole.into_iter().flatten().collect())
     }
 
-    /// Returns the number of ended jobs of an older version that are not sorted by their ends yet, so that no list has
-    /// them.
+    /// Returns the number of ended jobs of an older version, not sorted by their ends: no list has them.
     async fn unsorted(&self) -> Result<u64, StoreError> {
         let counts = self.each(Store::count_ended).await?;
         Ok(counts.into_iter().map(|counts| counts.unsorted).sum())

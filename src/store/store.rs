@@ -222,8 +222,7 @@ impl Store {
         self.shard
     }
 
-    /// Submits jobs that push no reply, as nobody waits for them. [`Store::outcome_or_reply`] asks for one
-    /// later.
+    /// Submits jobs that push no reply, as nobody waits for them, until [`Store::outcome_or_reply`] asks for one.
     #[must_use]
     pub fn unawaited(mut self) -> Self {
         self.is_unawaited = true;
