@@ -25,13 +25,6 @@ pub(super) const READS_MAX: usize = 3;
 pub type Outcome = (JobStatus, Option<Vec<u8>>);
 
 impl Store {
-    /// Sets the largest output that stays in the hash of its job.
-    #[must_use]
-    pub fn with_inline_outputs(mut self, bytes_max: u64) -> Self {
-        self.output_inline_max = bytes_max;
-        self
-    }
-
     /// Returns whether an output gets a key of its own. Older programs know only the hash and its copies.
     pub(super) fn is_apart(&self, id: &JobId, output: &JobOutput) -> bool {
         output.as_bytes().len() as u64 > self.output_inline_max
