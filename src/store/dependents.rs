@@ -39,7 +39,14 @@ impl Store {
         let pending = |id| ("SMEMBERS", self.keys.pending(id));
         let answers: Vec<Option<Vec<String>>> =
             self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
-        Ok(answers.into_iter().map(|entries| pending_of(&entries.unwrap_or_default())).collect())
+        let sorted = |entries: Option<Vec<String>>| {
+            let entries = entries.unwrap_or_default();
+            let bare = entries.iter().map(|entry| entry.strip_prefix(ANY).unwrap_or(entry));
+            let mut ids: Vec<JobId> = bare.filter_map(|id| id.parse().ok()).collect();
+            ids.sort();
+            ids
+        };
+        Ok(answers.into_iter().map(sorted).collect())
     }
 
     /// Some dependents of a job beyond those in its hash: so many behind a number of them.
@@ -54,14 +61,6 @@ impl Store {
             self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
         Ok(ids)
     }
-}
-
-/// Returns the ids of a pending set, in the order of their letters.
-fn pending_of(entries: &[String]) -> Vec<JobId> {
-    let bare = entries.iter().map(|entry| entry.strip_prefix(ANY).unwrap_or(entry));
-    let mut ids: Vec<JobId> = bare.filter_map(|id| id.parse().ok()).collect();
-    ids.sort();
-    ids
 }
 
 fn read(values: Vec<Option<Vec<u8>>>) -> JobDependents {

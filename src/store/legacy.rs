@@ -108,10 +108,6 @@ impl Store {
         self.keys.legacy()
     }
 
-    pub fn has_legacy(&self) -> bool {
-        !self.keys.legacy().is_empty()
-    }
-
     /// Notes starts and ends of jobs by old workers.
     pub async fn recover_legacy(
         &self,
@@ -221,11 +217,6 @@ impl Store {
         let (ids, made, late, told): (u64, u64, u64, Vec<BytePair>) =
             self.run_script(doing, &self.scripts.take_tasks, arguments).await?;
         Ok(TasksTaken { ids, made, late, told: lossy_pairs(told) })
-    }
-
-    /// The list of a circle, for [`Blocking::peek`].
-    pub fn tasks_list(circle: &RhailibCircle) -> String {
-        Keys::tasks(&circle.circle)
     }
 
     pub const TASKS_MAX: u64 = 200;

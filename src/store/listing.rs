@@ -77,7 +77,9 @@ impl Serialize for JobSummary {
         let mut map = to.serialize_map(Some(self.fields.len() + 2))?;
         map.serialize_entry("id", &self.id)?;
         map.serialize_entry("status", &self.status)?;
-        write_fields(&mut map, &self.fields)?;
+        for (name, text) in &self.fields {
+            map.serialize_entry(name, &json_of_field(name, text.clone()))?;
+        }
         map.end()
     }
 }
@@ -100,16 +102,6 @@ impl<'de> Deserialize<'de> for JobSummary {
             fields: fields.collect(),
         })
     }
-}
-
-/// Writes fields of a hash into an object, numbers and lists as such.
-pub(super) fn write_fields<M: SerializeMap>(
-    map: &mut M,
-    fields: &BTreeMap<&'static str, String>,
-) -> Result<(), M::Error> {
-    let mut fields = fields.iter();
-    fields
-        .try_for_each(|(name, text)| map.serialize_entry(name, &json_of_field(name, text.clone())))
 }
 
 impl Store {

@@ -38,12 +38,6 @@ words! {
     Lost = "lost",
 }
 
-impl Renewal {
-    pub fn is_kept(self) -> bool {
-        self != Self::Lost
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresenceOf {
     pub actor: ActorId,
