@@ -201,13 +201,8 @@ struct PreparedUnit {
 
 /// Prepares the role with its slice of the configuration.
 fn prepare(config: &Config, role: Unit, unit: &str) -> Result<PreparedUnit, Error> {
-    let set = |store: Store| {
-        store
-            .with_events(config.job.events)
-            .with_replies(config.job.reply_format)
-            .with_inline_outputs(config.job.output_inline_max)
-            .beside(config.supervisor.served_legacy_queues())
-    };
+    let set =
+        |store: Store| store.of_jobs(&config.job).beside(config.supervisor.served_legacy_queues());
     let system = Shards::open(&config.redis, set)
         .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     let home = system.home();

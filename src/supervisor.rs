@@ -177,7 +177,7 @@ impl Duties<'_> {
         self.start("publishing scripts of files", script_files::round);
         self.start("deleting files that no job names", unused_contents::round);
         let Round { store, counts, .. } = self.means.clone();
-        if store.has_legacy() {
+        if !store.legacy_queues().is_empty() {
             self.start("checking legacy queues", recovery::legacy_queues);
             self.start("serving stop queues of old workers", recovery::legacy_stops);
         }

@@ -93,17 +93,16 @@ impl MigrationReport {
     }
 
     fn queue_table(&self) -> TextTable {
-        let ago = |state: &LegacyState, ms| state.ago(ms).map(said_ago).unwrap_or_default();
         TextTable::of(&self.queues)
             .column("!LEGACY QUEUE", &|of| of.queue.legacy.clone())
             .column("TYPE", &|of| of.queue.script_type.to_string())
             .column("~TARGET", &|of| target(&of.queue))
             .column(">DEPTH", &|of| of.depth.to_string())
             .column(">STOPS", &|of| of.stops.to_string())
-            .column(">LAST PUSH", &|of| ago(of, of.pushed_at_ms))
-            .column(">LAST POP", &|of| ago(of, of.popped_at_ms))
+            .column(">LAST PUSH", &|of| of.pushed_ago.map(said_ago).unwrap_or_default())
+            .column(">LAST POP", &|of| of.popped_ago.map(said_ago).unwrap_or_default())
             .column(">RUNNING ELSEWHERE", &|of| of.foreign_running.to_string())
-            .column(">WATCHED", &|of| of.ago(of.since_ms).map(brief).unwrap_or_default())
+            .column(">WATCHED", &|of| of.watched.map(brief).unwrap_or_default())
             .table()
     }
 
@@ -118,7 +117,7 @@ impl MigrationReport {
             .column(">TAKEN", &|of| count(of, "taken"))
             .column(">REFUSED", &|of| count(of, "refused"))
             .column(">DROPPED", &|of| count(of, "dropped"))
-            .column(">LAST PUSH", &|of| of.ago(of.pushed_at_ms).map(said_ago).unwrap_or_default())
+            .column(">LAST PUSH", &|of| of.pushed_ago.map(said_ago).unwrap_or_default())
             .table()
     }
 
@@ -144,9 +143,9 @@ impl MigrationReport {
                 "depth": state.depth,
                 "stops": state.stops,
                 "foreign_running": state.foreign_running,
-                "last_push_s_ago": state.ago(state.pushed_at_ms).map(|ago| ago.as_secs_f64()),
-                "last_pop_s_ago": state.ago(state.popped_at_ms).map(|ago| ago.as_secs_f64()),
-                "watched_s": state.ago(state.since_ms).map(|ago| ago.as_secs_f64()),
+                "last_push_s_ago": state.pushed_ago.map(|ago| ago.as_secs_f64()),
+                "last_pop_s_ago": state.popped_ago.map(|ago| ago.as_secs_f64()),
+                "watched_s": state.watched.map(|ago| ago.as_secs_f64()),
             })).collect::<Vec<Value>>(),
             "circles": self.circles.iter().map(|state| json!({
                 "circle": state.circle.circle,
@@ -154,7 +153,7 @@ impl MigrationReport {
                 "depth": state.depth,
                 "late": state.late,
                 "counts": state.counts,
-                "last_push_s_ago": state.ago(state.pushed_at_ms).map(|ago| ago.as_secs_f64()),
+                "last_push_s_ago": state.pushed_ago.map(|ago| ago.as_secs_f64()),
             })).collect::<Vec<Value>>(),
             "not_configured": self.others.iter().map(|(list, length)| json!({
                 "list": list,

@@ -146,10 +146,7 @@ impl Client {
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn open(config: &Config) -> Result<Self> {
         let shards = Shards::open(&config.redis, |store| {
-            store
-                .with_events(config.job.events)
-                .with_replies(config.job.reply_format)
-                .beside(config.supervisor.served_legacy_queues())
+            store.of_jobs(&config.job).beside(config.supervisor.served_legacy_queues())
         })?;
         let scope = (!config.amqp.url.is_empty()).then(|| config.amqp.scope().into());
         Ok(Self { broker_scope: scope, ..Self::on(&shards, config.job.clone()) })
@@ -161,9 +158,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Store`] if the URL or the password file cannot be used.
     pub fn with(redis: &RedisConfig, job: JobConfig) -> Result<Self> {
-        let shards = Shards::open(redis, |store| {
-            Ok(store.with_events(job.events).with_replies(job.reply_format))
-        })?;
+        let shards = Shards::open(redis, |store| Ok(store.of_jobs(&job)))?;
         Ok(Self::on(&shards, job))
     }
 

@@ -96,15 +96,15 @@ pub fn blockers(state: &LegacyState, is_dual: bool, quiet: Duration) -> Vec<Stri
         let jobs = counted(state.foreign_running, "job", "jobs");
         say(format!("{jobs} of type {kind} on actors that are not Hero's"));
     }
-    for (time, what) in [
-        (state.pushed_at_ms, "an older client pushed to it"),
-        (state.popped_at_ms, "an old worker took a job from it"),
+    for (ago, what) in [
+        (state.pushed_ago, "an older client pushed to it"),
+        (state.popped_ago, "an old worker took a job from it"),
     ] {
-        if let Some(ago) = state.ago(time).filter(|ago| *ago < quiet) {
+        if let Some(ago) = ago.filter(|ago| *ago < quiet) {
             say(format!("{what} {} ago, less than {}", brief(ago), brief(quiet)));
         }
     }
-    match (state.ago(state.sampled_at_ms), state.ago(state.since_ms)) {
+    match (state.sampled_ago, state.watched) {
         (Some(sampled), Some(since)) if sampled <= FRESH => {
             if since < quiet {
                 let (since, quiet) = (brief(since), brief(quiet));
@@ -126,8 +126,6 @@ fn brief(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    const HOUR_MS: u64 = 3_600_000;
-
     fn silent() -> LegacyState {
         LegacyState {
             queue: LegacyQueue {
@@ -139,11 +137,10 @@ mod tests {
             depth: 0,
             stops: 0,
             foreign_running: 0,
-            pushed_at_ms: Some(HOUR_MS),
-            popped_at_ms: None,
-            since_ms: Some(0),
-            sampled_at_ms: Some(3 * HOUR_MS),
-            now_ms: 3 * HOUR_MS,
+            pushed_ago: Some(Duration::from_hours(2)),
+            popped_ago: None,
+            watched: Some(Duration::from_hours(3)),
+            sampled_ago: Some(Duration::ZERO),
         }
     }
 
@@ -160,9 +157,9 @@ mod tests {
             depth: 2,
             stops: 1,
             foreign_running: 1,
-            pushed_at_ms: Some(3 * HOUR_MS - 5000),
-            popped_at_ms: Some(3 * HOUR_MS - 1000),
-            sampled_at_ms: None,
+            pushed_ago: Some(Duration::from_secs(5)),
+            popped_ago: Some(Duration::from_secs(1)),
+            sampled_ago: None,
             ..silent()
         };
         let reasons = blockers(&state, true, Duration::from_hours(1));

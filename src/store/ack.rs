@@ -16,6 +16,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use super::attempts::millis;
 use super::backoff::Backoff;
 use super::confirmations::{Answer, Asking, How, Question};
+use super::text::Legal;
 use super::{Store, StoreError};
 use crate::config::Ack;
 use crate::proto::job::{Job, JobId};
@@ -134,8 +135,8 @@ impl Store {
         for ids in ids.chunks(JOBS_PER_CALL) {
             let mut script = self.scripts.confirm.prepare_invoke();
             script.arg(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>());
-            let missing: Vec<String> = asking.link.invoke(CONFIRMING, &script).await?;
-            gone.extend(missing.iter().filter_map(|id| id.parse().ok()));
+            let Legal(missing) = asking.link.invoke(CONFIRMING, &script).await?;
+            gone.extend(missing);
         }
         let (within, link) = (millis(CONFIRMED_WITHIN), &mut asking.link);
         let (arrived, wanted): (u64, u64) = match asking.how {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::backoff::micros;
+use super::text::Legal;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
@@ -125,9 +126,7 @@ impl Store {
         lease: Duration,
     ) -> Result<TakenEnds, StoreError> {
         let (doing, arguments) = ("taking ended jobs of messages", (scope, limit, micros(lease)));
-        let (till, ids): (String, Vec<String>) =
-            self.run_script(doing, &self.scripts.amqp_take, arguments).await?;
-        let ids = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let (till, Legal(ids)) = self.run_script(doing, &self.scripts.amqp_take, arguments).await?;
         Ok(TakenEnds { till, ids })
     }
 
@@ -152,8 +151,7 @@ impl Store {
         self.run_script::<u64>(doing, &self.scripts.amqp_answered, arguments).await.map(drop)
     }
 
-    /// Reads the end of a job that was a message; `None` if the job is gone, was no message, or has not
-    /// ended.
+    /// Reads the end of a job that was a message; `None` if it is gone, was no message, or has not ended.
     pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>, StoreError> {
         let (end, fields) = self.outcome_with(id, &["message", "exit_code"]).await?;
         let mut fields = fields.into_iter().map(|field| field.map(|bytes| text_of(&bytes)));
@@ -183,8 +181,7 @@ impl Store {
         self.run_script::<String>(doing, &self.scripts.amqp_shutdown, arguments).await.map(drop)
     }
 
-    /// Returns when the brokers of a node, or of all, were last asked to end, in microseconds of Redis's
-    /// clock; 0 if they were not.
+    /// Returns when the brokers of a node, or of all, were last asked to end, in us of Redis's clock; else 0.
     pub async fn brokers_ended_us(
         &self,
         scope: &str,

@@ -38,8 +38,7 @@ pub const TOO_SLOW: &str =
 
 /// The time within which the next step must come; else the batch is void.
 const NEXT_STEP_WITHIN: Duration = Duration::from_secs(30);
-/// The TTL of staged keys: if the client dies while it commits, a supervisor has this time to
-/// commit the rest.
+/// The TTL of staged keys: the time in which a supervisor commits the rest for a client that died.
 const STAGED_FOR: Duration = Duration::from_hours(24);
 /// Prerequisites outside of the batch that one call looks at for one job.
 const OTHERS_PER_CALL: usize = 400;
@@ -107,14 +106,12 @@ impl Store {
         while self.commit_step(batch, None, retention).await.is_ok_and(|left| left > 0) {}
     }
 
-    /// Makes one step of a commit that was begun, which its client may have left. Returns true if
-    /// there was something to do.
+    /// Makes one step of a commit that its client may have left. Returns true if there was one.
     pub async fn commit_left(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
         Ok(self.commit_step("", None, &kept(retention)).await? > 0)
     }
 
-    /// Makes all steps of the commits that were begun, so that every job of a batch whose submission is decided exists.
-    /// Returns true if there was one.
+    /// Makes all steps of the commits that were begun, so that all their jobs exist. Returns true if there was one.
     pub async fn finish_commits(
         &self,
         retention: impl Into<Retention>,
@@ -190,8 +187,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Stages those prerequisites outside of the batch that were too many for one call. Returns the
-    /// first that does not exist.
+    /// Stages the prerequisites outside of the batch beyond one call. Returns the first that does not exist.
     async fn stage_others(
         &self,
         batch: &JobId,

@@ -19,8 +19,7 @@ pub struct Claim<'a> {
     pub lists: &'a [String],
     /// The limit on their number.
     pub wanted: usize,
-    /// The number of these that are claimed ahead: they wait for a thread. No job with a limit is among them, and
-    /// none that an actor has died with.
+    /// The number of these that wait for a thread: no job with a limit, and none that an actor has died with.
     pub ahead: usize,
     /// The largest hash that is returned, in bytes.
     pub size_max_bytes: u64,
@@ -55,8 +54,7 @@ pub struct Attempt {
     pub claimed_at: u64,
     /// The queue it waited in, and goes back to if it is requeued.
     pub queue: Queue,
-    /// The job as it was before the claim, with its attempt and start, or the reason why its hash is
-    /// invalid.
+    /// The job before the claim, with its attempt and start, or the reason why its hash is invalid.
     pub job: Result<Job, InvalidJob>,
 }
 
@@ -83,8 +81,7 @@ impl Store {
     /// Claims jobs for an actor in one round trip.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection the claim may have been made all the same: see
-    /// [`Store::running`].
+    /// [`StoreError`]. After a lost connection the claim may have been made: see [`Store::running`].
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Claimed, StoreError> {
         let mut script = self.scripts.claim.prepare_invoke();
         for list in claim.lists {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::attempts::millis;
+use super::text::written_at;
 use super::{Store, StoreError};
 use crate::proto::audit::{AUDIT_DAYS, AUDIT_LEN_MAX, AuditRecord, Author, bounded};
 
@@ -34,8 +35,7 @@ impl Store {
         self.link.command("reading the audit", "XREVRANGE", arguments).await
     }
 
-    /// Reads records, the newest first, of those after a time and until another in milliseconds since 1970, until
-    /// `limit` of them are `wanted`.
+    /// Reads records after a time and until another (ms since 1970), the newest first, until `limit` are `wanted`.
     pub async fn audit(
         &self,
         since_ms: u64,
@@ -66,10 +66,8 @@ fn record((id, fields): &Entry) -> AuditRecord {
         let pair = pairs.find(|pair| pair[0] == name.as_bytes());
         pair.map(|pair| String::from_utf8_lossy(&pair[1]).into_owned()).unwrap_or_default()
     };
-    let ms = id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
-    let at = jiff::Timestamp::from_millisecond(ms).map(|at| format!("{at:.3}")).unwrap_or_default();
     AuditRecord {
-        at,
+        at: written_at(id).map(|at| format!("{at:.3}")).unwrap_or_default(),
         who: text("who"),
         what: text("what"),
         to: text("to"),

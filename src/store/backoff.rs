@@ -6,8 +6,7 @@ const FIRST: Duration = Duration::from_millis(50);
 /// The longest wait: short enough for everything to work again soon after Redis does.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Doubles from one failure to the next, with jitter, so that many processes do not come back in
-/// step.
+/// Doubles from one failure to the next, with jitter, so that processes do not come back in step.
 #[derive(Debug, Default)]
 pub struct Backoff {
     failures: u32,

@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::cron_marks::CronEnds;
 use super::newest::whole;
-use super::text::read;
+use super::text::{Legal, read};
 use super::{Store, StoreError};
 use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
 use crate::proto::cron::CronName;
@@ -74,8 +74,7 @@ impl Store {
         Ok(indexes)
     }
 
-    /// Returns the queues that may hold jobs: a foreign program may have pushed into a queue of an
-    /// actor that never held one.
+    /// Returns the queues that may hold jobs, also those that only a foreign program may have pushed into.
     async fn backup_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
         let mut queues: BTreeSet<Queue> = self.queues().await?.into_iter().collect();
         for target in self.known_targets().await? {
@@ -167,8 +166,7 @@ impl Store {
         until: &str,
     ) -> Result<LogCopy, StoreError> {
         let arguments = (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
-        let entries: Value = self.link.command(DOING, "XRANGE", arguments).await?;
-        let entries = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
+        let entries = log_entries(self.link.command(DOING, "XRANGE", arguments).await?);
         Ok(LogCopy { id: id.clone(), entries })
     }
 
@@ -213,9 +211,9 @@ impl Store {
         let types = self.types().await?;
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
         let lists = self.link.each("backing up dead letters", &types, list).await?;
-        let copy = |(script_type, list): (ScriptType, Option<Vec<String>>)| {
-            let ids = list.unwrap_or_default();
-            DeadCopy { script_type, ids: ids.iter().filter_map(|id| id.parse().ok()).collect() }
+        let copy = |(script_type, list): (ScriptType, Option<Legal<JobId>>)| DeadCopy {
+            script_type,
+            ids: list.map(|Legal(ids)| ids).unwrap_or_default(),
         };
         let copies = types.into_iter().zip(lists).map(copy);
         Ok(copies.filter(|copy| !copy.ids.is_empty()).collect())
@@ -255,14 +253,13 @@ fn copied(id: &JobId, parts: Vec<Value>) -> Option<CopiedJob> {
         ttl_ms: rest(ttl)?,
         log_ttl_ms: rest(log_ttl)?,
     };
-    let log = LogCopy { id: id.clone(), entries: log_entries(log)? };
+    let log = LogCopy { id: id.clone(), entries: log_entries(read(log)?) };
     let log_until =
         text(log_last).filter(|last| log.entries.last().is_none_or(|(copied, _)| copied != last));
     Some(CopiedJob { job, log, log_until })
 }
 
-pub(super) fn log_entries(entries: Value) -> Option<Vec<(String, Vec<Bytes>)>> {
-    let entries: Vec<(String, Vec<Vec<u8>>)> = read(entries)?;
+pub(super) fn log_entries(entries: Vec<(String, Vec<Vec<u8>>)>) -> Vec<(String, Vec<Bytes>)> {
     let bytes = |fields: Vec<Vec<u8>>| fields.into_iter().map(Bytes::from).collect();
-    Some(entries.into_iter().map(|(id, fields)| (id, bytes(fields))).collect())
+    entries.into_iter().map(|(id, fields)| (id, bytes(fields))).collect()
 }

@@ -44,8 +44,7 @@ pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
 }
 
 impl Store {
-    /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if an actor will claim
-    /// it, or it is in another state.
+    /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if there is none.
     pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
         const FIELDS: [&str; 9] = [
             "status",

@@ -35,12 +35,10 @@ impl Store {
         Ok(named.filter(is_own).map(|child| child.id).collect())
     }
 
-    /// Submits a child of a job that runs, once however often it is called. The id of the child must follow from its
-    /// parent.
+    /// Submits a child of a running job, once however often it is called: its id must follow from its parent.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection it may have been submitted; submitting it again says
-    /// [`ChildSubmitted::Known`].
+    /// [`StoreError`]. After a lost connection it may have been submitted: again says [`ChildSubmitted::Known`].
     pub async fn submit_child(
         &self,
         boot: &BootId,

@@ -51,12 +51,10 @@ impl Cluster {
         Self { url, probe, known: Mutex::default() }
     }
 
-    /// Connects to the owner of the slot with a login, which all nodes share. `address` is the address of the cluster, for
-    /// messages.
+    /// Connects to the owner of the slot with a login, which all nodes share. `address` is for messages.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`] with the error of each node; [`StoreError::NotPermitted`] if one
-    /// denies access.
+    /// [`StoreError::Unreachable`] with the error of each node; [`StoreError::NotPermitted`] if one denies access.
     pub(super) async fn connect(
         &self,
         address: &str,
@@ -161,8 +159,7 @@ fn place(host: &str, port: u16, asked: &str) -> Option<Place> {
     }
 }
 
-/// The nodes in an answer to CLUSTER SLOTS: for each range its ends, then its nodes, each with host, port
-/// and more.
+/// The nodes in an answer to CLUSTER SLOTS: for each range its ends, then its nodes: host, port and more.
 fn nodes_of(slots: &Value, asked: &str) -> Vec<Place> {
     let entries = |value: &Value| match value {
         Value::Array(values) => values.clone(),

@@ -69,8 +69,7 @@ impl SharedConnection {
         .await
     }
 
-    /// Runs a command with its arguments for each item, in one round trip. An answer that is an error, or not of
-    /// this type, is none.
+    /// Runs a command for each item, in one round trip. An answer that is an error, or not of this type, is none.
     pub(super) async fn each<'c, I, A: ToRedisArgs, T: FromRedisValue>(
         &self,
         doing: &'static str,

@@ -46,8 +46,7 @@ words! {
 }
 
 impl Store {
-    /// Stops a job: at once if it has not started, by its actor if it runs. `asking` is the boot of
-    /// an actor that asks.
+    /// Stops a job: at once if it has not started, else by its actor. `asking` is the boot of an actor that asks.
     pub async fn stop(
         &self,
         id: &JobId,
@@ -154,8 +153,7 @@ impl Store {
         Ok(HandedOn { messages, are_left: left > 0 })
     }
 
-    /// Answers a ping into the list it names, which must be a reply list of this namespace.
-    /// Returns true if it was.
+    /// Answers a ping into the list it names. Returns true if it is a reply list of this namespace.
     pub async fn pong(&self, reply_to: &str, text: &str) -> Result<bool, StoreError> {
         if !self.keys.is_reply(reply_to) {
             return Ok(false);
@@ -192,8 +190,7 @@ impl Store {
         self.link.command::<Value>(doing, "LPUSH", arguments).await.map(drop)
     }
 
-    /// Wakes a command that blocks on another connection. What it popped in the same instant
-    /// still reaches it.
+    /// Wakes a command that blocks on another connection. What it popped in the same instant still reaches it.
     pub async fn wake(&self, waker: &Waker) -> Result<(), StoreError> {
         let Some(client_id) = waker.client_id() else {
             return Ok(());

@@ -8,6 +8,7 @@ use redis::ScriptInvocation;
 
 use super::backoff::micros;
 use super::submission::{submission, with_fields};
+use super::text::Legal;
 use super::{Store, StoreError};
 use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
 use crate::proto::graph::GraphState;
@@ -103,25 +104,24 @@ impl Store {
         const DOING: &str = "looking at periodic jobs";
         let names: Vec<&str> = names.into_iter().map(CronName::as_str).collect();
         let state: Vec<String> = self.run_script(DOING, &self.scripts.cron_state, names).await?;
-        let time = |text: &String| moment(text);
-        let now = state.first().and_then(time).ok_or_else(|| StoreError::unexpected(DOING))?;
+        let now =
+            state.first().and_then(|us| moment(us)).ok_or_else(|| StoreError::unexpected(DOING))?;
         let mark = |of: &[String]| {
             let [due, disabled, since, succeeded, took, overdue] = of else { return None };
-            let since = time(since)?;
+            let since = moment(since)?;
             Some(CronMark {
-                due: time(due)?,
+                due: moment(due)?,
                 is_disabled: disabled == "1",
-                from: time(succeeded).map_or(since, |succeeded| succeeded.max(since)),
+                from: moment(succeeded).map_or(since, |succeeded| succeeded.max(since)),
                 took: took.parse().map_or(Duration::ZERO, Duration::from_micros),
-                overdue: time(overdue),
+                overdue: moment(overdue),
             })
         };
         let marks = state[1..].chunks(6).map(mark).collect::<Option<Vec<CronMark>>>();
         Ok((now, marks.ok_or_else(|| StoreError::unexpected(DOING))?))
     }
 
-    /// Notes from when on a periodic job is overdue, computed from the state that it had. Returns false if that has
-    /// changed meanwhile.
+    /// Notes from when on a periodic job is overdue. Returns false if the state that this follows from has changed.
     pub async fn note_cron_overdue(
         &self,
         name: &CronName,
@@ -190,9 +190,8 @@ impl Store {
     /// The periodic jobs that supervisors fire, or have fired, by name.
     pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
         const DOING: &str = "looking at the periodic jobs that are fired";
-        let names: Vec<String> =
-            self.link.command(DOING, "ZRANGE", (self.keys.cron_names(), 0, NAMES_MAX - 1)).await?;
-        let mut names: Vec<CronName> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        let arguments = (self.keys.cron_names(), 0, NAMES_MAX - 1);
+        let Legal::<CronName>(mut names) = self.link.command(DOING, "ZRANGE", arguments).await?;
         names.sort();
         if names.is_empty() {
             return Ok(Vec::new());
@@ -207,12 +206,10 @@ impl Store {
         let id = |of: &[FieldTexts], place| text(of[1].get(place))?.parse::<JobId>().ok();
         let jobs: Vec<JobId> =
             fields.chunks(2).flat_map(|of| [id(of, 1), id(of, 2)]).flatten().collect();
-        let status = |id| ("HGET", (self.keys.job(id), "status"));
-        let states: Vec<Option<String>> = self.link.each(DOING, &jobs, status).await?;
-        let is_started = |(_, state): &(JobId, Option<String>)| {
-            state.as_ref().and_then(|state| state.parse().ok()) == Some(JobStatus::Started)
-        };
-        let started = jobs.into_iter().zip(states).filter(is_started).map(|(id, _)| id);
+        let states = self.states(DOING, &jobs).await?;
+        let started = jobs.into_iter().zip(states);
+        let started = started.filter(|(_, state)| *state == Some(JobStatus::Started));
+        let started = started.map(|(id, _)| id);
         let batches: Vec<JobId> = fields.chunks(2).filter_map(|of| id(of, 3)).collect();
         let batches = self.read_graphs(&batches).await?.into_iter().flatten();
         let runs = batches.filter(|batch| batch.counts.state() == GraphState::Running);

@@ -104,8 +104,7 @@ impl Store {
     /// no job: it does not fire for this time again.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection it may have fired all the same; firing it again
-    /// says [`Fired::Past`].
+    /// [`StoreError`]. After a lost connection it may have fired: again says [`Fired::Past`].
     pub async fn fire(
         &self,
         name: &CronName,
@@ -192,8 +191,7 @@ impl Store {
         self.run_script::<u8>(doing, &self.scripts.cron_ran, arguments).await.map(drop)
     }
 
-    /// The latest firings of a periodic job, at most so many, the newest first, each with the state of its job or batch, if
-    /// that is still kept.
+    /// The latest firings of a periodic job, the newest first, each with the state of its job or batch if it is kept.
     pub async fn firings(
         &self,
         name: &CronName,
@@ -211,10 +209,8 @@ impl Store {
         };
         let batches = self.read_graphs(&ids(true)).await?.into_iter();
         let mut batches = batches.map(|batch| batch.map(|batch| batch.counts.state().as_str()));
-        let status = |id| ("HGET", (self.keys.job(id), "status"));
-        let states: Vec<Option<String>> = self.link.each(DOING, &ids(false), status).await?;
-        let word = |text: Option<String>| text?.parse().ok().map(JobStatus::as_str);
-        let mut states = states.into_iter().map(word);
+        let states = self.states(DOING, &ids(false)).await?.into_iter();
+        let mut states = states.map(|state| state.map(JobStatus::as_str));
         let firings = history.into_iter().map(|firing| {
             let state = match &firing.id {
                 Some(_) if firing.batch => batches.next().flatten(),
@@ -263,8 +259,7 @@ impl Store {
         })
     }
 
-    /// Submits the graph of a periodic job for a time of the past, as [`Store::backfill`] does. The error is as of
-    /// [`Store::fire_batch`].
+    /// Submits the graph of a periodic job for a past time, as [`Store::backfill`]. Errors as [`Store::fire_batch`].
     pub async fn backfill_graph(
         &self,
         name: &CronName,

@@ -1,6 +1,7 @@
 //! Prerequisites and dependents of jobs, for display.
 
-use super::text::StoredText;
+use super::submission::ANY;
+use super::text::Legal;
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
@@ -20,8 +21,6 @@ pub struct JobDependents {
     pub graph: Option<String>,
 }
 
-/// Begins an entry of a pending set that only has to end, as the scripts write it.
-const ANY: char = '?';
 const FIELDS: [&str; 7] =
     ["status", "name", "prerequisites", "after_any", "dependents", "dependents_more", "graph_id"];
 
@@ -40,7 +39,14 @@ impl Store {
         let pending = |id| ("SMEMBERS", self.keys.pending(id));
         let answers: Vec<Option<Vec<String>>> =
             self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
-        Ok(answers.into_iter().map(|entries| pending_of(&entries.unwrap_or_default())).collect())
+        let sorted = |entries: Option<Vec<String>>| {
+            let entries = entries.unwrap_or_default();
+            let bare = entries.iter().map(|entry| entry.strip_prefix(ANY).unwrap_or(entry));
+            let mut ids: Vec<JobId> = bare.filter_map(|id| id.parse().ok()).collect();
+            ids.sort();
+            ids
+        };
+        Ok(answers.into_iter().map(sorted).collect())
     }
 
     /// Some dependents of a job beyond those in its hash: so many behind a number of them.
@@ -51,18 +57,10 @@ impl Store {
         most: usize,
     ) -> Result<Vec<JobId>, StoreError> {
         let arguments = (self.keys.dependents(id), skip, skip + most - 1);
-        let ids: Vec<StoredText> =
+        let Legal(ids) =
             self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
-        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+        Ok(ids)
     }
-}
-
-/// Returns the ids of a pending set, in the order of their letters.
-fn pending_of(entries: &[String]) -> Vec<JobId> {
-    let bare = entries.iter().map(|entry| entry.strip_prefix(ANY).unwrap_or(entry));
-    let mut ids: Vec<JobId> = bare.filter_map(|id| id.parse().ok()).collect();
-    ids.sort();
-    ids
 }
 
 fn read(values: Vec<Option<Vec<u8>>>) -> JobDependents {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::streams::{StreamId, StreamRangeReply};
 
 use super::connection::Blocking;
+use super::text::written_at;
 use super::{Shards, Store, StoreError};
 use crate::proto::shard::{Shard, ShardCount};
 
@@ -30,8 +31,7 @@ pub struct JobEvent {
 impl JobEvent {
     /// When it happened, by Redis's clock.
     pub fn time(&self) -> Option<jiff::Timestamp> {
-        let (ms, _) = self.place.split_once('-')?;
-        jiff::Timestamp::from_millisecond(ms.parse().ok()?).ok()
+        written_at(&self.place)
     }
 }
 

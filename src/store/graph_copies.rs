@@ -39,8 +39,7 @@ impl Store {
         Ok(GraphJobsCopy { id: id.clone(), jobs })
     }
 
-    /// Restores a graph or batch. It does not end before [`Store::close_batch`]. Returns false if its id is
-    /// taken.
+    /// Restores a graph or batch, which ends after [`Store::close_batch`]. Returns false if its id is taken.
     pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool, StoreError> {
         let mut script = self.scripts.restore_graph.prepare_invoke();
         script.arg(graph.id.as_str()).arg(graph.ttl_ms.max(1));

@@ -3,6 +3,7 @@
 use redis::{ScriptInvocation, Value};
 use serde_json::json;
 
+use super::newest;
 use super::submission::{fields_of_submitter, named_target};
 use super::text::{StoredText, read};
 use super::{Shards, Store, StoreError};
@@ -121,8 +122,7 @@ impl Store {
         Ok(self.invoke::<u8>("storing a batch", &script).await? == 1)
     }
 
-    /// Returns the number of jobs of a batch that was opened by a store of this [`Store::adding_to`]; `None` if no such batch has
-    /// the id, or it has all its jobs.
+    /// Returns the number of jobs of a batch that was opened [`Store::adding_to`] this; `None` if it is closed or gone.
     pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>, StoreError> {
         let arguments = (id.as_str(), self.rights.opening.as_deref().unwrap_or_default());
         let jobs: i64 =
@@ -143,8 +143,7 @@ impl Store {
         Ok(())
     }
 
-    /// Changes the window of a graph or batch. Returns false if there is none that the caller may change.
-    /// Calling again is safe.
+    /// Changes the window of a graph or batch. Returns false if the caller may change none. Calling again is safe.
     pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool, StoreError> {
         let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
         let bounds = ["at_a_time", "stop_after", "pause_after"].map(text);
@@ -282,7 +281,6 @@ fn pause_ms(window: GraphWindow) -> Option<u64> {
 }
 
 /// Returns a score as the whole number that it is.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^53, above 0")]
 fn whole(score: f64) -> u64 {
-    score.max(0.0) as u64
+    u64::try_from(newest::whole(score)).unwrap_or_default()
 }

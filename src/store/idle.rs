@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::backoff::from_now;
+use super::text::Legal;
 use super::{Store, StoreError};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
@@ -15,8 +16,7 @@ words! {
     /// Queues are known, or wait for long.
     Queues = "queues",
     Limits = "limits",
-    /// Jobs have ended whose dependents are not all told, batches are committed by half, or notes on
-    /// jobs wait to be logged.
+    /// Jobs have ended with untold dependents, batches are half committed, or notes wait to be logged.
     Unsettled = "unsettled",
     Objects = "objects",
     /// Keys of a wrong type are noted.
@@ -58,10 +58,10 @@ impl Outlook {
 
 impl Store {
     pub async fn look(&self) -> Result<Outlook, StoreError> {
-        let (revision, next_us, words): (Vec<u8>, i64, Vec<String>) =
+        let (revision, next_us, Legal(words)): (Vec<u8>, i64, _) =
             self.invoke("looking for work", &self.scripts.look.prepare_invoke()).await?;
         Ok(Outlook {
-            work: words.iter().filter_map(|word| word.parse().ok()).collect(),
+            work: words.into_iter().collect(),
             next_due: from_now(next_us),
             cron_revision: Some(text_of(&revision)).filter(|revision| !revision.is_empty()),
         })

@@ -146,8 +146,7 @@ impl Store {
         Ok((inputs, with_files, gone, names))
     }
 
-    /// Reads the output of a job in pieces, and no further once it has more than `bytes_max`. `None` if the job has none
-    /// any more.
+    /// Reads the output of a job in pieces, until it has more than `bytes_max`. `None` if the job has none any more.
     async fn output_in_pieces(
         &self,
         id: &JobId,

@@ -38,8 +38,7 @@ pub enum RetryOutcome {
 /// The answer to a retry of a job and its dependents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetriedGraph {
-    /// The answer for the job itself; [`RetryOutcome::Moved`] with its state also if it had not
-    /// failed, and stays as it is.
+    /// The answer for the job itself; [`RetryOutcome::Moved`] also if it had not failed, and stays as it is.
     pub outcome: RetryOutcome,
     /// Its dependents that were retried, with their new states.
     pub retried: Vec<(JobId, JobStatus)>,
@@ -139,14 +138,12 @@ impl Store {
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected(DOING))
     }
 
-    /// Runs an ended job again, or lets it wait again for its prerequisites; its attempts and
-    /// crashes are reset.
+    /// Runs an ended job again, or lets it wait for its prerequisites; its attempts and crashes are reset.
     pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
         self.retry_corrected(id, &Corrections::new()).await
     }
 
-    /// Runs an ended job again with other settings. The script that its last attempt ran stays in the record of
-    /// that attempt.
+    /// Does so with other settings. The script that its last attempt ran stays in the record of that attempt.
     pub async fn retry_corrected(
         &self,
         id: &JobId,

@@ -42,7 +42,7 @@ pub struct TasksTaken {
     pub told: Vec<(String, String)>,
 }
 
-/// The state of a legacy queue. Times are milliseconds since the epoch.
+/// The state of a legacy queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyState {
     pub queue: LegacyQueue,
@@ -51,22 +51,14 @@ pub struct LegacyState {
     pub stops: u64,
     /// Jobs of its type that foreign actors run.
     pub foreign_running: u64,
-    /// When an older program was last seen to have pushed.
-    pub pushed_at_ms: Option<u64>,
-    /// When an old worker was last seen to have popped.
-    pub popped_at_ms: Option<u64>,
-    /// The time of the first sample.
-    pub since_ms: Option<u64>,
-    pub sampled_at_ms: Option<u64>,
-    /// Now, by the same clock.
-    pub now_ms: u64,
-}
-
-impl LegacyState {
-    /// The time since one of these times.
-    pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
-        time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
-    }
+    /// The time since an older program was last seen to have pushed.
+    pub pushed_ago: Option<Duration>,
+    /// The time since an old worker was last seen to have popped.
+    pub popped_ago: Option<Duration>,
+    /// The time since the first sample.
+    pub watched: Option<Duration>,
+    /// The time since the last sample.
+    pub sampled_ago: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,19 +67,16 @@ pub struct CircleState {
     pub depth: u64,
     /// Tasks that wait for their details.
     pub late: u64,
-    /// When ids were last taken, in milliseconds since the epoch.
-    pub pushed_at_ms: Option<u64>,
+    /// The time since ids were last taken.
+    pub pushed_ago: Option<Duration>,
     /// The numbers of tasks taken, dropped, refused, doubled.
     pub counts: BTreeMap<String, u64>,
-    /// Now, by the same clock.
-    pub now_ms: u64,
 }
 
-impl CircleState {
-    /// The time since one of these times.
-    pub fn ago(&self, time_ms: Option<u64>) -> Option<Duration> {
-        time_ms.map(|ms| Duration::from_millis(self.now_ms.saturating_sub(ms)))
-    }
+/// Returns the time since a noted one, in milliseconds since the epoch; `now` is the answer of TIME.
+fn ago(noted: Option<&String>, (s, us): (u64, u64)) -> Option<Duration> {
+    let ms: u64 = noted?.parse().ok()?;
+    Some(Duration::from_millis((s * 1000 + us / 1000).saturating_sub(ms)))
 }
 
 impl Store {
@@ -109,8 +98,7 @@ impl Store {
         Ok(self.with_keys(keys))
     }
 
-    /// The legacy queues that an actor takes from, after its own. Those that a pattern stands for are
-    /// known to the scripts alone.
+    /// The legacy queues that an actor takes from, after its own, without those that a pattern stands for.
     pub fn legacy_lists(&self, actor: &ActorId) -> Vec<String> {
         let own = self.keys.legacy().iter().filter(|queue| queue.is_for(actor));
         own.filter(|queue| !queue.is_pattern()).map(|queue| queue.legacy.clone()).collect()
@@ -118,10 +106,6 @@ impl Store {
 
     pub fn legacy_queues(&self) -> &[LegacyQueue] {
         self.keys.legacy()
-    }
-
-    pub fn has_legacy(&self) -> bool {
-        !self.keys.legacy().is_empty()
     }
 
     /// Notes starts and ends of jobs by old workers.
@@ -175,8 +159,7 @@ impl Store {
         Ok(outcome != super::StopOutcome::Requested || boot.is_some())
     }
 
-    /// Notes a push to a legacy queue, unless it is a copy of Hero's. Returns the job if an older
-    /// client has pushed it.
+    /// Notes a push to a legacy queue, unless it is a copy of Hero's. Returns the job that an older client pushed.
     pub async fn note_legacy_push(
         &self,
         list: &str,
@@ -236,11 +219,6 @@ impl Store {
         Ok(TasksTaken { ids, made, late, told: lossy_pairs(told) })
     }
 
-    /// The list of a circle, for [`Blocking::peek`].
-    pub fn tasks_list(circle: &RhailibCircle) -> String {
-        Keys::tasks(&circle.circle)
-    }
-
     pub const TASKS_MAX: u64 = 200;
 
     /// The state of legacy queues, served or not.
@@ -258,17 +236,15 @@ impl Store {
             pipeline.cmd("TIME");
             let (depth, stops, foreign_running, seen, now): (u64, u64, u64, Seen, (u64, u64)) =
                 self.link.pipeline("reading a legacy queue", &pipeline).await?;
-            let time = |name: &str| seen.get(name).and_then(|text| text.parse().ok());
             states.push(LegacyState {
                 queue: queue.clone(),
                 depth,
                 stops,
                 foreign_running,
-                pushed_at_ms: time("pushed_at"),
-                popped_at_ms: time("popped_at"),
-                since_ms: time("since"),
-                sampled_at_ms: time("sampled_at"),
-                now_ms: now.0 * 1000 + now.1 / 1000,
+                pushed_ago: ago(seen.get("pushed_at"), now),
+                popped_ago: ago(seen.get("popped_at"), now),
+                watched: ago(seen.get("since"), now),
+                sampled_ago: ago(seen.get("sampled_at"), now),
             });
         }
         Ok(states)
@@ -287,12 +263,10 @@ impl Store {
             pipeline.cmd("TIME");
             let (depth, late, mut seen, now): (u64, u64, Seen, (u64, u64)) =
                 self.link.pipeline("reading a circle", &pipeline).await?;
-            let pushed_at_ms = seen.remove("pushed_at").and_then(|text| text.parse().ok());
+            let pushed_ago = ago(seen.remove("pushed_at").as_ref(), now);
             let counts =
                 seen.into_iter().filter_map(|(name, n)| Some((name, n.parse().ok()?))).collect();
-            let now_ms = now.0 * 1000 + now.1 / 1000;
-            let circle = circle.clone();
-            states.push(CircleState { circle, depth, late, pushed_at_ms, counts, now_ms });
+            states.push(CircleState { circle: circle.clone(), depth, late, pushed_ago, counts });
         }
         Ok(states)
     }

@@ -17,6 +17,19 @@ pub struct CheckedJobs {
     pub next: Option<Duration>,
 }
 
+/// The result of a look at jobs that are expected to have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLate {
+    /// The number of entries that it looked at.
+    pub looked_at: usize,
+    /// The jobs that have not ended within their time.
+    pub late: Vec<String>,
+    /// The jobs with an attempt that runs for long.
+    pub slow: Vec<String>,
+    /// The time until the next look, if there is a job to look at.
+    pub next: Option<Duration>,
+}
+
 impl Store {
     /// Looks at ended jobs that would have expired, up to `limit`: a job that another may need is kept on, any
     /// other goes. Calling again is safe.
@@ -39,22 +52,7 @@ impl Store {
             self.run_script(doing, &self.scripts.expire_jobs, arguments).await?;
         Ok(CheckedJobs { jobs, ended, next: from_now(next_us) })
     }
-}
 
-/// The result of a look at jobs that are expected to have ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundLate {
-    /// The number of entries that it looked at.
-    pub looked_at: usize,
-    /// The jobs that have not ended within their time.
-    pub late: Vec<String>,
-    /// The jobs with an attempt that runs for long.
-    pub slow: Vec<String>,
-    /// The time until the next look, if there is a job to look at.
-    pub next: Option<Duration>,
-}
-
-impl Store {
     /// Finds jobs that have not ended, and attempts that run on, after the time by which that was expected: up to
     /// `limit` of them. Calling again is safe.
     pub async fn find_late(&self, limit: usize) -> Result<FoundLate, StoreError> {

@@ -90,15 +90,6 @@ pub struct Tended {
     pub next: Option<Duration>,
 }
 
-impl Store {
-    /// Tends the limits that hold jobs and are due, up to `most` of them.
-    pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
-        let (released, taken_back, next_us): (u64, u64, i64) =
-            self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
-        Ok(Tended { released, taken_back, next: from_now(next_us) })
-    }
-}
-
 /// The jobs under a limit, or under one of the values that it counts separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitState {
@@ -122,6 +113,13 @@ const LISTED_MAX: usize = 1000;
 const HASHES_PER_CALL: usize = 1000;
 
 impl Store {
+    /// Tends the limits that hold jobs and are due, up to `most` of them.
+    pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
+        let (released, taken_back, next_us): (u64, u64, i64) =
+            self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
+        Ok(Tended { released, taken_back, next: from_now(next_us) })
+    }
+
     /// The state of these limits, and of all others that have running or held jobs, by name.
     pub async fn limit_states(
         &self,

@@ -37,8 +37,7 @@ impl JobSummary {
         AskedWait::of_field(wait).map(|wait| wait.words())
     }
 
-    /// Sets the machine of a job that runs, as its hash has only the one of its last attempt: to `host` if its
-    /// actor is one of those there.
+    /// Sets the machine of a running job, as its hash has that of its last attempt: `host` if its actor is there.
     pub(super) fn running_on(mut self, host: &str, actors_there: &HashSet<String>) -> Self {
         if self.status == JobStatus::Started {
             let is_there =

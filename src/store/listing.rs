@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use super::cursor::Cursor;
-use super::text::StoredText;
+use super::text::Legal;
 use super::{Shards, Store, StoreError};
 use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
@@ -77,7 +77,9 @@ impl Serialize for JobSummary {
         let mut map = to.serialize_map(Some(self.fields.len() + 2))?;
         map.serialize_entry("id", &self.id)?;
         map.serialize_entry("status", &self.status)?;
-        write_fields(&mut map, &self.fields)?;
+        for (name, text) in &self.fields {
+            map.serialize_entry(name, &json_of_field(name, text.clone()))?;
+        }
         map.end()
     }
 }
@@ -102,16 +104,6 @@ impl<'de> Deserialize<'de> for JobSummary {
     }
 }
 
-/// Writes fields of a hash into an object, numbers and lists as such.
-pub(super) fn write_fields<M: SerializeMap>(
-    map: &mut M,
-    fields: &BTreeMap<&'static str, String>,
-) -> Result<(), M::Error> {
-    let mut fields = fields.iter();
-    fields
-        .try_for_each(|(name, text)| map.serialize_entry(name, &json_of_field(name, text.clone())))
-}
-
 impl Store {
     /// One page of jobs, the latest change first.
     pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
@@ -133,10 +125,10 @@ impl Store {
                 .flat_map(|queue| [self.keys.ready(queue), self.keys.held(queue)])
                 .collect()),
             JobStatus::Started => {
-                let boots: Vec<StoredText> =
+                let Legal(boots) =
                     self.link.command("listing jobs", "ZRANGE", (self.keys.boots(), 0, -1)).await?;
-                let boots = boots.iter().filter_map(|boot| boot.parse().ok());
-                let mut indexes: Vec<String> = boots.map(|boot| self.keys.running(&boot)).collect();
+                let running = boots.iter().map(|boot| self.keys.running(boot));
+                let mut indexes: Vec<String> = running.collect();
                 // Jobs of foreign actors.
                 for of_type in self.types().await? {
                     indexes.push(self.keys.index(status, &of_type));
@@ -164,9 +156,8 @@ impl Store {
 
     /// The script types that ever had a job or an actor.
     pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
-        let types: Vec<StoredText> =
+        let Legal::<ScriptType>(mut types) =
             self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
-        let mut types: Vec<ScriptType> = types.iter().filter_map(|t| t.parse().ok()).collect();
         types.sort();
         Ok(types)
     }
@@ -182,9 +173,8 @@ impl Store {
     }
 
     pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
-        let queues: Vec<StoredText> =
+        let Legal::<Queue>(mut queues) =
             self.link.command("listing queues", "SMEMBERS", self.keys.queues()).await?;
-        let mut queues: Vec<Queue> = queues.iter().filter_map(|q| q.parse().ok()).collect();
         queues.sort();
         Ok(queues)
     }

@@ -10,6 +10,7 @@ use redis::streams::StreamRangeReply;
 use super::attempts::millis;
 use super::connection::Blocking;
 use super::store_error::describe;
+use super::text::written_at;
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
@@ -40,8 +41,7 @@ pub enum LogEntry {
         /// The current step; may be empty.
         text: String,
     },
-    /// The text after the last line that has no line end yet, which goes to the hash alone; empty if there is
-    /// none.
+    /// The text after the last line without a line end yet, which goes to the hash alone; empty if there is none.
     Unfinished { text: String },
     /// The number of lines so far that Redis refused.
     Missing { lines: u64 },
@@ -89,8 +89,7 @@ pub struct LogLine {
 impl LogLine {
     /// The time when it was written, by Redis's clock.
     pub fn time(&self) -> Option<Timestamp> {
-        let ms = self.id.split_once('-')?.0.parse().ok()?;
-        Timestamp::from_millisecond(ms).ok()
+        written_at(&self.id)
     }
 
     /// The position before all lines of this time or later, by Redis's clock.

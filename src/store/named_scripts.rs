@@ -84,8 +84,7 @@ impl Store {
         }
     }
 
-    /// Lists the latest version of each published script, by name. One that this version of Hero cannot read is
-    /// left out.
+    /// Lists the latest version of each published script, by name, without those that this version cannot read.
     pub async fn published_scripts(
         &self,
     ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
@@ -107,8 +106,7 @@ impl Store {
         Ok(head.and_then(|head| version_of_json(&head)))
     }
 
-    /// Reads a version of a published script, the latest if the reference has none; `None` if it does not exist, or
-    /// is no longer kept.
+    /// Reads a version of a published script, without a number the latest; `None` if it is not kept or not there.
     pub async fn published_script(
         &self,
         used: &ScriptUse,

@@ -9,8 +9,7 @@ use redis::{
 
 pub(super) type Place = (String, u16);
 
-/// Connects to the server at `place` as `like` describes another one: with its login, and with TLS if
-/// that has it.
+/// Connects to the server at `place` with the login of another one, and with TLS if that has it.
 pub(super) async fn connect(
     like: &ConnectionInfo,
     (host, port): (&str, u16),

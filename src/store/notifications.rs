@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use redis::streams::{StreamId, StreamRangeReply};
 
 use super::attempts::millis;
+use super::text::written_at;
 use super::{Store, StoreError};
 use crate::proto::notification::{
     DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState,
@@ -129,8 +129,7 @@ impl Store {
     }
 
     fn notify_event(&self, entry: &StreamId) -> Option<(String, NotifyEvent)> {
-        let ms = entry.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or_default();
-        let at = Timestamp::from_millisecond(ms).map(|at| format!("{at:.3}")).unwrap_or_default();
+        let at = written_at(&entry.id).map(|at| format!("{at:.3}")).unwrap_or_default();
         let fields = entry.map.iter().map(|(name, value)| {
             (name.as_str(), redis::from_redis_value_ref(value).unwrap_or_default())
         });

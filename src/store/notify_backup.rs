@@ -3,8 +3,6 @@
 
 use std::collections::HashMap;
 
-use redis::Value;
-
 use super::backup::log_entries;
 use super::{NotifySnapshot, Store, StoreError};
 use crate::proto::backup::{Bytes, NotifyCopy};
@@ -20,8 +18,7 @@ const DOING: &str = "backing up notifications";
 type DueIds = Vec<(String, f64)>;
 
 impl Store {
-    /// Copies the events of this shard that are in no message yet, oldest first, from the one after `after` on. An empty
-    /// copy is the end.
+    /// Copies events of this shard that are in no message yet, oldest first, after `after`. Empty at the end.
     pub async fn backup_events(
         &self,
         look: &NotifySnapshot,
@@ -29,8 +26,7 @@ impl Store {
     ) -> Result<NotifyCopy, StoreError> {
         let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
         let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
-        let entries: Value = self.link.command(DOING, "XRANGE", arguments).await?;
-        let events = log_entries(entries).ok_or_else(|| StoreError::unexpected(DOING))?;
+        let events = log_entries(self.link.command(DOING, "XRANGE", arguments).await?);
         Ok(NotifyCopy { events, ..NotifyCopy::default() })
     }
 
@@ -67,8 +63,7 @@ impl Store {
         Ok(messages.chunks(MESSAGES).map(copy).collect())
     }
 
-    /// Restores what notifications have to report. A message is tried for an hour again, with its id.
-    /// Calling again is safe.
+    /// Restores notifications. A message is tried for an hour again, with its id. Calling again is safe.
     pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<(), StoreError> {
         let mut script = self.scripts.restore_notify.prepare_invoke();
         script.arg(copy.messages.len());

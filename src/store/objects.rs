@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::text::{StoredText, read};
+use super::text::{Legal, StoredText, read};
 use super::{Store, StoreError};
 use crate::config::OsisConfig;
 use crate::proto::object::{
@@ -131,8 +131,7 @@ impl Objects<'_> {
         Ok(objects.into_iter().next())
     }
 
-    /// Reads objects by their ids, as many as `bytes_max` allows but at least one. Returns the number
-    /// of ids read.
+    /// Reads objects, as many as `bytes_max` allows but at least one. Returns the number of ids read.
     async fn read(
         &self,
         object_type: &ObjectType,
@@ -165,8 +164,7 @@ impl Objects<'_> {
         Ok((all, looked))
     }
 
-    /// One call. Returns the objects that exist, the number of ids that it looked at, at least one, and
-    /// the bytes of the bodies.
+    /// One call. Returns the objects that exist, the number of ids read, at least one, and the bytes of the bodies.
     async fn look_at_some(
         &self,
         object_type: &ObjectType,
@@ -202,9 +200,9 @@ impl Objects<'_> {
         let from = after.map_or("-".to_owned(), |after| format!("({after}"));
         let key = self.store.keys.object_ids(self.context, object_type);
         let arguments = (key, from, "+", "LIMIT", 0, limit.min(Store::OBJECT_PAGE_MAX));
-        let ids: Vec<StoredText> =
+        let Legal(ids) =
             self.store.link.command("listing objects", "ZRANGEBYLEX", arguments).await?;
-        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+        Ok(ids)
     }
 
     /// Returns the results of the changes of a message that were made before.

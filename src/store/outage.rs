@@ -74,8 +74,7 @@ impl Outage {
         state.began.map(|began| now.duration_since(began))
     }
 
-    /// Notes a call that Redis answered. It may have written nothing, which a Redis that is read-only answers
-    /// too.
+    /// Notes a call that Redis answered, perhaps without a write, which a read-only Redis answers too.
     pub fn answered(&self) {
         self.lock().since = None;
     }

@@ -25,13 +25,6 @@ pub(super) const READS_MAX: usize = 3;
 pub type Outcome = (JobStatus, Option<Vec<u8>>);
 
 impl Store {
-    /// Sets the largest output that stays in the hash of its job.
-    #[must_use]
-    pub fn with_inline_outputs(mut self, bytes_max: u64) -> Self {
-        self.output_inline_max = bytes_max;
-        self
-    }
-
     /// Returns whether an output gets a key of its own. Older programs know only the hash and its copies.
     pub(super) fn is_apart(&self, id: &JobId, output: &JobOutput) -> bool {
         output.as_bytes().len() as u64 > self.output_inline_max
@@ -94,6 +87,17 @@ impl Store {
         let status: Option<String> =
             self.link.command(READING, "HGET", (self.keys.job(id), "status")).await?;
         Ok(status.and_then(|status| status.parse().ok()))
+    }
+
+    /// Reads the states of jobs in one round trip, each as [`Store::state`] does.
+    pub(super) async fn states(
+        &self,
+        doing: &'static str,
+        ids: impl IntoIterator<Item = &JobId>,
+    ) -> Result<Vec<Option<JobStatus>>, StoreError> {
+        let status = |id| ("HGET", (self.keys.job(id), "status"));
+        let states: Vec<Option<String>> = self.link.each(doing, ids, status).await?;
+        Ok(states.into_iter().map(|state| state?.parse().ok()).collect())
     }
 
     /// Reads the outcome of a job, and further fields as they were at the same time. The inner error reports why the

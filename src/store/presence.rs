@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::attempts::millis;
-use super::text::StoredText;
+use super::text::{Legal, StoredText};
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 use crate::proto::message::Presence;
@@ -34,15 +34,8 @@ words! {
     Kept = "ok",
     /// The same, and no supervisor is live.
     Unsupervised = "unsupervised",
-    /// The lease had run out and the boot was declared dead, or another process holds one of its names: it
-    /// has lost its jobs.
+    /// The lease had run out, or another process holds one of its names: it has lost its jobs.
     Lost = "lost",
-}
-
-impl Renewal {
-    pub fn is_kept(self) -> bool {
-        self != Self::Lost
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,8 +83,7 @@ impl Store {
         Ok(if held.is_empty() { Appearance::Taken } else { Appearance::Held(held) })
     }
 
-    /// Extends the lease of a boot and refreshes its actors' presence. `beats` are those that it has
-    /// written, or may have.
+    /// Extends the lease of a boot and refreshes its actors' presence. `beats` are those that it may have written.
     pub async fn heartbeat(
         &self,
         boot: &BootId,
@@ -164,13 +156,12 @@ impl Store {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.actors()).arg(0).arg(-1);
         pipeline.cmd("ZRANGE").arg(self.keys.foreign_actors()).arg(0).arg(-1);
-        let (known, foreign): (Vec<StoredText>, Vec<StoredText>) =
+        let (Legal(known), Legal(foreign)): (Legal<ActorId>, Legal<ActorId>) =
             self.link.pipeline("listing actors", &pipeline).await?;
         let known: BTreeSet<ActorId> = known
-            .iter()
-            .chain(&foreign)
-            .filter_map(|actor| actor.parse().ok())
-            .filter(|actor: &ActorId| script_type.is_none_or(|only| *only == actor.script_type))
+            .into_iter()
+            .chain(foreign)
+            .filter(|actor| script_type.is_none_or(|only| *only == actor.script_type))
             .collect();
         if known.is_empty() {
             return Ok(Vec::new());

@@ -39,8 +39,7 @@ impl Store {
         Ok(marks)
     }
 
-    /// Writes what was decided of a snapshot, and tells its events. Returns false if another supervisor has judged
-    /// since `read`.
+    /// Writes what was decided of a snapshot, and its events. Returns false if another has judged since `read`.
     pub async fn tell_problems(
         &self,
         read: &ProblemMarks,

@@ -22,8 +22,7 @@ const WAITING_MAX: usize = 1000;
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 /// The pause before Redis is asked again after it has refused to report pushes.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
-/// The shortest and the longest time between two steps on one list. It grows while they find nothing: then the
-/// pushes come from Hero itself.
+/// The times between two steps on one list: longer while they find nothing, as Hero pushes itself.
 const STEP_EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 /// The time between two pings, which notice a connection that is lost.
 const PING_EVERY: Duration = Duration::from_secs(30);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::attempts::kept;
+use super::newest::whole;
 use super::text::{StoredText, read};
 use super::{Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
@@ -69,8 +70,7 @@ impl QueueState {
 
 /// Returns the wait of the first entry of an index.
 fn wait(first: &[(String, f64)], now_us: i64) -> Option<Duration> {
-    #[expect(clippy::cast_possible_truncation, reason = "microseconds are whole")]
-    let waited = first.first().map(|(_, score)| now_us - *score as i64);
+    let waited = first.first().map(|(_, score)| now_us - whole(*score));
     waited.map(|us| Duration::from_micros(us.max(0).unsigned_abs()))
 }
 
@@ -283,13 +283,9 @@ impl Store {
         let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, &ids, score).await?;
         let others = ids.iter().zip(scores).filter(|(_, score)| *score == Some(None));
         let others: Vec<&JobId> = others.map(|(id, _)| id).collect();
-        let in_hash = |id: &&JobId| ("HGET", (self.keys.job(id), "status"));
-        let states: Vec<Option<Option<String>>> = self.link.each(DOING, &others, in_hash).await?;
-        let is_waiting = |state: &Option<Option<String>>| {
-            let state = state.as_ref().and_then(Option::as_deref);
-            state == Some(JobStatus::Dispatched.as_str())
-        };
-        let pushed = states.iter().filter(|state| is_waiting(state)).count() as u64;
+        let states = self.states(DOING, others.iter().copied()).await?;
+        let is_waiting = |state: &&_| **state == Some(JobStatus::Dispatched);
+        let pushed = states.iter().filter(is_waiting).count() as u64;
         // Without a stale entry at its ends, a list has none: programs push faster than they are adopted.
         let all = if pushed == others.len() as u64 && pushed > 0 { list } else { ready + pushed };
         Ok(all.min(list))

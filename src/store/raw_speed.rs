@@ -17,8 +17,7 @@ impl Store {
         Ok(times)
     }
 
-    /// Times `count` pushes of a job id to a list of this namespace, a thousand in a round trip. The
-    /// list is deleted afterwards.
+    /// Times `count` pushes of a job id, a thousand in a round trip, to a list that is deleted afterwards.
     pub async fn time_pushes(&self, count: usize) -> Result<Duration, StoreError> {
         const PUSHES_PER_ROUND_TRIP: usize = 1000;
         let doing = "measuring redis";

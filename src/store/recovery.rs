@@ -43,8 +43,7 @@ words! {
     BootDeath;
     /// Nothing is known: the jobs that it ran are charged a crash.
     Unknown = "",
-    /// The kernel killed it for lack of memory, though its jobs are processes which it would kill first: they are charged
-    /// nothing.
+    /// The kernel killed it for lack of memory, not its scripts, which are processes: they are charged nothing.
     Memory = "memory",
     /// The kernel killed it for lack of memory; its scripts ran within it, and are charged a crash.
     MemoryOfScripts = "memory of scripts",
@@ -107,8 +106,7 @@ impl Store {
         Ok(notes)
     }
 
-    /// Tends jobs that foreign actors run. `timeout` is the default timeout of a job, `every` the
-    /// interval between looks at it.
+    /// Tends jobs that foreign actors run. `timeout` is the default of a job, `every` the time between looks at it.
     pub async fn recover_foreign(
         &self,
         timeout: Duration,
@@ -134,8 +132,7 @@ impl Store {
         self.run_script(doing, &self.scripts.report_wrong_types, again.as_secs()).await
     }
 
-    /// Returns the fixed keys that have the wrong type, and all keys where scripts found one
-    /// lately, each as a sentence.
+    /// Returns the fixed keys of a wrong type, and all keys where scripts found one lately, as sentences.
     pub async fn wrong_types(&self) -> Result<Vec<String>, StoreError> {
         const DOING: &str = "reading types of keys";
         let mut pipeline = redis::pipe();

@@ -41,11 +41,11 @@ pub(super) struct RedisAddress {
     /// True if the login uses Redis's default user.
     pub(super) is_default_user: bool,
     /// The content of its files. A later reading may differ.
-    files: LoginFiles,
+    pub(super) files: LoginFiles,
 }
 
 #[derive(PartialEq, Eq)]
-struct LoginFiles {
+pub(super) struct LoginFiles {
     password: Option<Password>,
     tls: Option<TlsFiles>,
 }
@@ -110,11 +110,6 @@ impl RedisAddress {
         };
         let files = LoginFiles { password, tls };
         Ok(Self { place, login, address: Arc::clone(&address), is_default_user, files })
-    }
-
-    /// Returns whether the files had the same content.
-    pub(super) fn has_files_of(&self, other: &Self) -> bool {
-        self.files == other.files
     }
 
     pub(super) async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection, StoreError> {
@@ -192,8 +187,7 @@ impl RedisAddress {
     }
 }
 
-/// The settings that make the kernel notice, within a dozen seconds, that the other host has vanished
-/// and left the connection open.
+/// The settings by which the kernel notices within a dozen seconds that the other host has vanished.
 fn tcp_settings() -> TcpSettings {
     let keepalive =
         TcpKeepalive::new().with_time(SILENCE).with_interval(ASK_AGAIN).with_retries(QUESTIONS);

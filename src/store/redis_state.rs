@@ -130,9 +130,7 @@ impl Store {
         }
         Ok(state)
     }
-}
 
-impl Store {
     /// Returns the run id of the server, another one after each of its starts; `None` if the user of Redis may not know it.
     pub async fn server_run_id(&self) -> Result<Option<String>, StoreError> {
         let info = self.link.command::<String>("reading the run id of redis", "INFO", "server");
@@ -219,13 +217,7 @@ impl RedisState {
         self.role.as_deref() == Some(REPLICA)
     }
 
-    /// Returns true if the append-only file is why every write is refused.
-    fn is_stopped_by_append(&self) -> bool {
-        self.append_failed && self.write_trial == WriteTrial::DiskFails
-    }
-
-    /// Describes the server, its place among others, its memory and its user, each in one line with what
-    /// follows from it.
+    /// Describes the server, its place, its memory and its user, each in one line with what follows from it.
     pub fn facts(&self) -> Vec<String> {
         let Some(version) = &self.version else {
             return vec!["its user may not call INFO, so nothing is known of it".to_owned()];
@@ -328,8 +320,9 @@ impl RedisState {
             add(RiskKind::CannotAppend, text.to_owned(), look);
         }
         let refusal = self.write_trial.refusal(self.good_replicas.unwrap_or_default());
-        // A failed append-only file is reported above.
-        let refusal = refusal.filter(|_| !self.is_stopped_by_append());
+        // A failed append-only file, which may be why every write is refused, is reported above.
+        let is_reported = self.append_failed && self.write_trial == WriteTrial::DiskFails;
+        let refusal = refusal.filter(|_| !is_reported);
         if let Some((text, remedy)) = refusal {
             add(RiskKind::RefusesWrites, text, remedy);
         }

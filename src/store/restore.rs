@@ -132,8 +132,7 @@ impl Store {
         Ok(answer == "ok")
     }
 
-    /// Restores objects of one type and context, all or none. Returns the id that is taken, if one
-    /// is.
+    /// Restores objects of one type and context, all or none. Returns the id that is taken, if one is.
     pub async fn restore_objects(
         &self,
         context: &Context,

@@ -18,8 +18,7 @@ pub struct Dispatched {
 }
 
 impl Store {
-    /// Dispatches scheduled jobs that are due, up to `limit`. Ends those that name no queue, as another program
-    /// changed their fields.
+    /// Dispatches due jobs, up to `limit`. Ends those that name no queue, as another program changed them.
     pub async fn dispatch_due(
         &self,
         limit: usize,
@@ -50,8 +49,7 @@ impl Store {
         Ok(())
     }
 
-    /// Tells as many dependents as an actor may tell before it goes on; the supervisor tells the
-    /// others.
+    /// Tells as many dependents as an actor may tell before it goes on; the supervisor tells the others.
     pub(super) async fn settle_some(&self, retention: &str) -> Result<(), StoreError> {
         const STEPS: usize = 8;
         for _ in 0..STEPS {

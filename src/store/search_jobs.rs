@@ -87,8 +87,7 @@ impl FoundJobs {
 }
 
 impl JobSearch {
-    /// Returns the query by what indexes have, and the search by what they do not have. `now` is the time of Redis; times
-    /// without a zone are of `zone`.
+    /// Returns the query for the indexes, and the search for the rest. `now` is of Redis; `zone` of times without one.
     pub fn of(
         filter: &JobFilter,
         zone: &TimeZone,
@@ -97,7 +96,8 @@ impl JobSearch {
         let (mut query, mut search, mut states) = (ListQuery::default(), Self::default(), vec![]);
         for (row, value) in filter.values() {
             let wrong = |reason: String| IllegalFilter { row, reason };
-            let on = || flag(value).ok_or_else(|| wrong(no_flag(value)));
+            let no_flag = || wrong(format!("`{}` is not legal: true or false", shown(value)));
+            let on = || flag(value).ok_or_else(no_flag);
             let time =
                 || parse_past_time(value, zone, now).map_err(|error| wrong(error.to_string()));
             let text = || value.to_owned();
@@ -163,8 +163,7 @@ impl JobSearch {
         self.conditions.iter().all(|condition| condition.is_met_by(job))
     }
 
-    /// Returns the fields that decide whether a job is found, and the fields that are wanted alone; all of a list without a
-    /// condition, as then all are found.
+    /// Returns the fields that decide or are wanted; all of a list without a condition, as then all are found.
     fn deciding_fields(&self, query: &ListQuery) -> Vec<&'static str> {
         if self.conditions.is_empty() && self.only.is_empty() {
             return LISTED.clone();
@@ -185,14 +184,7 @@ impl JobSearch {
         !self.only.is_empty() || names.len() >= LISTED.len()
     }
 
-    fn host(&self) -> Option<&str> {
-        self.wanted("hostname")
-    }
-
-    fn parent(&self) -> Option<&str> {
-        self.wanted("parent")
-    }
-
+    /// Returns the value that a field must have, if the search names one.
     fn wanted(&self, field: &str) -> Option<&str> {
         self.conditions.iter().find_map(|condition| match condition {
             Condition::Is(name, text) if *name == field => Some(text.as_str()),
@@ -211,10 +203,6 @@ fn parsed<T: FromStr<Err: Display>>(
 /// Returns an actor's name as jobs have it: the name of its unit is another spelling. Foreign programs have any.
 fn actor_name(value: &str) -> String {
     ActorId::from_unit(value).map_or_else(|_| value.to_owned(), |actor| actor.to_string())
-}
-
-fn no_flag(value: &str) -> String {
-    format!("`{}` is not legal: true or false", shown(value))
 }
 
 impl Condition {
@@ -270,24 +258,24 @@ impl Shards {
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<FoundJobs, StoreError> {
         let (began, mut found) = (Instant::now(), FoundJobs::default());
-        let Some(query) = search.narrow(query) else {
+        let Some(query) = &search.narrow(query) else {
             return Ok(FoundJobs { complete: true, ..FoundJobs::default() });
         };
-        let query = &query;
         let wanted = query.limit.clamp(1, ListQuery::LIMIT_MAX);
-        let running_there = match search.host() {
+        let host = search.wanted("hostname");
+        let running_there = match host {
             Some(host) => self.actors_on(host).await?,
             None => HashSet::new(),
         };
         let finds = |job: JobSummary| {
-            let job = match search.host() {
+            let job = match host {
                 Some(host) => job.running_on(host, &running_there),
                 None => job,
             };
             query.takes(&job).then_some(job).filter(|job| sees(job))
         };
         let range = search.range();
-        let children = match search.parent() {
+        let children = match search.wanted("parent") {
             Some(parent) => self.children_of(parent, &sees).await?,
             None => None,
         };
@@ -348,8 +336,7 @@ impl Shards {
         Ok(whole.into_iter().flatten().collect())
     }
 
-    /// Returns the number of ended jobs of an older version that are not sorted by their ends yet, so that no list has
-    /// them.
+    /// Returns the number of ended jobs of an older version, not sorted by their ends: no list has them.
     async fn unsorted(&self) -> Result<u64, StoreError> {
         let counts = self.each(Store::count_ended).await?;
         Ok(counts.into_iter().map(|counts| counts.unsorted).sum())

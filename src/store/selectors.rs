@@ -44,7 +44,7 @@ impl Store {
             // What is used meanwhile moves to the end: a place by rank would leave others out.
             let last_us = used.last().map_or(from_us, |(_, at)| *at);
             from_us = if last_us > from_us || is_last { last_us } else { from_us + 1 };
-            let digests = used.into_iter().filter_map(|(of, _)| String::from(of).parse().ok());
+            let digests = used.into_iter().filter_map(|(of, _)| of.parse().ok());
             let digests: Vec<SelectorDigest> = digests.collect();
             found.texts.extend(self.texts_of(script_type, &digests).await?);
             if is_last {

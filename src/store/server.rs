@@ -81,7 +81,7 @@ impl Server {
     pub(super) fn change(&self, config: &RedisConfig) -> Result<(), StoreError> {
         let way = RedisAddress::read(config)?;
         let mut now = self.current();
-        let is_same = now.config.as_deref() == Some(config) && way.has_files_of(&now.way);
+        let is_same = now.config.as_deref() == Some(config) && way.files == now.way.files;
         if !is_same {
             *now = CurrentAddress {
                 way: Arc::new(way),

@@ -32,8 +32,7 @@ impl Shards {
         u16::try_from(self.0.len()).ok().and_then(ShardCount::new).unwrap_or_default()
     }
 
-    /// The home shard, which alone has what belongs to no job: periodic jobs, tokens, objects, messages of
-    /// RabbitMQ, legacy queues.
+    /// The home shard, which has what belongs to no job: periodic jobs, tokens, objects, RabbitMQ, legacy queues.
     pub fn home(&self) -> &Store {
         &self.0[0]
     }
@@ -54,9 +53,7 @@ impl Shards {
     pub fn of(&self, id: &str) -> Result<&Store, NoSuchShard> {
         self.count().shard_of(id).map(|shard| self.at(shard))
     }
-}
 
-impl Shards {
     #[must_use]
     pub fn map(&self, change: impl Fn(Store) -> Store) -> Self {
         Self(self.0.iter().cloned().map(change).collect())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::presence::PRESENCE_TTL_SECS;
-use super::text::{StoredText, read};
+use super::text::{Legal, read};
 use super::{Store, StoreError};
 use crate::proto::job::{BootId, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
@@ -60,8 +60,7 @@ pub struct LastHour {
     /// Jobs that ended in `error`.
     pub failed: u64,
     pub dead: u64,
-    /// The time since that sample: an hour, or less for a new type, or more if no supervisor was
-    /// live.
+    /// The time since that sample: an hour, less for a new type, more if no supervisor was live.
     pub since: Duration,
 }
 
@@ -94,9 +93,8 @@ impl Store {
     /// The live supervisors, by unit and host.
     pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
         const DOING: &str = "listing supervisors";
-        let known: Vec<StoredText> =
+        let Legal::<BootId>(known) =
             self.link.command(DOING, "ZRANGE", (self.keys.supervisors(), 0, -1)).await?;
-        let known: Vec<BootId> = known.iter().filter_map(|id| id.parse().ok()).collect();
         if known.is_empty() {
             return Ok(Vec::new());
         }

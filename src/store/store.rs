@@ -166,8 +166,8 @@ use std::time::Instant;
 use redis::{FromRedisValue, ScriptInvocation, ToRedisArgs};
 use tokio::sync::watch;
 
-use crate::config::{Ack, RedisConfig};
-use crate::proto::job::{JobId, ReplyFormat};
+use crate::config::{Ack, JobConfig, RedisConfig};
+use crate::proto::job::JobId;
 use crate::proto::job_rights::JobRights;
 use crate::proto::keys::Keys;
 use crate::proto::shard::Shard;
@@ -222,8 +222,7 @@ impl Store {
         self.shard
     }
 
-    /// Submits jobs that push no reply, as nobody waits for them. [`Store::outcome_or_reply`] asks for one
-    /// later.
+    /// Submits jobs that push no reply, as nobody waits for them, until [`Store::outcome_or_reply`] asks for one.
     #[must_use]
     pub fn unawaited(mut self) -> Self {
         self.is_unawaited = true;
@@ -237,18 +236,11 @@ impl Store {
         self
     }
 
-    /// Turns the event log of job transitions on or off.
+    /// Takes what the settings of jobs say about the event log, replies and outputs.
     #[must_use]
-    pub fn with_events(self, events: bool) -> Self {
-        let keys = Keys::clone(&self.keys).with_events(events);
-        self.with_keys(keys)
-    }
-
-    /// Sets the format of the replies to jobs that do not set one.
-    #[must_use]
-    pub fn with_replies(self, format: ReplyFormat) -> Self {
-        let keys = Keys::clone(&self.keys).with_replies(format);
-        self.with_keys(keys)
+    pub fn of_jobs(self, job: &JobConfig) -> Self {
+        let keys = Keys::clone(&self.keys).with_events(job.events).with_replies(job.reply_format);
+        Self { output_inline_max: job.output_inline_max, ..self.with_keys(keys) }
     }
 
     fn with_keys(self, keys: Keys) -> Self {

@@ -56,8 +56,7 @@ impl StoreError {
         matches!(self, Self::Unreachable { .. } | Self::NotServing { .. })
     }
 
-    /// Returns true if no call succeeds until something changes at Redis: it is away, does not serve, or refuses
-    /// the login.
+    /// Returns true if no call succeeds until Redis changes: it is away, does not serve, or refuses the login.
     pub fn is_outage(&self) -> bool {
         self.is_transient() || self.is_login_refused()
     }
@@ -102,8 +101,7 @@ impl StoreError {
         }
     }
 
-    /// Returns true if Redis has reached its maxmemory. Scripts that begin with a write that takes no memory
-    /// still run.
+    /// Returns true if Redis has reached its maxmemory; scripts that begin with a write without memory still run.
     pub(super) fn is_memory_full(&self) -> bool {
         matches!(self, Self::NotServing { reason, .. } if reason == MEMORY_FULL)
     }
@@ -262,8 +260,7 @@ fn is_without_login(error: &RedisError) -> bool {
     error.code() == Some("NOAUTH") || describe(error).contains("Protocol error: unauthenticated")
 }
 
-/// Returns true if Redis refused a call as too large; then it closes the connection. Mostly it closes the connection
-/// before its answer can be read.
+/// Returns true if Redis refused a call as too large; mostly it closes the connection before its answer is read.
 pub(super) fn is_oversized(error: &RedisError) -> bool {
     describe(error).contains("Protocol error: invalid bulk length")
 }
@@ -273,8 +270,7 @@ pub(super) fn has_closed_connection(error: &RedisError) -> bool {
     is_connection_lost(error) && !error.is_timeout()
 }
 
-/// Returns true if a node of a cluster refused a call before it began: the slot is elsewhere, is being
-/// moved, or has no owner now.
+/// Returns true if a cluster refused a call before it began: the slot is elsewhere, moves, or has no owner.
 pub(super) fn has_not_run(error: &RedisError) -> bool {
     matches!(
         error.kind(),
@@ -312,8 +308,7 @@ fn told_form(reason: &str) -> String {
     format!("a value in redis {what}: {reason}")
 }
 
-/// The code of an error within a script, which Redis before 7.0 puts into the text, or of the error that
-/// made Redis discard a transaction.
+/// The code of an error within a script, in the text before Redis 7.0, or that discarded a transaction.
 fn code_within(reason: &str) -> Option<&str> {
     let in_script = || Some(reason.split_once("Error running script")?.1.split_once(": -")?.1);
     let in_transaction = || Some(reason.split_once("discarded because of: ")?.1);

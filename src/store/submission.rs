@@ -45,8 +45,7 @@ fn unique_name(job: &Job) -> String {
     }
 }
 
-/// Returns the script type, group, instance, priority of a job, and the name of its unique key; each '' without
-/// one.
+/// Returns script type, group, instance, priority and the name of the unique key of a job; each '' without one.
 pub(super) fn named_target(job: &Job) -> [String; 5] {
     let spec = &job.spec;
     let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
@@ -83,8 +82,7 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     (job, fields)
 }
 
-/// The fields with the owner of a job's unique key, if the key is not shared by all jobs, and with the bounds of its
-/// submitter.
+/// The fields with the owner of a unique key that is not shared by all jobs, and the bounds of the submitter.
 pub(super) fn fields_of_submitter(job: &Job) -> Vec<(&'static str, String)> {
     let has_key = job.spec.unique_key.is_some();
     let scope = job.unique_scope.clone().filter(|_| has_key).map(|scope| ("unique_scope", scope));

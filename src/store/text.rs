@@ -1,7 +1,9 @@
 //! Text that another program may have written into Redis.
 
 use std::ops::Deref;
+use std::str::FromStr;
 
+use jiff::Timestamp;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::proto::text::text_of;
@@ -20,8 +22,12 @@ pub(super) fn read<T: FromRedisValue>(value: Value) -> Option<T> {
     redis::from_redis_value(value).ok()
 }
 
-/// A text of Redis, with bytes that are not UTF-8 as `\xNN`. In a list one such member, which is no legal name, must
-/// not hide the others.
+/// Returns when an entry of a stream was written, by Redis's clock. `place` is its id.
+pub(super) fn written_at(place: &str) -> Option<Timestamp> {
+    Timestamp::from_millisecond(place.split_once('-')?.0.parse().ok()?).ok()
+}
+
+/// A text of Redis, with other bytes than UTF-8 as `\xNN`: in a list, one must not hide the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StoredText(String);
 
@@ -30,6 +36,16 @@ impl Deref for StoredText {
 
     fn deref(&self) -> &str {
         &self.0
+    }
+}
+
+/// The members of a list that are legal names or words, in its order.
+pub(super) struct Legal<T>(pub(super) Vec<T>);
+
+impl<T: FromStr> FromRedisValue for Legal<T> {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let texts: Vec<StoredText> = FromRedisValue::from_redis_value(value)?;
+        Ok(Self(texts.iter().filter_map(|text| text.parse().ok()).collect()))
     }
 }
 

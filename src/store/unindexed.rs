@@ -31,8 +31,7 @@ pub struct FoundUnindexed {
 const SHOWN_MAX: isize = 1000;
 
 impl Store {
-    /// Lists the ids that programs pushed within the last minute and whose hashes are not there, each after its list: at
-    /// most a thousand.
+    /// Lists the ids of the last minute without a hash, each after its list: at most a thousand.
     pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, StoreError> {
         let arguments = (self.keys.unindexed(), 0, SHOWN_MAX - 1);
         let noted: Vec<String> =

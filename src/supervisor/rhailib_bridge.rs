@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use super::duty::DutyCounts;
+use crate::proto::keys::Keys;
 use crate::proto::legacy::RhailibCircle;
 use crate::store::{Backoff, Blocking, Store, StoreError, TasksTaken};
 
@@ -110,7 +111,7 @@ async fn round(
     } else {
         late.number = taken.late;
     }
-    let list = Store::tasks_list(circle);
+    let list = Keys::tasks(&circle.circle);
     let mut checks = 0;
     // Redis checks its own timeouts too rarely to wake this loop.
     let mut peek = pin!(blocking.peek(&list, WAIT));

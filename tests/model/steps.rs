@@ -13,7 +13,7 @@ use hero::client::JobBuilder;
 use hero::proto::job::{JobEnd, JobId, JobStatus};
 use hero::proto::queue::Queue;
 use hero::store::{
-    Appearance, AttemptEnd, DeleteOutcome, EditOutcome, JobEdit, PresenceOf, Recorded,
+    Appearance, AttemptEnd, DeleteOutcome, EditOutcome, JobEdit, PresenceOf, Recorded, Renewal,
     RetryOutcome, StopOutcome, Submitted, Verdict,
 };
 use jiff::Timestamp;
@@ -648,7 +648,7 @@ impl Walk {
         let held: Option<String> = self.world.redis.get(&keys().presence(&life.actor));
         let taken = held.is_some_and(|held| !held.contains(life.boot.as_str()));
         let kept = self.world.store.heartbeat(&life.boot, LEASE, &presence, &[]).await;
-        let kept = kept.expect("redis answers").is_kept();
+        let kept = kept.expect("redis answers") != Renewal::Lost;
         // Its name may be a successor's by now, that took it for dead.
         let lease = self.model.leases.get_mut(life.boot.as_str()).filter(|_| !taken);
         let expected = lease.map(|out| *out = false);

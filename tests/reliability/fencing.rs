@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hero::proto::job::JobStatus;
-use hero::store::{Claimed, Recorded, StopOutcome, Verdict};
+use hero::store::{Claimed, Recorded, Renewal, StopOutcome, Verdict};
 
 use crate::support::{Life, RETENTION, World, ids, job, keys};
 
@@ -42,7 +42,7 @@ async fn a_boot_with_jobs_still_to_be_put_back_is_dead_all_the_same() {
     world.set_lease(&life, 0);
     let presence = [];
     let renewed = world.store.heartbeat(&life.boot, RETENTION, &presence, &[]).await;
-    assert!(!renewed.expect("beating").is_kept());
+    assert_eq!(renewed.expect("beating"), Renewal::Lost);
     assert!(claim(&world, &life).await.fenced);
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hero::client::JobBuilder;
+use hero::config::JobConfig;
 use hero::proto::job::{BootId, Job, JobId, JobOutput, JobStatus};
 use hero::proto::legacy::LegacyQueue;
 use hero::proto::message::{Reply, ReplyOutcome};
@@ -89,7 +90,8 @@ async fn output_at_the_bound_stays_in_the_hash() {
 #[tokio::test]
 async fn bound_may_be_raised_for_programs_that_read_the_hash_alone() {
     let (mut world, life) = (World::new(), Life::of("osis-default-1"));
-    world.store = world.store.clone().with_inline_outputs(1 << 20);
+    let settings = JobConfig { output_inline_max: 1 << 20, ..JobConfig::default() };
+    world.store = world.store.clone().of_jobs(&settings);
     ended(&world, &life, job("a"), large()).await;
     assert_eq!(world.field("a", "output"), Some(large()));
     assert!(world.redis.all("OUTPUT").is_empty());

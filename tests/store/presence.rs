@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hero::proto::job::BootId;
 use hero::proto::message::Presence;
-use hero::store::{Appearance, PresenceOf, Verdict};
+use hero::store::{Appearance, PresenceOf, Renewal, Verdict};
 
 use crate::support::{Life, World, keys, script_type, wait_until};
 
@@ -21,7 +21,8 @@ async fn appear(world: &World, life: &Life, replacing: Option<&str>) -> Appearan
 
 async fn beat(world: &World, life: &Life) -> bool {
     let presence = PresenceOf { actor: life.actor.clone(), presence: life.presence() };
-    world.store.heartbeat(&life.boot, LEASE, &[presence], &[]).await.expect("beating").is_kept()
+    let renewed = world.store.heartbeat(&life.boot, LEASE, &[presence], &[]).await;
+    renewed.expect("beating") != Renewal::Lost
 }
 
 fn boot_of_presence(world: &World) -> Option<BootId> {
@@ -158,7 +159,7 @@ async fn copy_of_a_process_loses_the_lease_by_the_heartbeat_of_the_other() {
     let beat = async |beat: &str, known: &[&str]| {
         let known: Vec<String> = known.iter().map(ToString::to_string).collect();
         let renewed = world.store.heartbeat(&life.boot, LEASE, &[with(beat)], &known).await;
-        renewed.expect("beating").is_kept()
+        renewed.expect("beating") != Renewal::Lost
     };
     assert!(beat("b", &["a", "b"]).await);
     // The machine was cloned before: its copy knows of the first beat.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hero::client::JobBuilder;
-use hero::config::Config;
+use hero::config::{Config, JobConfig};
 use hero::proto::error_kind::FailureCause;
 use hero::proto::graph::GraphJobOutcome;
 use hero::proto::job::{BootId, Job, JobId, JobStatus};
@@ -104,7 +104,7 @@ impl World {
 
     /// The same, with every transition of a job in the event log or not.
     pub(crate) fn with_events(mut self, events: bool) -> Self {
-        self.store = self.store.with_events(events);
+        self.store = self.store.of_jobs(&JobConfig { events, ..JobConfig::default() });
         self
     }
 

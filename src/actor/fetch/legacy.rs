@@ -92,9 +92,9 @@ async fn watch_list(
             Err(_) => return,
         };
         match blocking.peek(&list, WAIT).await {
-            Ok(is_there) => {
+            Ok(entry) => {
                 backoff.succeeded();
-                if is_there.is_some() {
+                if entry.is_some() {
                     done = times;
                     if found.send((actor, list.clone())).await.is_err() {
                         return;

@@ -262,8 +262,7 @@ impl Walk<'_> {
             .min_by_key(|(.., count)| *count))
     }
 
-    /// Follows a stretch that is in order, up to so many candidates. `checked` if it does not answer
-    /// all conditions.
+    /// Follows a stretch that is in order. `checked` if it does not answer all conditions.
     async fn follow(
         &self,
         mut stretch: Stretch,

@@ -101,8 +101,7 @@ impl Objects<'_> {
         Ok((count, states.iter().map(read).collect::<Stored<_>>()?))
     }
 
-    /// Returns true if the indexes on these fields are still complete: one dropped meanwhile gave no
-    /// full answer.
+    /// Returns true if the indexes on these fields are complete: one dropped meanwhile gave no full answer.
     pub(super) async fn are_whole(
         &self,
         object_type: &ObjectType,

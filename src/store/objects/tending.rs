@@ -12,6 +12,7 @@ use crate::config::OsisConfig;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::store::Store;
 use crate::store::backoff::micros;
+use crate::store::text::Legal;
 
 /// An index is removed when no supervisor has declared it for this time.
 const UNDECLARED_FOR: Duration = Duration::from_mins(10);
@@ -96,10 +97,9 @@ impl Store {
             for context in contexts {
                 pipeline.cmd("HKEYS").arg(self.keys.object_counts(context));
             }
-            let names: Vec<Vec<String>> = self.link.pipeline(LOOKING, &pipeline).await?;
-            for (context, names) in contexts.iter().zip(names) {
-                let legal = names.iter().filter_map(|name| name.parse().ok());
-                types.extend(legal.map(|object_type| (context.clone(), object_type)));
+            let legal: Vec<Legal<ObjectType>> = self.link.pipeline(LOOKING, &pipeline).await?;
+            for (context, Legal(legal)) in contexts.iter().zip(legal) {
+                types.extend(legal.into_iter().map(|object_type| (context.clone(), object_type)));
             }
         }
         let mut found = Vec::with_capacity(types.len());
@@ -116,8 +116,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Reports the declared indexes, and existing undeclared ones. Returns the names of those that
-    /// have been undeclared for long.
+    /// Reports the declared indexes, and undeclared ones. Returns the names of those undeclared for long.
     async fn undeclared(
         &self,
         config: &OsisConfig,
