@@ -47,7 +47,7 @@ use programs::{BINARY, resolve, version_of};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
-const SCRIPT: &str = "{script}";
+pub(super) const SCRIPT: &str = "{script}";
 const KIND: &str = "programs";
 /// The time limit of a check, which reads one script and runs nothing.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
