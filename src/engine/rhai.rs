@@ -69,7 +69,7 @@ impl RhaiEngine {
         job: &JobConfig,
         sal: &SalConfig,
     ) -> Self {
-        let settings = SalSettings::new(sal, limits, job);
+        let settings = SalSettings::new(sal, job);
         Self { sal: Some(settings), ..Self::new(script_type, limits, job, sal::register) }
     }
 
