@@ -82,7 +82,7 @@ impl CommandEngine {
 
     /// Returns the paths that a script may read in addition to its sandbox's.
     fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
-        let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
+        let entries = prepared.entries.iter().map(|entry| entry.path.clone());
         let cwd = self.preparer.cwd().map(Path::to_owned);
         entries.chain(cwd).chain(prepared.compiler.clone()).collect()
     }

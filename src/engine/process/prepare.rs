@@ -144,7 +144,7 @@ impl Preparer {
         let mut binary = None;
         if !self.config.options.compile.is_empty() {
             let entry = self.compiled(source, extension, until, log)?;
-            binary = Some(entry.path().join("program"));
+            binary = Some(entry.path.join("program"));
             entries.push(entry);
         }
         let (program, mut args) = self.command_of(&script, binary.as_deref(), &asked.options)?;
@@ -172,8 +172,8 @@ impl Preparer {
         if let Some(packages) = &self.packages
             && let Some(entry) = packages.of(source, &prepared.program, until, log)?
         {
-            prepared.program = python::interpreter(entry.path());
-            prepared.packages = Some(python::environment(entry.path()));
+            prepared.program = python::interpreter(&entry.path);
+            prepared.packages = Some(python::environment(&entry.path));
             prepared.entries.push(entry);
         }
         Ok(prepared)
