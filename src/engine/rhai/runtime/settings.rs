@@ -6,19 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{JobConfig, OsisConfig, SalConfig};
+use crate::config::{JobConfig, SalConfig};
 use crate::error::reason;
 
+use crate::engine::ScriptRedis;
 use crate::engine::process::with_path;
-use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;
-
-#[derive(Debug)]
-pub(crate) struct OsisSettings {
-    pub(crate) config: OsisConfig,
-    /// `None` where no store is connected, as when a script is only checked.
-    pub(crate) objects: Option<Arc<dyn ObjectStore>>,
-}
 
 #[derive(Debug)]
 pub(crate) struct SalSettings {
