@@ -12,7 +12,7 @@ use crate::proto::script_reply::RedisReply;
 #[derive(Debug, Clone, Default)]
 pub struct Backends {
     pub osis: OsisConfig,
-    /// The stored objects of `osis` scripts.
+    /// The stored objects of `osis` scripts; `None` where no store is connected, as when a script is only checked.
     pub objects: Option<Arc<dyn ObjectStore>>,
     /// The Redis that `sal` scripts may use.
     pub redis: Option<Arc<dyn ScriptRedis>>,

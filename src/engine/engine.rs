@@ -22,11 +22,9 @@ mod hooks;
 pub mod process;
 pub mod rhai;
 pub mod scripts;
-mod secret_values;
 
 pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
-pub use secret_values::SecretValues;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -98,6 +96,27 @@ impl InputFiles {
     /// Returns true if its submitter gave it none.
     pub fn is_without_own(&self) -> bool {
         self.own.is_empty() && self.stdin.is_none()
+    }
+}
+
+/// The values of a job's secrets, by where its script finds them. They are printed nowhere.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SecretValues {
+    pub variables: BTreeMap<String, String>,
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// All that are text, by the names of the secrets.
+    pub by_name: BTreeMap<String, String>,
+}
+
+impl SecretValues {
+    pub fn is_empty(&self) -> bool {
+        self.variables.is_empty() && self.files.is_empty()
+    }
+}
+
+impl fmt::Debug for SecretValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_name.keys()).finish()
     }
 }
 

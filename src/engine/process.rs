@@ -48,39 +48,20 @@ use start::{Warm, Warmed};
 #[derive(Debug)]
 pub struct CommandEngine {
     script_type: ScriptType,
-    program_name: Option<String>,
     job: JobConfig,
-    /// The fate of an output over its bound, if the type has its own.
-    output_overflow: Option<OutputOverflow>,
     preparer: Preparer,
-    sandbox: Sandbox,
-    /// The configuration of the sandbox, for jobs that ask for bounds.
-    sandbox_config: SandboxConfig,
     /// The warm interpreter, for Python with `warm = true`.
     warm: Option<Arc<Warm>>,
 }
 
 impl CommandEngine {
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
-        let sandbox = Sandbox::of_type(&config.sandbox);
-        let preparer = Preparer::new(config, job, &sandbox, run_tool);
+        let preparer = Preparer::new(config, job, run_tool);
         let python = preparer.program().ok().filter(|_| preparer.is_python());
-        let warm = python
-            .and_then(|python| Warm::new(&python, &config.command, &config.options, &sandbox));
-        let program = config.command.first().map(Path::new).and_then(Path::file_name);
-        let program_name = program.map(|name| name.to_string_lossy().into_owned());
-        let (job, sandbox_config) = (job.clone(), config.sandbox.clone());
-        let output_overflow = config.options.output_overflow;
-        Self {
-            script_type,
-            program_name,
-            job,
-            output_overflow,
-            preparer,
-            sandbox,
-            sandbox_config,
-            warm,
-        }
+        let warm = python.and_then(|python| {
+            Warm::new(&python, &config.command, &config.options, &preparer.sandbox)
+        });
+        Self { script_type, job: job.clone(), preparer, warm }
     }
 
     /// Checks a script, with the extension of its file as in [`Script`], without running it. Returns the error in it, if there is one.
@@ -94,14 +75,14 @@ impl CommandEngine {
         if script.bounds.first_field().is_none() {
             return Ok(None);
         }
-        let config = self.sandbox_config.for_job(&self.script_type, script.bounds);
+        let config = self.preparer.config.sandbox.for_job(&self.script_type, script.bounds);
         let config = config.map_err(|error| Failure::Invalid { message: error.to_string() })?;
         Ok(Some(Sandbox::of_type(&config)))
     }
 
     /// Returns the paths that a script may read in addition to its sandbox's.
     fn reads(&self, prepared: &Prepared) -> Vec<PathBuf> {
-        let entries = prepared.entries.iter().map(|entry| entry.path().to_owned());
+        let entries = prepared.entries.iter().map(|entry| entry.path.clone());
         let cwd = self.preparer.cwd().map(Path::to_owned);
         entries.chain(cwd).chain(prepared.compiler.clone()).collect()
     }
@@ -167,7 +148,7 @@ impl CommandEngine {
         script: &Script<'_>,
         home: &Path,
     ) -> Vec<String> {
-        let config = &self.sandbox_config;
+        let config = &self.preparer.config.sandbox;
         let explainer = |allowance| {
             explainer(&self.script_type, config, allowance, (script.source, script.bounds))
         };
@@ -194,7 +175,7 @@ impl CommandEngine {
 
     /// Keeps the files that a script left. Fails for a job that wants its output in full, if some files exceed a bound.
     fn keep_files(&self, home: &Path, script: &Script<'_>, log: &dyn Log) -> Result<(), Failure> {
-        let (room, contents) = (self.job.files_size_max, self.preparer.contents());
+        let (room, contents) = (self.job.files_size_max, &self.preparer.contents);
         let Collected { files, not_kept, lacks_some } = collect(home, room, contents, log);
         log.files(files, &not_kept);
         if lacks_some && self.overflow(script) == OutputOverflow::Fail {
@@ -204,7 +185,10 @@ impl CommandEngine {
     }
 
     fn overflow(&self, script: &Script<'_>) -> OutputOverflow {
-        script.output_overflow.or(self.output_overflow).unwrap_or(self.job.output_overflow)
+        script
+            .output_overflow
+            .or(self.preparer.config.options.output_overflow)
+            .unwrap_or(self.job.output_overflow)
     }
 
     /// Returns standard output as the output of the job, after a mark if its start is missing.
@@ -321,7 +305,7 @@ impl Engine for CommandEngine {
             env: prepared.env.clone(),
             cwd: self.preparer.cwd().unwrap_or(&prepared.home),
             home,
-            sandbox: own_sandbox.as_ref().unwrap_or(&self.sandbox),
+            sandbox: own_sandbox.as_ref().unwrap_or(&self.preparer.sandbox),
             stdin: prepared.stdin.as_ref(),
             read: &read,
         };
@@ -360,7 +344,7 @@ impl Engine for CommandEngine {
     }
 
     fn unavailable(&self) -> Option<String> {
-        self.preparer.program().err().or_else(|| self.sandbox.refusal())
+        self.preparer.program().err().or_else(|| self.preparer.sandbox.refusal())
     }
 
     fn runs_processes(&self) -> bool {
@@ -368,7 +352,10 @@ impl Engine for CommandEngine {
     }
 
     fn capabilities(&self) -> Vec<String> {
-        std::iter::once("command".to_owned()).chain(self.program_name.clone()).collect()
+        let command = self.preparer.config.command.first();
+        let program = command.map(Path::new).and_then(Path::file_name);
+        let program = program.map(|name| name.to_string_lossy().into_owned());
+        std::iter::once("command".to_owned()).chain(program).collect()
     }
 
     fn script_type(&self) -> &ScriptType {

@@ -25,7 +25,7 @@ use ::rhai::{AST, Dynamic, EvalAltResult, ImmutableString, Scope};
 
 use super::process::remove_leftovers;
 use super::{Backends, Cancel, Engine, Failure, Log, Script, Success};
-use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
+use crate::config::{JobConfig, RhaiLimits, SalConfig, TypeConfig};
 use crate::proto::job::{INPUT_FILES, InvalidJob, JobOutput, OutputOverflow};
 use crate::proto::target::ScriptType;
 use cache::ScriptCache;
@@ -35,7 +35,7 @@ use functions::Functions;
 pub use functions::{Function, Group};
 use modules::Modules;
 use runtime::run::{ScriptRun, stack_bytes, terminated};
-use runtime::settings::{OsisSettings, SalSettings};
+use runtime::settings::SalSettings;
 use runtime::{failure, memory, output};
 pub use session::Session;
 
@@ -46,7 +46,7 @@ pub struct RhaiEngine {
     modules: Modules,
     cache: ScriptCache,
     groups: Vec<Group>,
-    osis: Option<OsisSettings>,
+    osis: Option<Backends>,
     sal: Option<SalSettings>,
     limits: RhaiLimits,
     output_bytes_max: u64,
@@ -57,9 +57,8 @@ impl RhaiEngine {
     /// Creates an engine for `osis`: its scripts cannot reach the system, only stored objects, and
     /// these only after [`RhaiEngine::with_backends`].
     pub fn osis(script_type: ScriptType, limits: &RhaiLimits, job: &JobConfig) -> Self {
-        let settings = OsisSettings { config: OsisConfig::default(), objects: None };
         let engine = Self::new(script_type, limits, job, osis::register);
-        Self { osis: Some(settings), ..engine }
+        Self { osis: Some(Backends::default()), ..engine }
     }
 
     /// Creates an engine for `sal`: its scripts reach the system, as far as `[sal]` allows.
@@ -69,16 +68,15 @@ impl RhaiEngine {
         job: &JobConfig,
         sal: &SalConfig,
     ) -> Self {
-        let settings = SalSettings::new(sal, limits, job);
+        let settings = SalSettings::new(sal, job);
         Self { sal: Some(settings), ..Self::new(script_type, limits, job, sal::register) }
     }
 
     #[must_use]
     pub fn with_backends(mut self, backends: &Backends) -> Self {
         if let Some(settings) = &mut self.osis {
-            settings.config = backends.osis.clone();
-            settings.objects.clone_from(&backends.objects);
-            osis::register_declared(&mut self.interpreter, &settings.config);
+            *settings = Backends { redis: None, ..backends.clone() };
+            osis::register_declared(&mut self.interpreter, &settings.osis);
         }
         if let Some(settings) = &mut self.sal {
             settings.redis.clone_from(&backends.redis);

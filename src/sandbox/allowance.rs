@@ -35,7 +35,7 @@ pub struct Allowance {
     /// True if signals reach only processes of the job.
     pub own_signals: bool,
     /// The names of the system calls that are denied with any arguments.
-    denied_calls: Vec<&'static str>,
+    pub denied_calls: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +84,6 @@ impl Allowance {
             own_signals: policy.own_signals && support.has_scopes(),
             denied_calls: names.map(|(_, name)| name.trim_start_matches("SYS_")).collect(),
         }
-    }
-
-    pub fn denied_calls(&self) -> &[&'static str] {
-        &self.denied_calls
     }
 
     /// Returns the refused uses of a path: those `of` which one was wanted, or of all if that is not known.
@@ -272,7 +268,7 @@ mod tests {
         let policy = Policy::of_type(&SandboxConfig { chmod: false, ..SandboxConfig::default() });
         let allowance = Allowance::new(&policy, old, Vec::new());
         assert_eq!(allowance.refused(Path::new("/etc/shadow"), None), None);
-        assert!(allowance.network == Network::Open && allowance.denied_calls().is_empty());
+        assert!(allowance.network == Network::Open && allowance.denied_calls.is_empty());
         assert!(allowance.unix_sockets && allowance.chmod && !allowance.own_signals);
         let ports = SandboxConfig { ports: vec![443], ..SandboxConfig::default() };
         let of = |landlock| {
@@ -288,9 +284,9 @@ mod tests {
             let config = SandboxConfig { chmod, ..SandboxConfig::default() };
             Allowance::new(&Policy::of_type(&config), SUPPORT, Vec::new())
         };
-        assert!(of(true).denied_calls().contains(&"mount"));
-        assert!(of(true).denied_calls().contains(&"statmount"));
-        assert!(!of(true).denied_calls().contains(&"fchmod"));
-        assert!(of(false).denied_calls().contains(&"fchmod"));
+        assert!(of(true).denied_calls.contains(&"mount"));
+        assert!(of(true).denied_calls.contains(&"statmount"));
+        assert!(!of(true).denied_calls.contains(&"fchmod"));
+        assert!(of(false).denied_calls.contains(&"fchmod"));
     }
 }

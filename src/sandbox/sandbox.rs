@@ -50,7 +50,7 @@ use crate::config::{Require, SalConfig, SandboxConfig};
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     policy: Option<Policy>,
-    limits: Limits,
+    pub limits: Limits,
     require: Require,
     /// The largest size of a child's own folder; zero sets no bound.
     disk_bytes_max: u64,
@@ -110,10 +110,6 @@ impl Sandbox {
     /// The maximum memory of a process; `None` without a bound.
     pub fn memory_bytes_max(&self) -> Option<u64> {
         Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
-    }
-
-    pub fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     /// Creates the restrictions of one child: it may run `program`, write in `home` and read `more`.

@@ -13,9 +13,8 @@ use super::bench::{Done, print_share, print_times};
 /// Jobs of each way, which take turns.
 const JOBS: usize = 2000;
 const WARM_UPS: usize = 200;
-/// Followers of one log, and open pages.
+/// Followers of one log.
 const FOLLOWERS: usize = 500;
-const PAGES: usize = 200;
 
 struct ApiAddress {
     host: String,
@@ -44,9 +43,7 @@ async fn latency(client: &Client, api: &ApiAddress) -> Done {
         client.run_job_and_await_result(job, None).await?;
         let over_redis = began.elapsed();
         let job = json!({ "script_type": "osis", "script": "40 + 2" });
-        let call = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "job.run", "params": { "job": job },
-        });
+        let call = call("job.run", json!({ "job": job }));
         let began = Instant::now();
         finished(&api.post(&mut http, &call)?)?;
         let over_http = began.elapsed();
@@ -67,6 +64,10 @@ async fn latency(client: &Client, api: &ApiAddress) -> Done {
     Ok(())
 }
 
+fn call(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
 fn finished(answer: &Value) -> Done {
     if answer["result"]["status"] == "finished" { Ok(()) } else { Err(answer.to_string().into()) }
 }
@@ -80,31 +81,18 @@ async fn followers(client: &Client, api: &ApiAddress) -> Done {
     let talks =
         JobBuilder::new("osis", "loop { print(\"a line of the log\"); sleep(1) }").build()?;
     let talks = client.submit(talks).await?;
-    let mut sockets = Vec::new();
     for (id, name) in [(quiet, "a log at rest"), (talks, "a log of a line per second")] {
-        sockets.clear();
+        let mut sockets = Vec::new();
         for _ in 0..FOLLOWERS {
             let mut socket = api.upgraded()?;
-            let params = json!({ "id": id.as_str() });
-            let call = json!({
-                "jsonrpc": "2.0", "id": 1, "method": "job.follow", "params": params,
-            });
-            send(&mut socket, &call)?;
+            send(&mut socket, &call("job.follow", json!({ "id": id.as_str() })))?;
             receive(&mut socket)?;
             sockets.push(socket);
         }
         print_share(&format!("supervisor, {FOLLOWERS} followers of {name}"), pid).await?;
         client.stop_job(&id).await?;
     }
-    sockets.clear();
-    let mut pages = Vec::new();
-    for _ in 0..PAGES {
-        let mut page = api.connect()?;
-        let head = api.head("GET", "/events?page=%2F", &[("accept", "text/event-stream")]);
-        page.get_mut().write_all(head.as_bytes())?;
-        pages.push(page);
-    }
-    print_share(&format!("supervisor, {PAGES} open pages"), pid).await
+    Ok(())
 }
 
 impl ApiAddress {

@@ -53,9 +53,9 @@ pub(crate) fn run(
         Ended::TooMuchMemory => Some(Limit::Memory),
         Ended::TooManyProcesses => Some(Limit::Processes),
         Ended::Timeout | Ended::Stopped(_) => None,
-        Ended::Itself => limit_hit(spec.sandbox.limits(), status, usage.cpu, &written.stderr_tail),
+        Ended::Itself => limit_hit(&spec.sandbox.limits, status, usage.cpu, &written.stderr_tail),
     };
-    if let Some(group) = process.group() {
+    if let Some(group) = &process.group {
         group.report(&mut usage, ended == Ended::Itself && !status.success());
     }
     Ok(ChildReport { ended, status, written, usage })

@@ -43,7 +43,7 @@ pub(super) struct ChildProcess {
     /// Keeps the child from being taken for an orphan.
     _registered: Registered,
     /// Holds all that the child started, if jobs have control groups.
-    group: Option<JobGroup>,
+    pub(super) group: Option<JobGroup>,
     why: Option<Ended>,
     /// The time to kill the child; `None` before it was asked to end and after it was killed.
     kill_at: Option<Instant>,
@@ -117,10 +117,6 @@ impl ChildProcess {
     pub(super) fn ended(&self, too_much_output: bool) -> Ended {
         let last = if too_much_output { Ended::TooMuchOutput } else { Ended::Itself };
         self.why.unwrap_or(last)
-    }
-
-    pub(super) fn group(&self) -> Option<&JobGroup> {
-        self.group.as_ref()
     }
 }
 

@@ -36,7 +36,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::artifacts::Contents;
-use crate::config::{CommandOptions, JobConfig, TypeConfig, file_name, is_python};
+use crate::config::{JobConfig, TypeConfig, file_name, is_python};
 use crate::engine::{Cancel, Failure, Log, Script};
 use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
@@ -47,23 +47,21 @@ use programs::{BINARY, resolve, version_of};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
-const SCRIPT: &str = "{script}";
+pub(super) const SCRIPT: &str = "{script}";
 const KIND: &str = "programs";
 /// The time limit of a check, which reads one script and runs nothing.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Preparer {
-    command: Vec<String>,
-    extension: String,
-    options: CommandOptions,
+    pub(super) config: TypeConfig,
     kill_grace: Duration,
     cache: BuildCache,
     /// For Python only.
     packages: Option<Packages>,
-    sandbox: Sandbox,
+    pub(super) sandbox: Sandbox,
     run_tool: RunTool,
-    contents: Contents,
+    pub(super) contents: Contents,
     /// Keeps the folder of this process from the first job on.
     of_process: OnceLock<Arc<ProcessFolder>>,
 }
@@ -93,28 +91,17 @@ pub(super) struct Prepared {
 
 impl Preparer {
     /// Takes the way to run tools from the caller, as nothing here starts a process.
-    pub(super) fn new(
-        config: &TypeConfig,
-        job: &JobConfig,
-        sandbox: &Sandbox,
-        run_tool: RunTool,
-    ) -> Self {
+    pub(super) fn new(config: &TypeConfig, job: &JobConfig, run_tool: RunTool) -> Self {
         Self {
-            command: config.command.clone(),
-            extension: config.extension.clone(),
-            options: config.options.clone(),
+            config: config.clone(),
             kill_grace: job.kill_grace,
             cache: BuildCache::new(&job.cache_dir, job.cache_size_max),
             packages: is_python(&config.command).then(|| Packages::new(config, job, run_tool)),
-            sandbox: sandbox.clone(),
+            sandbox: Sandbox::of_type(&config.sandbox),
             run_tool,
             contents: Contents::of(job),
             of_process: OnceLock::new(),
         }
-    }
-
-    pub(super) fn contents(&self) -> &Contents {
-        &self.contents
     }
 
     pub(super) fn is_python(&self) -> bool {
@@ -123,7 +110,7 @@ impl Preparer {
 
     /// Returns the configured working directory of scripts, if it is not their own folder.
     pub(super) fn cwd(&self) -> Option<&Path> {
-        Some(self.options.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
+        Some(self.config.options.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
     }
 
     /// Creates the folder of a script, writes its files, and compiles it or installs its packages.
@@ -137,27 +124,27 @@ impl Preparer {
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let home = scratch.split().map_err(|error| cannot_write(&error))?;
-        let env = environment_over(&self.options.env, script, &home);
+        let env = environment_over(&self.config.options.env, script, &home);
         let mut env = env.map_err(Failure::script)?;
         if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
             env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
         }
-        let asked =
-            shebang::asked(source, &self.command).map_err(|reason| source::illegal(&reason))?;
+        let asked = shebang::asked(source, &self.config.command)
+            .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
         input_files::provide(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
-        let variables = script.env.keys().chain(self.options.env.keys());
-        let asks_node = node::is_in_question(&self.command, extension, variables);
+        let variables = script.env.keys().chain(self.config.options.env.keys());
+        let asks_node = node::is_in_question(&self.config.command, extension, variables);
         let given_args = script.args.to_vec();
         let modules = python::provide_modules(&mut env, self.is_python(), &scratch);
         let modules = modules.map_err(|error| cannot_write(&error))?;
         let script = self.write(source, extension, (&scratch, HOME))?;
         let mut entries = Vec::new();
         let mut binary = None;
-        if !self.options.compile.is_empty() {
+        if !self.config.options.compile.is_empty() {
             let entry = self.compiled(source, extension, until, log)?;
-            binary = Some(entry.path().join("program"));
+            binary = Some(entry.path.join("program"));
             entries.push(entry);
         }
         let (program, mut args) = self.command_of(&script, binary.as_deref(), &asked.options)?;
@@ -185,8 +172,8 @@ impl Preparer {
         if let Some(packages) = &self.packages
             && let Some(entry) = packages.of(source, &prepared.program, until, log)?
         {
-            prepared.program = python::interpreter(entry.path());
-            prepared.packages = Some(python::environment(entry.path()));
+            prepared.program = python::interpreter(&entry.path);
+            prepared.packages = Some(python::environment(&entry.path));
             prepared.entries.push(entry);
         }
         Ok(prepared)
@@ -199,13 +186,14 @@ impl Preparer {
         binary: Option<&Path>,
         options: &[OsString],
     ) -> Result<(PathBuf, Vec<OsString>), Failure> {
-        let filled = self.command.iter().map(|word| fill(word, script, binary));
+        let filled = self.config.command.iter().map(|word| fill(word, script, binary));
         let mut args: Vec<OsString> = filled.collect();
-        if self.command.first().is_some_and(|word| word.contains(BINARY)) {
+        if self.config.command.first().is_some_and(|word| word.contains(BINARY)) {
             return Ok((PathBuf::from(args.remove(0)), args));
         }
         args.drain(..args.len().min(1));
-        let at = self.command.iter().skip(1).position(|word| word == SCRIPT).unwrap_or_default();
+        let at =
+            self.config.command.iter().skip(1).position(|word| word == SCRIPT).unwrap_or_default();
         args.splice(at..at, options.iter().cloned());
         let program = self.program().map_err(|message| Failure::Machine { message })?;
         Ok((program, args))
@@ -219,7 +207,7 @@ impl Preparer {
         {
             return Ok(Some(source::illegal(&reason).to_string()));
         }
-        let program = self.options.check.first().map_or("", String::as_str);
+        let program = self.config.options.check.first().map_or("", String::as_str);
         let program = resolve(program).map_err(Failure::script)?;
         let scratch = new_scratch()?;
         let written = self
@@ -229,11 +217,11 @@ impl Preparer {
             Err(Failure::Invalid { message }) => return Ok(Some(message)),
             written => written?,
         };
-        let words = self.options.check.iter().skip(1);
+        let words = self.config.options.check.iter().skip(1);
         let mut args: Vec<OsString> = words.map(|word| fill(word, &script, None)).collect();
         let cancel = Cancel::new();
         let until = Until { cancel: &cancel, deadline: Instant::now() + CHECK_TIMEOUT };
-        if node::is_in_question(&self.command, extension, self.options.env.keys()) {
+        if node::is_in_question(&self.config.command, extension, self.config.options.env.keys()) {
             match self.option_of_node(program.clone(), until)? {
                 Ok(option) => args.splice(0..0, option),
                 Err(message) => return Ok(Some(message)),
@@ -244,9 +232,10 @@ impl Preparer {
 
     /// Returns the extension of a script's file: the job's choice, if its type has it.
     fn extension<'a>(&'a self, asked: &'a str) -> Result<&'a str, Failure> {
-        let of_type = [&self.extension].into_iter().chain(&self.options.more_extensions);
+        let of_type =
+            [&self.config.extension].into_iter().chain(&self.config.options.more_extensions);
         if asked.is_empty() {
-            return Ok(&self.extension);
+            return Ok(&self.config.extension);
         }
         if of_type.clone().any(|extension| extension == asked) {
             return Ok(asked);
@@ -282,7 +271,7 @@ impl Preparer {
     }
 
     fn is_shell(&self) -> bool {
-        let program = self.command.first().map(|program| file_name(program));
+        let program = self.config.command.first().map(|program| file_name(program));
         program.is_some_and(|name| ["sh", "bash", "dash", "zsh", "ksh"].contains(&name))
     }
 
@@ -293,10 +282,10 @@ impl Preparer {
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<CacheEntry, Failure> {
-        let compile = &self.options.compile;
+        let compile = &self.config.options.compile;
         let compiler = resolve(compile.first().map_or("", String::as_str));
         let compiler = compiler.map_err(|message| Failure::Machine { message })?;
-        let (version, env) = (version_of(&compiler)?, &self.options.env);
+        let (version, env) = (version_of(&compiler)?, &self.config.options.env);
         let made_of = format!("{version}\n{compile:?} {extension:?} {env:?}\n{source}");
         self.cache.entry(KIND, &made_of, until, |folder| {
             // The compiler works in a folder of its own, without access to the cache.
@@ -324,7 +313,7 @@ impl Preparer {
     }
 
     fn tool<'a>(&'a self, program: PathBuf, args: Vec<OsString>, scratch: &'a Scratch) -> Tool<'a> {
-        let env = self.options.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let env = self.config.options.env.iter().map(|(name, value)| (name.into(), value.into()));
         let (env, folder) = (env.collect(), scratch.path());
         let (sandbox, kill_grace) = (&self.sandbox, self.kill_grace);
         let read = v::folder_of(&program).into_iter().collect();
@@ -333,7 +322,7 @@ impl Preparer {
 
     /// Returns the file of the program, or of the compiler if scripts are compiled; or why it cannot run.
     pub(super) fn program(&self) -> Result<PathBuf, String> {
-        program_of(&self.command, &self.options)
+        program_of(&self.config.command, &self.config.options)
     }
 }
 

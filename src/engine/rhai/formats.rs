@@ -1,7 +1,6 @@
 //! The functions of every script for JSON, TOML and YAML.
 
 mod budget;
-mod encode;
 mod json;
 mod requests;
 mod toml_text;
@@ -11,12 +10,12 @@ use ::rhai::{Dynamic, Map};
 
 use super::functions::Functions;
 use super::runtime::context::RhaiResult;
+use super::runtime::json_form::{JsonForm, JsonRules};
 use super::runtime::run::with;
 use crate::config::RhaiLimits;
 use crate::engine::Script;
 use crate::proto::text::shown;
-
-pub(super) use encode::to_json;
+use budget::TOO_DEEP;
 
 const NO_RUN: &str = "no job runs on this thread";
 
@@ -172,7 +171,33 @@ fn parsed(name: &str, text: impl FnOnce(&Script<'_>) -> Option<String>) -> RhaiR
 }
 
 fn encoded(name: &str, value: &Dynamic, pretty: bool) -> RhaiResult<String> {
-    limited(name, |limits| encode::written(value, pretty, limits.string_size_max))
+    limited(name, |limits| {
+        let (form, bytes_max) = (form(value), limits.string_size_max);
+        let text =
+            if pretty { serde_json::to_string_pretty(&form) } else { serde_json::to_string(&form) };
+        let text = text.map_err(|error| error.to_string())?;
+        if text.len() as u64 > bytes_max {
+            return Err(format!(
+                "the result is longer than {bytes_max} bytes, the limit \
+                 type.NAME.limits.string_size_max"
+            ));
+        }
+        Ok(text)
+    })
+}
+
+fn json_of(value: &Dynamic) -> Result<String, String> {
+    serde_json::to_string(&form(value)).map_err(|error| error.to_string())
+}
+
+pub(super) fn to_json(value: &Dynamic) -> Result<serde_json::Value, String> {
+    serde_json::to_value(form(value)).map_err(|error| error.to_string())
+}
+
+/// Returns a value as JSON. One without a form there becomes its text, and a float that is not finite null.
+fn form(value: &Dynamic) -> JsonForm<'_> {
+    let other = &|value: &Dynamic, _: &str| Ok((!value.is_float()).then(|| value.to_string()));
+    JsonForm { value, field: "", depth: 0, rules: JsonRules { too_deep: TOO_DEEP, other } }
 }
 
 #[cfg(test)]

@@ -33,18 +33,9 @@ thread_local! {
 
 /// The folders of a script type with the files that were compiled so far. Clones share them.
 #[derive(Debug, Clone)]
-pub(super) struct Modules(Arc<ModuleFolders>);
-
-#[derive(Debug)]
-struct ModuleFolders {
-    folders: Vec<PathBuf>,
-    compiled: RwLock<HashMap<PathBuf, Compiled>>,
-}
-
-#[derive(Debug)]
-struct Compiled {
-    version: Version,
-    module: CompiledModule,
+pub(super) struct Modules {
+    folders: Arc<[PathBuf]>,
+    compiled: Arc<RwLock<HashMap<PathBuf, (Version, CompiledModule)>>>,
 }
 
 /// The state of a file, which a change of its text changes.
@@ -66,7 +57,7 @@ pub(super) enum ModuleError {
 impl Modules {
     /// Creates the modules in `folders`; a name is looked up in their order.
     pub(super) fn new(folders: &[PathBuf]) -> Self {
-        Self(Arc::new(ModuleFolders { folders: folders.to_vec(), compiled: RwLock::default() }))
+        Self { folders: folders.into(), compiled: Arc::default() }
     }
 
     /// Returns the module `name`, compiled from its file as it is now.
@@ -74,9 +65,9 @@ impl Modules {
         let failed = ModuleError::Unreadable;
         let file = self.find(name).map_err(failed)?;
         let (mut opened, version) = open(&file).map_err(failed)?;
-        let compiled = self.0.compiled.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = compiled.get(&file).filter(|known| known.version == version) {
-            return Ok(known.module.clone());
+        let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = compiled.get(&file).filter(|(known, _)| *known == version) {
+            return Ok(known.clone());
         }
         drop(compiled);
         let text = read(&mut opened).map_err(failed)?;
@@ -85,11 +76,11 @@ impl Modules {
         })?;
         code.set_source(file.to_string_lossy().into_owned());
         let module = CompiledModule { file: file.clone(), code: Arc::new(code) };
-        let mut compiled = self.0.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() >= FILES_MAX {
             compiled.clear();
         }
-        compiled.insert(file, Compiled { version, module: module.clone() });
+        compiled.insert(file, (version, module.clone()));
         Ok(module)
     }
 
@@ -104,10 +95,10 @@ impl Modules {
         } else {
             format!("{name}.rhai")
         };
-        if self.0.folders.is_empty() {
+        if self.folders.is_empty() {
             return Err("no folder has modules; type.NAME.modules names the folders".to_owned());
         }
-        for folder in &self.0.folders {
+        for folder in self.folders.iter() {
             let Ok(file) = folder.join(&file_name).canonicalize() else { continue };
             // A link may lead elsewhere.
             if folder.canonicalize().is_ok_and(|folder| file.starts_with(folder)) {
@@ -116,7 +107,7 @@ impl Modules {
             return Err(format!("its file is a link out of {}", folder.display()));
         }
         let folders: Vec<String> =
-            self.0.folders.iter().map(|folder| folder.display().to_string()).collect();
+            self.folders.iter().map(|folder| folder.display().to_string()).collect();
         let folders = folders.join(", ");
         Err(format!("no {file_name} in {folders}; type.NAME.modules has the folders"))
     }

@@ -192,7 +192,7 @@ impl Explainer<'_> {
             ("ownership", "fchownat"),
             ("chown", "fchownat"),
         ];
-        let denied = self.allowance.denied_calls();
+        let denied = &self.allowance.denied_calls;
         let named_in = |text: &str| {
             let alias = ALIASES.iter().find(|(said, _)| text.contains(said)).map(|(_, call)| *call);
             let alias = alias.filter(|call| denied.contains(call));

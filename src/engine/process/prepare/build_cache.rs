@@ -43,14 +43,8 @@ pub(super) struct BuildCache {
 /// A complete entry. It is not removed while this value exists.
 #[derive(Debug)]
 pub(in crate::process) struct CacheEntry {
-    folder: PathBuf,
+    pub(in crate::process) path: PathBuf,
     _in_use: File,
-}
-
-impl CacheEntry {
-    pub(in crate::process) fn path(&self) -> &Path {
-        &self.folder
-    }
 }
 
 /// The end of waiting and building: a requested stop or a deadline.
@@ -111,7 +105,7 @@ impl BuildCache {
                 && is_current(&lock, &lock_file)
                 && is_complete(&folder, made_of)
             {
-                return Ok(CacheEntry { folder, _in_use: lock });
+                return Ok(CacheEntry { path: folder, _in_use: lock });
             }
             // Another process may hold it shared as well: neither would get it exclusively.
             let _ = lock.unlock();
@@ -127,7 +121,7 @@ impl BuildCache {
             let shared = lock.unlock().is_ok() && lock.try_lock_shared().is_ok();
             self.prune(&folder);
             if shared && is_complete(&folder, made_of) {
-                return Ok(CacheEntry { folder, _in_use: lock });
+                return Ok(CacheEntry { path: folder, _in_use: lock });
             }
             return self.lock_built(folder, &lock_file, made_of, until).map_err(at);
         }
@@ -145,7 +139,7 @@ impl BuildCache {
             let lock = open_lock(lock_file)?;
             if lock.try_lock_shared().is_ok() {
                 if is_complete(&folder, made_of) {
-                    return Ok(CacheEntry { folder, _in_use: lock });
+                    return Ok(CacheEntry { path: folder, _in_use: lock });
                 }
                 let size_max = self.size_max_bytes;
                 let message = format!("an entry is larger than the limit of {size_max} bytes");
@@ -333,7 +327,7 @@ mod tests {
                         builds.fetch_add(1, Ordering::SeqCst);
                         filled(10)(folder)
                     });
-                    let content = entry.expect("an entry").path().join("content");
+                    let content = entry.expect("an entry").path.join("content");
                     assert_eq!(fs::read(content).expect("read").len(), 10);
                 });
             }
@@ -346,7 +340,7 @@ mod tests {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let entry = cache.entry("kind", "text", soon(&cancel), filled(10)).expect("an entry");
-        let folder = entry.path().to_owned();
+        let folder = entry.path.clone();
         drop(entry);
         let content = folder.join("content");
         let lock = folder.with_extension("lock");
@@ -356,7 +350,7 @@ mod tests {
         }
         let entry = cache.entry("kind", "text", soon(&cancel), never).expect("the same entry");
         let mode = |path: &Path| fs::metadata(path).expect("there").mode() & 0o700;
-        for folder in [&*cache.folder, &cache.folder.join("kind"), entry.path()] {
+        for folder in [&*cache.folder, &cache.folder.join("kind"), &entry.path] {
             assert_eq!(mode(folder), 0o700, "{}", folder.display());
         }
         assert_eq!(mode(&content), 0o500);
@@ -424,7 +418,7 @@ mod tests {
         tree::create_private(&incomplete).expect("created");
         fs::write(incomplete.join("rest"), "").expect("written");
         let entry = cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
-        assert!(!entry.path().join("rest").exists());
+        assert!(!entry.path.join("rest").exists());
     }
 
     #[test]
@@ -432,7 +426,7 @@ mod tests {
         let (_folder, cache) = cache(1 << 20);
         let cancel = Cancel::new();
         let entry = cache.entry("kind", "text", soon(&cancel), filled(1)).expect("built");
-        for folder in [entry.path(), &cache.folder, &cache.folder.join("kind")] {
+        for folder in [&entry.path, &cache.folder, &cache.folder.join("kind")] {
             assert_eq!(fs::metadata(folder).expect("a folder").mode() & 0o777, 0o700);
         }
     }

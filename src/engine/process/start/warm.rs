@@ -24,7 +24,7 @@ use super::registry::Run;
 use super::spec::Spec;
 use super::started::{Pipes, Started};
 use crate::config::CommandOptions;
-use crate::engine::process::prepare::{LOCALE, MODULES, Prepared, UNBUFFERED};
+use crate::engine::process::prepare::{LOCALE, MODULES, Prepared, SCRIPT, UNBUFFERED};
 use crate::sandbox::{Restrictions, Sandbox};
 
 /// The wait before a parent that has died is started again, doubled with each failure.
@@ -76,7 +76,7 @@ pub(crate) struct Warmed<'a> {
 }
 
 impl Warmed<'_> {
-    /// Runs it as a fork; `None` if it has to be started cold.
+    /// Runs it as a fork of the parent; `None` if it has to be started cold.
     pub(super) fn fork(
         &self,
         run: Run,
@@ -84,11 +84,34 @@ impl Warmed<'_> {
         spec: &Spec<'_>,
         pipes: Pipes,
     ) -> Option<Started> {
-        let prepared = self.prepared;
-        let args = [self.warm.args.as_slice(), &prepared.given_args].concat();
+        let Self { warm, prepared } = *self;
+        let args = [warm.args.as_slice(), &prepared.given_args].concat();
         let job = ForkJob { run, restrictions, spec, prepared, args: &args };
-        let Fork { pid, registered, group } = self.warm.fork(&job, &pipes)?;
-        Some(Started { pid, run, registered, group, pipes, is_cold: false })
+        // The parent may have imported another version of a package of the script.
+        let may_hide_packages = prepared.packages.is_some() && !warm.preload.is_empty();
+        if may_hide_packages || !fits(&job) || !warm.has_options(&prepared.options) {
+            return None;
+        }
+        // Spares may have died while they waited, so a new fork is tried too.
+        let mut why = None;
+        for may_be_spare in [true, false] {
+            let Some((spare, parent, wanted)) = warm.take_spare(may_be_spare) else {
+                warm.warm_up();
+                return None;
+            };
+            let waiting = spare.map_or_else(|| warm.fork_of(&parent), Ok);
+            match waiting.and_then(|waiting| waiting.begin(&job, &pipes)) {
+                Ok(Fork { pid, registered, group }) => {
+                    // If the queue is full, a request is under way already.
+                    let _ = wanted.try_send(());
+                    return Some(Started { pid, run, registered, group, pipes, is_cold: false });
+                }
+                Err(error) => why = Some(error),
+            }
+        }
+        warm.failed(&why.map_or_else(String::new, |error| error.to_string()));
+        warm.warm_up();
+        None
     }
 }
 
@@ -100,7 +123,6 @@ impl Warm {
         options: &CommandOptions,
         sandbox: &Sandbox,
     ) -> Option<Arc<Self>> {
-        const SCRIPT: &str = "{script}";
         if !options.warm {
             return None;
         }
@@ -133,35 +155,6 @@ impl Warm {
                 self.failed(&format!("cannot start a thread: {error}"));
             }
         }
-    }
-
-    /// Runs a job as a fork of the parent; `None` if it has to be started cold.
-    fn fork(self: &Arc<Self>, job: &ForkJob<'_>, pipes: &Pipes) -> Option<Fork> {
-        // The parent may have imported another version of a package of the script.
-        let may_hide_packages = job.prepared.packages.is_some() && !self.preload.is_empty();
-        if may_hide_packages || !fits(job) || !self.has_options(&job.prepared.options) {
-            return None;
-        }
-        // Spares may have died while they waited, so a new fork is tried too.
-        let mut why = None;
-        for may_be_spare in [true, false] {
-            let Some((spare, parent, wanted)) = self.take_spare(may_be_spare) else {
-                self.warm_up();
-                return None;
-            };
-            let waiting = spare.map_or_else(|| self.fork_of(&parent), Ok);
-            match waiting.and_then(|waiting| waiting.begin(job, pipes)) {
-                Ok(fork) => {
-                    // If the queue is full, a request is under way already.
-                    let _ = wanted.try_send(());
-                    return Some(fork);
-                }
-                Err(error) => why = Some(error),
-            }
-        }
-        self.failed(&why.map_or_else(String::new, |error| error.to_string()));
-        self.warm_up();
-        None
     }
 
     /// Returns true if the parent runs with these options. `-u` is what [`UNBUFFERED`] says already.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use ::rhai::{Dynamic, Map};
 
-use super::{NO_RUN, encode, json, limited, parsed, value_of};
+use super::{NO_RUN, json, json_of, limited, parsed, value_of};
 use crate::engine::rhai::base::give_up;
 use crate::engine::rhai::functions::Functions;
 use crate::engine::rhai::runtime::context::RhaiResult;
@@ -114,13 +114,13 @@ fn register_waits(functions: &mut Functions<'_>) {
 }
 
 fn checkpoint(state: &Dynamic) -> RhaiResult<()> {
-    let json = encode::text(state);
+    let json = json_of(state);
     let asked = json.and_then(|json| Checkpoint::of_json(&json)).map(RequestKind::State);
     ask(asked)?.map(drop).map_err(|reason| format!("checkpoint: {reason}").into())
 }
 
 fn submit(job: &Dynamic) -> RhaiResult<Dynamic> {
-    let asked = encode::text(job).and_then(|json| NewChildren::of_json(&json));
+    let asked = json_of(job).and_then(|json| NewChildren::of_json(&json));
     let result = ask(asked.map(RequestKind::Submit))?;
     limited("hero_submit", |limits| json::parse(&result?, limits))
 }
@@ -155,7 +155,7 @@ fn ask(asked: Result<RequestKind, String>) -> RhaiResult<Result<String, String>>
 }
 
 fn wait(asked: Map) -> RhaiResult<()> {
-    let json = encode::text(&Dynamic::from_map(asked))?;
+    let json = json_of(&Dynamic::from_map(asked))?;
     let wait = AskedWait::of_json(&json)?;
     give_up(Failure::Waits { wait: Box::new(wait), exit_code: None })
 }

@@ -1,8 +1,8 @@
 //! The job as the functions of `osis` see it: it sends requests to the store and waits for the
 //! answers on the script's own thread, until the job must end.
 
+use crate::engine::Backends;
 use crate::engine::rhai::runtime::context::{self, JobContext};
-use crate::engine::rhai::runtime::settings::OsisSettings;
 use crate::proto::object::{
     Answer, Ask, Change, Context, ObjectError, ObjectType, Right, Write, Written,
 };
@@ -11,7 +11,7 @@ pub(super) use context::{CallError, CallResult, RhaiResult, excerpt};
 
 pub(super) const UNEXPECTED: &str = "unexpected answer from the store";
 
-pub(super) type OsisJob<'a> = JobContext<'a, OsisSettings>;
+pub(super) type OsisJob<'a> = JobContext<'a, Backends>;
 
 pub(super) fn operation<T>(
     name: &str,
@@ -46,13 +46,13 @@ impl OsisJob<'_> {
     /// Returns whether a type is declared, so that the `sid` of its objects is their id.
     pub(super) fn is_declared(self, object_type: &str) -> bool {
         let object_type = object_type.parse::<ObjectType>();
-        object_type.is_ok_and(|of| self.settings.config.schema_of(&of).is_some())
+        object_type.is_ok_and(|of| self.settings.osis.schema_of(&of).is_some())
     }
 
     /// Fails unless the caller of the job has a right on the objects of a type.
     pub(super) fn check_right(self, object_type: &ObjectType, right: Right) -> CallResult<()> {
         let caller = self.run.script.caller_id;
-        match self.settings.config.forbids(caller, object_type, right) {
+        match self.settings.osis.forbids(caller, object_type, right) {
             None => Ok(()),
             Some(key) => Err(format!(
                 "not allowed: {key} does not give the right to {right} to the caller `{}`",
@@ -64,7 +64,7 @@ impl OsisJob<'_> {
 
     fn check_schema(self, write: &Write) -> CallResult<()> {
         let Change::Set { body, .. } = &write.change else { return Ok(()) };
-        let Some((key, schema)) = self.settings.config.schema_of(&write.object_type) else {
+        let Some((key, schema)) = self.settings.osis.schema_of(&write.object_type) else {
             return Ok(());
         };
         Ok(schema.check(body).map_err(|mistake| format!("{mistake} ({key})"))?)

@@ -138,7 +138,7 @@ fn find(
     query: &str,
     page: Option<(&str, INT)>,
 ) -> CallResult<Array> {
-    let Some((key, schema)) = job.settings.config.schema_of(object_type) else {
+    let Some((key, schema)) = job.settings.osis.schema_of(object_type) else {
         return Err(UNEXPECTED.into());
     };
     if schema.text.is_empty() {

@@ -386,7 +386,7 @@ fn use_context(job: OsisJob<'_>, context: &str) -> CallResult<String> {
     let _: Context = context.parse()?;
     let script = job.run.script;
     let is_own = context == script.context_id;
-    if !is_own && !job.settings.config.grants(script.caller_id, context) {
+    if !is_own && !job.settings.osis.grants(script.caller_id, context) {
         return Err(format!(
             "not allowed: osis.access does not grant it to the caller `{}`",
             excerpt(script.caller_id)

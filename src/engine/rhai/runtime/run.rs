@@ -14,10 +14,10 @@ use scoped_tls_hkt::scoped_thread_local;
 use serde_json::Value as Json;
 
 use super::memory::resident_bytes;
-use super::settings::{OsisSettings, SalSettings};
+use super::settings::SalSettings;
 use crate::config::{RhaiLimits, format_size};
 use crate::engine::process::{Scratch, poll_until};
-use crate::engine::{Cancel, Failure, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
+use crate::engine::{Backends, Cancel, Failure, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
 
 scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
 
@@ -85,7 +85,7 @@ pub(crate) struct ScriptRun<'a> {
     pub(crate) context: RefCell<Option<String>>,
     pub(crate) exec_depth: Cell<usize>,
     /// `None` in an engine without the functions of `osis`.
-    pub(crate) osis: Option<&'a OsisSettings>,
+    pub(crate) osis: Option<&'a Backends>,
     /// `None` in an engine without the functions of `sal`.
     pub(crate) sal: Option<&'a SalSettings>,
 }
@@ -96,7 +96,7 @@ impl<'a> ScriptRun<'a> {
         cancel: &'a Cancel,
         log: &'a dyn Log,
         limits: &'a RhaiLimits,
-        osis: Option<&'a OsisSettings>,
+        osis: Option<&'a Backends>,
         sal: Option<&'a SalSettings>,
     ) -> Self {
         Self {

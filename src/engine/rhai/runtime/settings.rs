@@ -6,28 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{JobConfig, OsisConfig, RhaiLimits, SalConfig};
+use crate::config::{JobConfig, SalConfig};
 use crate::error::reason;
 
+use crate::engine::ScriptRedis;
 use crate::engine::process::with_path;
-use crate::engine::{ObjectStore, ScriptRedis};
 use crate::sandbox::Sandbox;
-
-#[derive(Debug)]
-pub(crate) struct OsisSettings {
-    pub(crate) config: OsisConfig,
-    /// `None` where no store is connected, as when a script is only checked.
-    pub(crate) objects: Option<Arc<dyn ObjectStore>>,
-}
 
 #[derive(Debug)]
 pub(crate) struct SalSettings {
     /// With the symbolic links of its folders resolved.
     pub(crate) config: SalConfig,
     pub(crate) redis: Option<Arc<dyn ScriptRedis>>,
-    /// The size limit of a string, and so of a file that is read and of captured output.
-    pub(crate) bytes_max: u64,
-    pub(crate) array_len_max: usize,
     pub(crate) kill_grace: Duration,
     /// The sandbox of commands: they may do no more than the functions.
     pub(crate) sandbox: Sandbox,
@@ -40,7 +30,7 @@ pub(crate) enum FileAccess {
 }
 
 impl SalSettings {
-    pub(crate) fn new(sal: &SalConfig, limits: &RhaiLimits, job: &JobConfig) -> Self {
+    pub(crate) fn new(sal: &SalConfig, job: &JobConfig) -> Self {
         // A folder that does not exist yet is compared by its name.
         let real = |folders: &[PathBuf]| -> Vec<PathBuf> {
             let folders = folders.iter();
@@ -50,8 +40,6 @@ impl SalSettings {
         Self {
             config: SalConfig { read, write, exec, ..sal.clone() },
             redis: None,
-            bytes_max: limits.string_size_max,
-            array_len_max: limits.array_len_max,
             kill_grace: job.kill_grace,
             sandbox: Sandbox::of_sal(sal),
         }
@@ -138,7 +126,7 @@ mod tests {
     fn settings(folder: &Path) -> SalSettings {
         let folders = vec![folder.to_owned()];
         let sal = SalConfig { read: folders.clone(), write: folders, ..SalConfig::default() };
-        SalSettings::new(&sal, &RhaiLimits::default(), &JobConfig::default())
+        SalSettings::new(&sal, &JobConfig::default())
     }
 
     #[test]

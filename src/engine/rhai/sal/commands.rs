@@ -229,7 +229,7 @@ impl BashCommand {
                 Ended::Timeout if self.timeout.is_none() => Err(CallError::JobEnded),
                 Ended::Timeout if !self.ignore_error => Err("timeout".into()),
                 Ended::TooMuchOutput => {
-                    let bytes_max = job.settings.bytes_max;
+                    let bytes_max = job.run.limits.string_size_max;
                     Err(format!("output too large: more than {bytes_max} bytes").into())
                 }
                 Ended::TooMuchOnDisk => Err("disk full".into()),

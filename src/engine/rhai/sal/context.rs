@@ -145,7 +145,7 @@ impl<'a> SalJob<'a> {
     }
 
     pub(super) fn check_count(self, count: usize, what: &str) -> CallResult<()> {
-        let most = self.settings.array_len_max;
+        let most = self.run.limits.array_len_max;
         if count > most { Err(format!("more than {most} {what}").into()) } else { Ok(()) }
     }
 

@@ -98,7 +98,7 @@ impl ExternalProgram {
         match report.ended {
             Ended::Stopped(_) => Err(CallError::JobEnded),
             Ended::TooMuchOutput => {
-                let bytes_max = job.settings.bytes_max;
+                let bytes_max = job.run.limits.string_size_max;
                 Err(format!("the output of {name} is larger than {bytes_max} bytes").into())
             }
             Ended::TooMuchOnDisk => Err(format!("{name}: disk full").into()),
@@ -148,7 +148,7 @@ pub(super) fn run_in_sandbox(
     let deadline = job.run.script.deadline;
     let deadline = own.map_or(deadline, |own| own.min(deadline));
     let limits = (deadline, settings.kill_grace);
-    let watch = Watch::of_tool(job.run.cancel, limits, settings.bytes_max, log);
+    let watch = Watch::of_tool(job.run.cancel, limits, job.run.limits.string_size_max, log);
     let report = child::run(&spec, &watch, None)?;
     let explanations = explained(&spec, &report, |allowance| Explainer {
         table: "sal".to_owned(),

@@ -31,7 +31,7 @@ fn register_content(functions: &mut Functions<'_>) {
 file_write("greeting.txt", "hello");
 file_read("greeting.txt")
 // → hello"#,
-        |job, path| read_text(&job.to_read(path)?, job.settings.bytes_max),
+        |job, path| read_text(job, &job.to_read(path)?),
     );
     functions.act_on_two(
         "file_write",
@@ -195,7 +195,8 @@ is_symlink("plain.txt")
     );
 }
 
-pub(super) fn read_text(path: &Path, bytes_max: u64) -> CallResult<String> {
+pub(super) fn read_text(job: SalJob<'_>, path: &Path) -> CallResult<String> {
+    let bytes_max = job.run.limits.string_size_max;
     let file = regular(OpenOptions::new().read(true), path)?;
     let mut bytes = Vec::new();
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -46,7 +46,7 @@ fn values(functions: &mut Functions<'_>) {
         "Returns the string of a key; empty if the key does not exist.",
         "\nredis_set(\"greeting\", \"hello\");\n[redis_get(\"greeting\"), redis_get(\"nothing\")]\n// → [\"hello\",\"\"]",
         |job, key| {
-                fits(job, &job.redis(&["STRLEN", job.allowed_key(key)?])?, job.settings.bytes_max)?;
+                fits(job, &job.redis(&["STRLEN", job.allowed_key(key)?])?, job.run.limits.string_size_max)?;
                 text_or_empty(job, job.redis(&["GET", key])?)
             },
     );
@@ -80,7 +80,7 @@ fn hashes(functions: &mut Functions<'_>) {
         "\nredis_hset(\"h\", \"a\", \"x\");\nredis_hget(\"h\", \"a\")\n// → x",
         |job, key, field| {
             let size = job.redis(&["HSTRLEN", job.allowed_key(key)?, field])?;
-            fits(job, &size, job.settings.bytes_max)?;
+            fits(job, &size, job.run.limits.string_size_max)?;
             text_or_empty(job, job.redis(&["HGET", key, field])?)
         },
     );
@@ -162,7 +162,7 @@ fn range(key: &str, start: INT, stop: INT) -> RhaiResult<Array> {
         let from_start = |index: INT| if index < 0 { index.saturating_add(len) } else { index };
         let (first, last) = (from_start(start).max(0), from_start(stop).min(len - 1));
         let count = last.saturating_sub(first).saturating_add(1).max(0);
-        fits(job, &RedisReply::Number(count), job.settings.array_len_max as u64)?;
+        fits(job, &RedisReply::Number(count), job.run.limits.array_len_max as u64)?;
         match job.redis(&["LRANGE", key, &first.to_string(), &last.to_string()])? {
             RedisReply::List(items) => {
                 items.into_iter().map(|reply| Ok(text(job, reply)?.into())).collect()
@@ -174,7 +174,7 @@ fn range(key: &str, start: INT, stop: INT) -> RhaiResult<Array> {
 
 fn all(job: SalJob<'_>, key: &str) -> CallResult<Map> {
     let len = job.redis(&["HLEN", job.allowed_key(key)?])?;
-    fits(job, &len, job.settings.array_len_max as u64)?;
+    fits(job, &len, job.run.limits.array_len_max as u64)?;
     let RedisReply::List(flat) = job.redis(&["HGETALL", key])? else {
         return Err(UNEXPECTED.into());
     };
@@ -206,7 +206,7 @@ fn number(reply: &RedisReply) -> CallResult<INT> {
 
 fn text(job: SalJob<'_>, reply: RedisReply) -> CallResult<String> {
     match reply {
-        RedisReply::Text(bytes) if bytes.len() as u64 > job.settings.bytes_max => {
+        RedisReply::Text(bytes) if bytes.len() as u64 > job.run.limits.string_size_max => {
             Err("a string is longer than the limit of a script's strings".into())
         }
         RedisReply::Text(bytes) => String::from_utf8(bytes).map_err(|_| "not UTF-8 text".into()),

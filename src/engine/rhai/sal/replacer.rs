@@ -238,7 +238,7 @@ impl Replacer {
     }
 
     fn replace_file(&self, job: SalJob<'_>, path: &str) -> CallResult<String> {
-        let text = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
+        let text = read_text(job, &job.to_read(path)?)?;
         self.replace(job, &text)
     }
 }

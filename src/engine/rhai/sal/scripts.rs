@@ -68,5 +68,5 @@ fn source(job: SalJob<'_>, file: &str) -> CallResult<String> {
     }
     let path = job.to_read(file)?;
     job.settings.check_exec(&path)?;
-    read_text(&path, job.settings.bytes_max)
+    read_text(job, &path)
 }

@@ -95,7 +95,7 @@ fn act(job: SalJob<'_>, verb: &str, unit: &str) -> CallResult<()> {
 fn list(job: SalJob<'_>) -> CallResult<Array> {
     let text = systemctl(job, &["list-units", "--all", "--plain", "--no-legend", "--full"])?;
     let mut units = Array::new();
-    for line in text.lines().take(job.settings.array_len_max) {
+    for line in text.lines().take(job.run.limits.array_len_max) {
         let mut rest = line.trim_start();
         let mut unit = Map::new();
         for name in ["name", "load", "active", "sub"] {

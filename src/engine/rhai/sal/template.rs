@@ -13,6 +13,7 @@ use super::context::{CallError, CallResult, RhaiResult, SalJob, excerpt, operati
 use super::files::{read_text, write_text};
 use super::template_text::{TextBounds, add_text_filters, plain};
 use super::template_values::{add_functions, add_tests, add_value_filters};
+use crate::config::RhaiLimits;
 use crate::engine::rhai::formats::to_json;
 use crate::engine::rhai::functions::Functions;
 
@@ -80,7 +81,7 @@ template_builder_open("t").add_vars(#{a: 1, b: 2}).render()
 
 fn open(name: &str, path: &str) -> RhaiResult<TemplateBuilder> {
     operation(name, path, |job| {
-        let source = read_text(&job.to_read(path)?, job.settings.bytes_max)?;
+        let source = read_text(job, &job.to_read(path)?)?;
         Ok(TemplateBuilder { path: path.to_owned(), source, vars: serde_json::Map::new() })
     })
 }
@@ -163,8 +164,9 @@ fn environment(job: SalJob<'_>) -> CallResult<Environment<'static>> {
     });
     environment.set_syntax(syntax.map_err(|error| one_line(&error))?);
     environment.set_fuel(Some(FUEL));
-    let settings = job.settings;
-    let bounds = TextBounds { bytes_max: settings.bytes_max, elements_max: settings.array_len_max };
+    let RhaiLimits { string_size_max: bytes_max, array_len_max: elements_max, .. } =
+        *job.run.limits;
+    let bounds = TextBounds { bytes_max, elements_max };
     add_text_filters(&mut environment, bounds);
     add_value_filters(&mut environment, bounds);
     add_functions(&mut environment, job.run.script.env.clone());
@@ -181,7 +183,7 @@ struct BoundedText<'a> {
 
 impl Write for BoundedText<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes_max = self.job.settings.bytes_max;
+        let bytes_max = self.job.run.limits.string_size_max;
         let checked = if (self.text.len() + bytes.len()) as u64 > bytes_max {
             Err(CallError::Failed(format!("the result is longer than {bytes_max} bytes")))
         } else {

@@ -118,7 +118,7 @@ fn spaces(job: SalJob<'_>, text: &str, width: INT) -> CallResult<String> {
 }
 
 pub(super) fn check_length(job: SalJob<'_>, bytes: usize) -> CallResult<()> {
-    let bytes_max = job.settings.bytes_max;
+    let bytes_max = job.run.limits.string_size_max;
     if bytes as u64 > bytes_max {
         return Err(format!("the result is longer than {bytes_max} bytes").into());
     }

@@ -28,7 +28,7 @@ impl Ending {
 impl Explainer<'_> {
     /// Returns what the sandbox has ended, or refused, as the end of the child shows.
     pub(crate) fn of_end(&self, ending: Ending) -> Option<String> {
-        if ending.is_by(Signal::SIGSYS) && !self.allowance.denied_calls().is_empty() {
+        if ending.is_by(Signal::SIGSYS) && !self.allowance.denied_calls.is_empty() {
             let what =
                 "a program was ended by SIGSYS, as for system calls of another processor's kind";
             return Some(format!(
