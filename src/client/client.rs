@@ -56,7 +56,6 @@ mod objects;
 mod periodic_jobs;
 mod placement;
 mod queues;
-mod resolve;
 mod run;
 mod searches;
 mod session;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::resolve::{NameOf, refused};
+use super::named_scripts::{NameOf, refused};
 use super::{Client, ClientError, Result, Submission};
 use crate::artifacts::{ArtifactError, ContentReader, Contents};
 use crate::proto::job::{

@@ -7,8 +7,8 @@ use futures_util::future::try_join_all;
 
 use super::files::{FilesByPlace, may_be_accepted};
 use super::graph::Graph;
+use super::named_scripts::{NameOf, refused};
 use super::new_batch::{Links, NewBatch, members};
-use super::resolve::{NameOf, refused};
 use super::wait::{STORED, confirmed, will_confirm};
 use super::{Client, ClientError, Result, accepted};
 use crate::proto::graph::GraphKind;

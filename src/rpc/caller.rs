@@ -29,10 +29,15 @@ impl Caller {
         self.scopes.has(Scope::Operate) || self.scopes.has(Scope::Admin)
     }
 
+    /// Returns whether it has bounds.
+    pub(super) fn is_bound(&self) -> bool {
+        self.bounds != Bounds::default()
+    }
+
     /// Returns its rights to the jobs that its calls name.
     pub fn job_rights(&self) -> JobRights {
         let (sees_all, changes_all) = (self.reads(), self.operates());
-        if sees_all && changes_all && self.bounds == Bounds::default() {
+        if sees_all && changes_all && !self.is_bound() {
             return JobRights::default();
         }
         let (name, bounds) = (self.name.clone(), self.bounds.clone());

@@ -11,7 +11,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use super::agent_http;
-use super::caller::{Bounds, Scope};
+use super::caller::Scope;
 use super::guard::{self, Guarded, RefusedPage, json_text, refusal};
 use super::http_body::{in_blocks, read_json};
 use super::json::{self, Sender};
@@ -109,7 +109,7 @@ fn may_read_metrics(sender: &Sender) -> Result<()> {
     let caller = sender.known()?;
     let why = if !caller.scopes.has(Scope::Read) {
         "it needs the scope read"
-    } else if caller.bounds != Bounds::default() {
+    } else if caller.is_bound() {
         "they count jobs beyond the bounds of this caller"
     } else {
         return Ok(());

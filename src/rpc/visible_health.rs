@@ -21,7 +21,7 @@ pub(crate) fn visible_snapshot(snapshot: &Snapshot, caller: &Caller) -> Snapshot
         seen.queues.retain(|(state, _)| state.queue.target.selector().is_none());
         seen.queues.iter_mut().for_each(|(state, _)| state.type_throughput_per_s = None);
     }
-    if caller.bounds != Bounds::default() {
+    if caller.is_bound() {
         for (state, _) in &mut seen.queues {
             hide_key(&mut state.held_by);
         }

@@ -23,21 +23,13 @@ use crate::store::JobSummary;
 pub(super) type CheckedJob = (JobId, Option<Timestamp>);
 
 impl CallContext {
-    pub(super) fn operates(&self) -> bool {
-        self.caller.operates()
-    }
-
-    pub(super) fn is_bound(&self) -> bool {
-        self.caller.bounds != Bounds::default()
-    }
-
     /// Returns whether some jobs are hidden from the caller.
     pub(crate) fn hides_jobs(&self) -> bool {
-        self.is_bound() || !self.reads()
+        self.caller.is_bound() || !self.caller.reads()
     }
 
     pub(super) fn bounds(&self) -> Option<Bounds> {
-        self.is_bound().then(|| self.caller.bounds.clone())
+        self.caller.is_bound().then(|| self.caller.bounds.clone())
     }
 
     pub(super) fn may_not(&self, what: impl Display) -> RpcError {
@@ -47,7 +39,7 @@ impl CallContext {
 
     /// Refuses what concerns jobs of all callers and contexts if the caller has bounds.
     pub(super) fn needs_no_bounds(&self, doing: &str) -> Result<()> {
-        if !self.is_bound() {
+        if !self.caller.is_bound() {
             return Ok(());
         }
         let why = "it may reach jobs beyond the bounds of this caller";
@@ -56,10 +48,7 @@ impl CallContext {
 
     /// Refuses a script type or group beyond the caller's bounds.
     pub(super) fn admits(&self, script_type: &str, group: Option<&str>) -> Result<()> {
-        match self.caller.outside(script_type, group) {
-            Some(outside) => Err(self.refusal(&outside)),
-            None => Ok(()),
-        }
+        self.caller.outside(script_type, group).map_or(Ok(()), |of| Err(self.refusal(&of)))
     }
 
     /// Refuses a context of objects beyond the caller's bounds. Objects belong to contexts alone: a caller with other
@@ -84,7 +73,7 @@ impl CallContext {
     /// Returns whether it may change any job, and so submit jobs of any other caller and share the unique keys of all. With
     /// bounds it may not: what is given to a caller, such as secrets, keys and log files, is beyond every bound.
     pub(super) fn changes_any_job(&self) -> bool {
-        self.operates() && !self.is_bound()
+        self.caller.operates() && !self.caller.is_bound()
     }
 
     /// Returns whether it may submit jobs of a `caller_id`: its own, one among its bounds, or any if it may change any job.
@@ -127,7 +116,7 @@ impl CallContext {
             spec.fallback = spec.fallback.or(Some(Fallback::None));
         }
         job.bounds = self.bounds();
-        if spec.caller_id != caller.name && !self.reads() {
+        if spec.caller_id != caller.name && !self.caller.reads() {
             // Jobs of this caller are not the token's own: it may submit them, and read none.
             job.bounds.get_or_insert_default().sees = Some(caller.name.clone());
         }
@@ -171,11 +160,11 @@ impl CallContext {
             let refused = self.may_not("use the fallback `type`: it is bound to groups");
             return Err(refused.with("bound", "groups"));
         }
-        if self.is_bound() {
+        if self.caller.is_bound() {
             spec.check_bound_log_file()?;
         }
         let context = spec.context_id.escape_debug();
-        if contexts.is_none() && self.is_bound() && !spec.context_id.is_empty() {
+        if contexts.is_none() && self.caller.is_bound() && !spec.context_id.is_empty() {
             let why = "a token with bounds needs the context among them, by --context";
             let refused = self.may_not(format!("use the context `{context}`: {why}"));
             return Err(refused.with("bound", "contexts"));
@@ -203,7 +192,9 @@ impl CallContext {
     pub(in crate::rpc) async fn visible_script(&self, used: &ScriptUse) -> Result<PublishedScript> {
         match self.client.published_script(used).await {
             Ok(script) if self.sees_script(&script.of) => Ok(script),
-            Err(error) if !self.is_bound() || error.exit != Exit::NotFound => Err(error.into()),
+            Err(error) if !self.caller.is_bound() || error.exit != Exit::NotFound => {
+                Err(error.into())
+            }
             // The error of the client tells the names of others.
             Ok(_) | Err(_) => {
                 let message = format!("no such script: `{used}` is not a published script");
@@ -224,10 +215,6 @@ impl CallContext {
         Ok(self.client.resolve_script(job).await?)
     }
 
-    pub(super) fn reads(&self) -> bool {
-        self.caller.reads()
-    }
-
     /// Refuses to change a queue or an actor, which have jobs of all callers and contexts, if the caller is bound to
     /// some of them.
     pub(super) fn needs_all_callers(&self, doing: &str) -> Result<()> {
@@ -242,10 +229,8 @@ impl CallContext {
 
     /// Refuses a job that would be beyond the bounds of the caller.
     pub(super) fn stays_within(&self, job: &Job) -> Result<()> {
-        match JobOwnership::of(job).outside(&self.caller) {
-            Some(outside) => Err(self.refusal(&outside)),
-            None => Ok(()),
-        }
+        let outside = JobOwnership::of(job).outside(&self.caller);
+        outside.map_or(Ok(()), |of| Err(self.refusal(&of)))
     }
 
     /// Checks jobs before they are submitted together: their types, and that the caller may read the
@@ -254,8 +239,8 @@ impl CallContext {
         for job in jobs {
             self.has_type(job)?;
         }
-        let reads = self.reads();
-        if reads && !self.is_bound() {
+        let reads = self.caller.reads();
+        if reads && !self.caller.is_bound() {
             return Ok(());
         }
         let mut known: HashSet<&JobId> = jobs.iter().map(|job| &job.id).collect();
@@ -314,26 +299,22 @@ impl CallContext {
         Ok(id)
     }
 
-    /// Returns whether the caller finds every job in lists.
-    pub(super) fn finds_all(&self) -> bool {
-        !self.is_bound() && self.reads()
-    }
-
     /// Returns whether the caller finds a job in a list: one within its bounds, and without the scope read one of its
     /// own.
     pub(in crate::rpc) fn finds(&self, job: &JobSummary) -> bool {
         let is_own = || job.fields.get("caller_id").is_some_and(|of| *of == self.caller.name);
-        self.caller.sees(job) && (self.reads() || is_own())
+        self.caller.sees(job) && (self.caller.reads() || is_own())
     }
 
     /// Refuses a job that the caller may not know of, as if there were none: one beyond its bounds, or, without the
     /// scopes read and operate, one of another caller.
     pub(super) async fn may_name(&self, id: &JobId) -> Result<()> {
-        if self.reads() || self.operates() {
-            return self.may_see(id).await;
+        let knows_all = self.caller.reads() || self.caller.operates();
+        if knows_all && !self.caller.is_bound() {
+            return Ok(());
         }
         let job = self.visible(id).await?;
-        if job.spec.caller_id == self.caller.name { Ok(()) } else { Err(hidden(id)) }
+        if knows_all || job.spec.caller_id == self.caller.name { Ok(()) } else { Err(hidden(id)) }
     }
 
     /// Reads a job that the caller may see.
@@ -348,21 +329,16 @@ impl CallContext {
         self.needs_no_bounds("retry the dependents of a job")
     }
 
-    /// Refuses a job that the caller may not see.
-    pub(super) async fn may_see(&self, id: &JobId) -> Result<()> {
-        if self.is_bound() { self.visible(id).await.map(drop) } else { Ok(()) }
-    }
-
     /// Refuses a job that the caller may not change: one beyond its bounds, or of another caller.
     pub(super) async fn may_change(&self, id: &JobId, doing: &str) -> Result<()> {
         if self.changes_any_job() {
             return Ok(());
         }
         let job = self.visible(id).await?;
-        if self.operates() || job.spec.caller_id == self.caller.name {
+        if self.caller.operates() || job.spec.caller_id == self.caller.name {
             return Ok(());
         }
-        if !self.reads() {
+        if !self.caller.reads() {
             return Err(hidden(id));
         }
         let why = "it is a job of another caller, which needs the scope operate";

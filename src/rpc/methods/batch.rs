@@ -326,7 +326,7 @@ async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBat
 
 /// Returns the copies of the only job of a batch for every machine or actor.
 async fn fleet(context: &CallContext, jobs: &[BatchJob], every: Every) -> Result<Vec<FleetMember>> {
-    if !context.operates() {
+    if !context.caller.operates() {
         let what = "submit a job for every machine: this needs the scope operate";
         return Err(context.may_not(what));
     }

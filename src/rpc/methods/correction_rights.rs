@@ -56,7 +56,7 @@ impl CallContext {
         // A copy that does not name the published script is no run of it: its variables are not masked.
         let is_another =
             before.uses.is_some() && (after.uses.is_none() || before.script != after.script);
-        is_another && !self.operates() && after.env_vars.iter().any(keeps)
+        is_another && !self.caller.operates() && after.env_vars.iter().any(keeps)
     }
 
     fn keeps_variables_masked(&self, before: &Job, after: &Job) -> Result<()> {

@@ -65,7 +65,7 @@ async fn crontab(context: &CallContext) -> Result<Crontab> {
 async fn seen(context: &CallContext) -> Result<Crontab> {
     let files = crontab(context).await?;
     let mut crontab = context.client.whole_crontab(&files).await?;
-    if context.is_bound() {
+    if context.caller.is_bound() {
         let sees = |job: &Job| context.caller.sees_whole(job);
         crontab.entries.retain(|entry| entry.jobs(Timestamp::UNIX_EPOCH).iter().all(sees));
         crontab.problems.clear();
@@ -94,7 +94,7 @@ async fn get(context: CallContext, given: OnePeriodicJob) -> Result<PeriodicJobH
     let mut found = context.client.periodic_job_history(&crontab, &given.name).await?;
     let job = std::slice::from_mut(&mut found.job);
     hide_jobs_beyond(&context, job, &mut found.history).await?;
-    if !context.operates() {
+    if !context.caller.operates() {
         mask(&mut found.settings);
         let masked = |_: &str, job| {
             let mut job = Value::Object(job);
@@ -139,7 +139,7 @@ async fn hide_jobs_beyond(
     jobs: &mut [PeriodicJobDocument],
     firings: &mut [FiringDocument],
 ) -> Result<()> {
-    if !context.is_bound() {
+    if !context.caller.is_bound() {
         return Ok(());
     }
     let last = |job: &PeriodicJobDocument| job.last.as_ref().and_then(|last| last.job_id.clone());

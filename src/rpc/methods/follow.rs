@@ -76,7 +76,7 @@ async fn job(context: CallContext, given: FollowJob) -> Result<Following> {
     let job = context.client.get_job(&seen.id).await;
     let job = context.still(&seen, job).await?;
     let since = given.since.map(|Spelled(place)| place);
-    let bound = context.is_bound().then(|| Arc::clone(&context.caller));
+    let bound = context.caller.is_bound().then(|| Arc::clone(&context.caller));
     Ok(Following { topic: FollowTopic::Job(job.id, job.created_at), since, types: None, bound })
 }
 

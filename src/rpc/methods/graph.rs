@@ -150,7 +150,7 @@ async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs> {
     loop {
         // A page ends with a graph that the caller sees: another one's time would tell of it.
         let wanted = limit.saturating_sub(graphs.len()).max(1);
-        let most = if context.is_bound() { Store::GRAPHS_PER_PAGE_MAX } else { wanted };
+        let most = if context.caller.is_bound() { Store::GRAPHS_PER_PAGE_MAX } else { wanted };
         let mut page = context.client.graphs(most, next).await?;
         looked += page.items.len();
         let visible =
@@ -170,13 +170,13 @@ async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs> {
 
 /// Returns whether the caller may see a graph: one with bounds sees its own alone.
 fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
-    !context.is_bound() || graph.caller == context.caller.name
+    !context.caller.is_bound() || graph.caller == context.caller.name
 }
 
 /// Returns the graph of an id, or of a beginning or a name that is unique among the graphs that the caller may
 /// see.
 async fn named(context: &CallContext, id: &str) -> Result<JobId> {
-    let knows = |graph: &GraphInfo| context.reads() || graph.caller == context.caller.name;
+    let knows = |graph: &GraphInfo| context.caller.reads() || graph.caller == context.caller.name;
     let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
     Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
 }
@@ -188,7 +188,7 @@ pub(crate) async fn names_graph(context: &CallContext, mut error: RpcError) -> R
         id.filter(|id| error.message == ClientError::NoSuchJob(id.clone()).to_string())
         && let Ok(graph) = named(context, id.as_str()).await
         && let Ok(graph) = visible(context, &graph).await
-        && (context.reads() || graph.caller == context.caller.name)
+        && (context.caller.reads() || graph.caller == context.caller.name)
     {
         error.message = ClientError::IsGraph(id).to_string();
     }
@@ -208,10 +208,10 @@ pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphIn
 pub(super) async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId> {
     let id = named(context, id).await?;
     let graph = visible(context, &id).await?;
-    if context.operates() || graph.caller == context.caller.name {
+    if context.caller.operates() || graph.caller == context.caller.name {
         return Ok(id);
     }
-    if !context.reads() {
+    if !context.caller.reads() {
         return Err(ClientError::NoSuchGraph(id).into());
     }
     let why = "it is a graph of another caller, which needs the scope operate";
@@ -276,7 +276,7 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph> {
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
     jobs.retain(|job| job.job.as_ref().is_none_or(|job| context.caller.sees(job)));
     let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
-    let is_open = graph.counts.waiting() > 0 && !context.is_bound();
+    let is_open = graph.counts.waiting() > 0 && !context.caller.is_bound();
     let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
     let graph = context.client.graph_document(&graph).await?;
     Ok(ShownGraph { graph, jobs, next, waits_for })

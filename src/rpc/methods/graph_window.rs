@@ -89,7 +89,7 @@ async fn may_change_all(context: &CallContext, id: &JobId) -> Result<()> {
                 return Err(ClientError::NoSuchGraph(id.clone()).into());
             }
             let is_own = job.fields.get("caller_id") == Some(&context.caller.name);
-            if !is_own && !context.operates() {
+            if !is_own && !context.caller.operates() {
                 return Err(context.may_not(format!("change graph {id}: it has jobs of others")));
             }
         }

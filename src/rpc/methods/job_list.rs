@@ -61,7 +61,7 @@ pub(super) async fn search_of(
     }
     let found = JobSearch::of(&given.filter, &TimeZone::UTC, Timestamp::now());
     let (query, search) = found.map_err(|error| RpcError::wrong(error.row.name, error.reason))?;
-    let search = search.seeing_all(context.finds_all());
+    let search = search.seeing_all(!context.hides_jobs());
     let cursor = given.rest.cursor.map(|Spelled(cursor)| cursor);
     Ok((ListQuery { limit, cursor, budget: Some(ListQuery::BUDGET), ..query }, search))
 }

@@ -168,7 +168,7 @@ pub(super) async fn change(
         }
         (Some(filter), 0) => {
             // Jobs of others are among them; a caller that does not operate deletes its own alone.
-            if matches!(change, JobChange::Delete) && !given.dry_run && context.operates() {
+            if matches!(change, JobChange::Delete) && !given.dry_run && context.caller.operates() {
                 context.needs(Scope::Admin, "job.change_many that deletes what a filter finds")?;
             }
             change_found(&context, &change, filter, (given.dry_run, given.uncounted)).await

@@ -67,7 +67,7 @@ impl JobDocument {
     pub(super) async fn of(context: &CallContext, mut document: Value) -> Result<Self> {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         let is_published = !document["uses"].is_null();
-        if (!is_own || is_published) && !context.operates() {
+        if (!is_own || is_published) && !context.caller.operates() {
             mask(&mut document);
         }
         if context.hides_jobs() {

@@ -58,7 +58,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<QueueList> {
             queue.type_throughput_per_s = None;
         }
     }
-    if context.is_bound() {
+    if context.caller.is_bound() {
         for queue in &mut queues {
             hide_key(&mut queue.held_by);
         }
@@ -66,7 +66,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<QueueList> {
     let pauses = context.client.pauses().await?.rules.into_iter();
     let pauses = pauses.filter(|rule| may_use_all(&context, rule).is_ok());
     let pauses = pauses.map(|rule| rule.to_string()).collect();
-    let unserved = if context.is_bound() {
+    let unserved = if context.caller.is_bound() {
         Vec::new()
     } else {
         context.client.unserved_lists().await.unwrap_or_default()

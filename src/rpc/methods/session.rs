@@ -316,7 +316,7 @@ async fn list(context: CallContext, _: ListSessions) -> Result<SessionList> {
         let is_own = of("caller_id") == Some(context.caller.name.as_str());
         of("session").is_some()
             && Tags::of_field(of("tags").unwrap_or_default()).has(TAG)
-            && (is_own || context.operates() && context.reads())
+            && (is_own || context.caller.operates() && context.caller.reads())
             && context.caller.sees(job)
     };
     let found = context.client.find_jobs(&query, &search, sees).await?;

@@ -56,7 +56,7 @@ pub(super) async fn stored_or_same(
     match context.visible(&id).await {
         // A token that submits alone learns nothing of a job of another, whose name it gives.
         Ok(known)
-            if (context.reads() || known.spec.caller_id == context.caller.name)
+            if (context.caller.reads() || known.spec.caller_id == context.caller.name)
                 && is_repeated(&known, given) =>
         {
             Ok(StoredJob { id, is_new: false, before: Some(Box::new(known)) })
@@ -102,7 +102,7 @@ pub(super) async fn unserved(
     context: &CallContext,
     jobs: impl Iterator<Item = &Job>,
 ) -> Vec<UnservedJobs> {
-    if !context.finds_all() || !context.config.supervisor.served_legacy_queues().is_empty() {
+    if context.hides_jobs() || !context.config.supervisor.served_legacy_queues().is_empty() {
         return Vec::new();
     }
     let mut targets: BTreeMap<String, (Queue, Option<Selector>, u64)> = BTreeMap::new();

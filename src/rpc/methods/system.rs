@@ -81,12 +81,10 @@ async fn info(context: CallContext, _: Nothing) -> Result<Info> {
 
 async fn health(context: CallContext, _: Nothing) -> Result<NamespaceHealth> {
     let address = context.address.as_ref().to_owned();
-    let snapshot = Snapshot::read(&context.client, address).await?;
-    let snapshot = if context.caller.bounds == Bounds::default() {
-        snapshot
-    } else {
-        visible_snapshot(&snapshot, &context.caller)
-    };
+    let mut snapshot = Snapshot::read(&context.client, address).await?;
+    if context.caller.is_bound() {
+        snapshot = visible_snapshot(&snapshot, &context.caller);
+    }
     Ok(NamespaceHealth::of(&snapshot, &HealthRules::from(&*context.config)))
 }
 

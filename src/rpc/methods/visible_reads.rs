@@ -31,7 +31,7 @@ impl CallContext {
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
     pub(super) async fn seen(&self, Spelled(of): Spelled<JobReference>) -> Result<VisibleJob> {
         let id = self.job_named(&of).await?;
-        let job = if self.is_bound() { Some(self.visible(&id).await?) } else { None };
+        let job = if self.caller.is_bound() { Some(self.visible(&id).await?) } else { None };
         Ok(VisibleJob { id, job })
     }
 
@@ -55,13 +55,13 @@ impl CallContext {
         submitter: Option<&str>,
         patience: Duration,
     ) -> Result<AfterWait> {
-        if self.reads() && !self.is_bound() {
+        if self.caller.reads() && !self.caller.is_bound() {
             let waited = self.client.await_end(awaited, Some(patience)).await;
             return Ok((self.client.get_job(&awaited.id).await?, waited));
         }
         let before = self.visible(&awaited.id).await?;
         let is_own = submitter == Some(before.spec.caller_id.as_str());
-        if !is_own && !self.reads() && !self.operates() {
+        if !is_own && !self.caller.reads() && !self.caller.operates() {
             return Err(hidden(&awaited.id));
         }
         let waited = self.client.await_end(awaited, Some(patience)).await;
