@@ -8,10 +8,12 @@ mod url;
 
 pub use logs::LogsConfig;
 pub use nodes::{AmqpMode, BrokerName, Node};
+pub(super) use relational::RELATIONAL_TABLE;
 pub use relational::{
     ColumnType, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, SqlName,
     TableConfig,
 };
+pub(super) use route::ROUTE;
 pub use route::{AckMode, BuiltInName, RouteConfig};
 pub use url::AmqpUrl;
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
 use super::connection::{check_pair, empty_is_none};
-use super::key_row::{HOUR, KIB, REDIS_STRING, SECOND};
+use super::key_row::{HOUR, KIB, REDIS_STRING, SECOND, key_table};
 use super::units::{duration, size};
 use crate::config::toml_table::toml_table;
 use crate::proto::access::Scope;
@@ -65,7 +65,31 @@ toml_table! {
     }
 }
 
-/// `[api.keys.NAME]`: a caller that logs in by a signature. `table/keys.rs` has the texts of its keys.
+key_table! {
+    /// A caller that logs in by a signature of secp256k1.
+    ///
+    ///     api.keys.ci.public_key = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+    ///     api.keys.ci.scopes = ["read", "submit"]
+    ///     api.keys.ci.types = ["python"]
+    ///     api.keys.ci.groups = ["default"]
+    ///     api.keys.ci.callers = ["ci"]
+    ///     api.keys.ci.contexts = ["builds"]
+    API_KEYS = "api.keys.NAME", restart;
+
+    /// Its public key of secp256k1, in hexadecimal digits.
+    public_key: Text;
+
+    /// Its scopes.
+    scopes: SomeOf(&["read", "submit", "operate", "admin"]);
+
+    /// These bound its jobs, as the options of `hero token new` do; empty for all.
+    types: Texts;
+    groups: Texts;
+    callers: Texts;
+    contexts: Texts;
+}
+
+/// `[api.keys.NAME]`: a caller that logs in by a signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, expecting = "a table")]
 pub struct ApiKey {

@@ -5,9 +5,22 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::config_error::{Fault, KeyPath};
+use super::key_row::key_table;
 use super::types::TypeConfig;
 use crate::proto::job::{KeyName, PublicKey, RequiredKeys, SubmitRule};
 use crate::proto::target::ScriptType;
+
+key_table! {
+    /// A key that signs jobs, for `require_signature` of a script type. `hero key new NAME` makes one and prints these
+    /// lines; docs/secrets.md has more.
+    ///
+    ///     [keys.ops]
+    ///     public_key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+    KEYS = "keys.NAME";
+
+    /// Its public half: the 32 bytes of an Ed25519 key in Base64.
+    public_key: Text;
+}
 
 /// `[keys.NAME]`: a key that signs jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

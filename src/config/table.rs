@@ -1,28 +1,27 @@
 //! The table of the configuration: a row for each key of hero.toml. The shipped file, the page hero.toml(5), the
 //! schema for editors, the checks of ranges and the keys that need a restart are made from it.
 //!
-//! The rows of a table stand in its struct, by [`toml_table`](super::toml_table), or in a file of this folder.
+//! The rows of a table stand in its struct, by [`toml_table`](super::toml_table), beside it, or in a file of this
+//! folder.
 
-mod amqp;
 mod bounds;
 mod changes;
 mod job;
-mod keys;
-mod osis;
 mod script_type;
-mod unit;
 
 pub(super) use bounds::check_bounds;
 
-use super::amqp::{AmqpConfig, LogsConfig, RelationalConfig};
-use super::api::ApiConfig;
+use super::amqp::{AmqpConfig, LogsConfig, RELATIONAL_TABLE, ROUTE, RelationalConfig};
+use super::api::{API_KEYS, ApiConfig};
 use super::artifacts::ArtifactsConfig;
 use super::command::DependenciesConfig;
 use super::connection::RedisConfig;
 use super::key_row::KeyTable;
+use super::keys::KEYS;
+use super::limits::LIMIT;
 use super::log::LogConfig;
 use super::notify::NotifyConfig;
-use super::osis::OsisConfig;
+use super::osis::{self, OsisConfig};
 use super::sal::SalConfig;
 use super::sandbox::SandboxConfig;
 use super::schema::{ActorConfig, CalendarConfig, ClientConfig, MetricsConfig, SupervisorConfig};
@@ -30,7 +29,7 @@ use super::secrets::{SecretRule, SecretsConfig};
 use super::thresholds::CheckConfig;
 use super::trace::TraceConfig;
 use super::types::RhaiLimits;
-use super::unit_config::UnitConfig;
+use super::unit_config::{UNIT_ACTORS, UnitConfig};
 
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
@@ -43,13 +42,13 @@ pub const KEY_TABLES: &[KeyTable] = &[
     MetricsConfig::TABLE,
     TraceConfig::TABLE,
     ApiConfig::TABLE,
-    keys::API_KEYS,
+    API_KEYS,
     ClientConfig::TABLE,
     AmqpConfig::TABLE,
-    amqp::ROUTE,
+    ROUTE,
     LogsConfig::TABLE,
     RelationalConfig::TABLE,
-    amqp::RELATIONAL_TABLE,
+    RELATIONAL_TABLE,
     OsisConfig::TABLE,
     osis::INDEX,
     osis::ACCESS,
@@ -64,10 +63,10 @@ pub const KEY_TABLES: &[KeyTable] = &[
     RhaiLimits::TABLE,
     DependenciesConfig::TABLE,
     SandboxConfig::TABLE,
-    unit::LIMIT,
+    LIMIT,
     CalendarConfig::TABLE,
-    keys::KEYS,
+    KEYS,
     NotifyConfig::TABLE,
     UnitConfig::TABLE,
-    unit::UNIT_ACTORS,
+    UNIT_ACTORS,
 ];

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::key_row::key_table;
 use crate::config::toml_table::toml_table;
 use crate::proto::labels::Labels;
 use crate::proto::target::{Group, Instance, ScriptType};
@@ -58,6 +59,23 @@ pub enum Role {
     Supervisor,
     /// Takes messages from RabbitMQ.
     Broker,
+}
+
+key_table! {
+    /// The actors of the process, for a unit that is not named after an actor.
+    UNIT_ACTORS = "unit.NAME.actors", list;
+
+    /// The script type.
+    type: Text;
+
+    /// The group, `default` without one.
+    group: Text;
+
+    /// The number of the instance within the group.
+    instance: Number(1, 65_535);
+
+    /// Jobs that run at once; without it, the number of the unit.
+    tasks: Number(1, 1024);
 }
 
 /// One actor of a unit with several.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::config_error::{ConfigError, Fault, KeyPath};
 use crate::config::connection::{Password, empty_is_none, password_of};
-use crate::config::key_row::{HOUR, KIB, MIB};
+use crate::config::key_row::{HOUR, KIB, MIB, key_table};
 use crate::config::secret_url::secret_url;
 use crate::config::toml_table::toml_table;
 use crate::config::units::{duration, size};
@@ -64,8 +64,23 @@ toml_table! {
     }
 }
 
-/// `[amqp.relational.table.TEMPLATE]`: one table, which exists in the database. `table/amqp.rs` has the texts
-/// of its keys.
+key_table! {
+    /// A table, which exists in the database. A message names it by its template.
+    ///
+    ///     amqp.relational.table.Person = { name = "people", key = ["id"], columns = { id = "int", name = "text" } }
+    RELATIONAL_TABLE = "amqp.relational.table.TEMPLATE";
+
+    /// Its name in the database.
+    name: Text;
+
+    /// The columns of its primary key.
+    key: Texts;
+
+    /// Its columns with their types: `int`, `float`, `decimal`, `bool`, `text`, `bytes`, `time`, `date` or `json`.
+    columns: Form;
+}
+
+/// `[amqp.relational.table.TEMPLATE]`: one table, which exists in the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `key` and `columns`")]
 pub struct TableConfig {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::nodes::BrokerName;
 use crate::config::TypeConfig;
 use crate::config::config_error::{Fault, KeyPath};
+use crate::config::key_row::{TEN_YEARS, key_table};
 use crate::config::units::FileDuration;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
@@ -42,8 +43,55 @@ words! {
     Tell = "tell",
 }
 
+key_table! {
+    /// The routes of messages: who serves which. The first route that takes a message wins; without one, the key
+    /// decides. A route has a type with a script or a script_file, uses, or a builtin.
+    ///
+    ///     amqp.route = [
+    ///         { key = "rec.*", operation = "write", template = "bill", type = "python", group = "io", script_file = "/etc/hero/bill.py", timeout = "10s", ack = "end" },
+    ///         { key = "adm", type = "osis", script = "INPUTS.message" },
+    ///         { key = "adm", operation = "deploy", uses = "deploy@3" },
+    ///         { key = "log", broker = "adminGraphBroker", builtin = "journal" },
+    ///     ]
+    ROUTE = "amqp.route", list;
+
+    /// The pattern of the routing key: `*` is one word, `#` any number of words. `#` by default.
+    key: Text;
+
+    /// The operation and the template that the message must have; empty for any.
+    operation: Text;
+    template: Text;
+
+    /// The broker of the matrix that the route is for; any without one.
+    broker: OneOf(&[
+        "adminBrokerIn", "adminBrokerOut", "adminGraphBroker", "adminLogsBroker", "adminSyslogBroker", "cBroker",
+        "mBroker", "rBroker", "sBroker", "uBroker", "wBroker", "whBroker",
+    ]);
+
+    /// The part of Hero that answers, in place of a job.
+    builtin: OneOf(&["ping", "objects", "logger", "journal", "relational", "tell"]);
+
+    /// The script type, group and timeout of the job, and an expression over labels of actors in place of a group.
+    type: Text;
+    group: Text;
+    r#where: Text;
+    timeout: Duration(0, TEN_YEARS);
+
+    /// The text of the script, or its file. The message is its input `message`.
+    script: Text;
+    script_file: File;
+
+    /// The published script of the job, in place of its type and script: `NAME@3`, or `NAME` for its latest version. The data of a
+    /// message are the parameters, checked as the script declares them.
+    uses: Text;
+
+    /// `handoff`, by default: a message is acknowledged once its job is stored. `end`: once it has ended; `timeout`
+    /// must be below `consumer_timeout`.
+    ack: OneOf(&["handoff", "end"]);
+}
+
 /// `[[amqp.route]]`: the messages that it takes, and who serves them. The first route that takes a
-/// message wins. `table/amqp.rs` has the texts of its keys.
+/// message wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub struct RouteConfig {

@@ -1,4 +1,4 @@
-//! Times in the hash of a job, and the times that jobs of a script type have unless they say.
+//! Times and durations in the hash of a job, and the times that jobs of a script type have unless they say.
 
 use std::time::Duration;
 
@@ -8,6 +8,9 @@ use jiff::fmt::temporal::Pieces;
 use super::value::{FieldKind, HashValue};
 use crate::proto::target::ScriptType;
 use crate::proto::text::shown;
+
+/// The longest duration in any job: ten years.
+const SECONDS_MAX: f64 = 315_360_000.0;
 
 /// Returns the latest time that Hero knows for one of the two days after it, as `9999-12-31T23:59:59Z`, by which other programs
 /// say never; `None` for any other text.
@@ -40,6 +43,35 @@ impl HashValue for Timestamp {
     fn write(&self) -> String {
         format!("{self:.3}")
     }
+}
+
+impl HashValue for Duration {
+    const KIND: FieldKind = FieldKind::Duration;
+
+    fn read(text: &str) -> Result<Self, String> {
+        let seconds = text.parse().ok().filter(|seconds| is_legal(*seconds));
+        seconds.map(Self::from_secs_f64).ok_or_else(|| no_duration(text))
+    }
+
+    /// Whole seconds have no fraction, as older programs expect.
+    fn write(&self) -> String {
+        self.as_secs_f64().to_string()
+    }
+
+    fn fault(&self) -> Option<String> {
+        (!is_legal(self.as_secs_f64())).then(|| no_duration(&self.write()))
+    }
+}
+
+fn is_legal(seconds: f64) -> bool {
+    seconds > 0.0 && seconds <= SECONDS_MAX
+}
+
+fn no_duration(text: &str) -> String {
+    if text.parse().is_ok_and(|seconds: f64| seconds > SECONDS_MAX && seconds.is_finite()) {
+        return format!("`{}` is more than {SECONDS_MAX} seconds, the limit", shown(text));
+    }
+    format!("`{}` is not a number of seconds above 0", shown(text))
 }
 
 /// The times of all script types: seconds by setting and type.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,10 +26,9 @@ use crate::proto::target::{
 };
 use crate::proto::text::shown;
 
-/// The longest duration in any job: ten years.
-const SECONDS_MAX: f64 = 315_360_000.0;
 /// The maximum number of prerequisites, environment variables or dependents of one hash.
 const LIST_LEN_MAX: usize = 100_000;
+
 /// The shape of a field: tells each entrance how to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
@@ -198,35 +196,6 @@ impl HashValue for bool {
     fn write(&self) -> String {
         self.to_string()
     }
-}
-
-impl HashValue for Duration {
-    const KIND: FieldKind = FieldKind::Duration;
-
-    fn read(text: &str) -> Result<Self, String> {
-        let seconds = text.parse().ok().filter(|seconds| is_legal(*seconds));
-        seconds.map(Self::from_secs_f64).ok_or_else(|| no_duration(text))
-    }
-
-    /// Whole seconds have no fraction, as older programs expect.
-    fn write(&self) -> String {
-        self.as_secs_f64().to_string()
-    }
-
-    fn fault(&self) -> Option<String> {
-        (!is_legal(self.as_secs_f64())).then(|| no_duration(&self.write()))
-    }
-}
-
-fn is_legal(seconds: f64) -> bool {
-    seconds > 0.0 && seconds <= SECONDS_MAX
-}
-
-fn no_duration(text: &str) -> String {
-    if text.parse().is_ok_and(|seconds: f64| seconds > SECONDS_MAX && seconds.is_finite()) {
-        return format!("`{}` is more than {SECONDS_MAX} seconds, the limit", shown(text));
-    }
-    format!("`{}` is not a number of seconds above 0", shown(text))
 }
 
 /// A text in a JSON array of a field.
