@@ -137,8 +137,7 @@ impl Contents {
         }
     }
 
-    /// Returns the reader of these bytes of a content, which opens nothing yet. Of a whole content the last block
-    /// comes only if all of them have its SHA-256.
+    /// Returns the reader of these bytes of a content. Of a whole one the last block comes only if all have its SHA-256.
     pub fn reader(
         &self,
         content: FileBody,
@@ -171,8 +170,7 @@ impl Contents {
     }
 }
 
-/// Appends to `bytes` until it has one byte more than `most`, or the source ends. Returns true if it ended
-/// before.
+/// Appends to `bytes` until it has one more than `most`. Returns true if the source ended before.
 fn read_up_to(
     source: &mut dyn Read,
     bytes: &mut Vec<u8>,

@@ -268,8 +268,7 @@ impl Blocking {
         Ok(connected)
     }
 
-    /// Runs a script by its hash, and loads it if Redis has forgotten it. Later calls are on the same connection
-    /// until one fails.
+    /// Runs a script, loaded again if Redis has forgotten it. Later calls are on the same connection until one fails.
     pub(super) async fn invoke<T: FromRedisValue>(
         &mut self,
         doing: &'static str,
@@ -282,8 +281,7 @@ impl Blocking {
         self.checked(doing, answer)
     }
 
-    /// Runs a command that may block for `timeout`. A server that does not
-    /// answer for much longer counts as lost.
+    /// Runs a command that may block for `timeout`. A server that is silent for much longer counts as lost.
     pub(super) async fn query<T: FromRedisValue>(
         &mut self,
         doing: &'static str,

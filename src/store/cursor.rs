@@ -15,8 +15,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::proto::job::JobId;
 use crate::proto::target::IllegalName;
 
-/// The end of a page: the score and the id of its last job. The places of all states together are in the order of
-/// lists: the latest change first.
+/// The end of a page: the score and the id of its last job. All places are in the order of lists: latest change first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     pub(super) score: i64,

@@ -42,8 +42,7 @@ impl FileSide {
 }
 
 impl Store {
-    /// Stores the files of a job that is about to be submitted; they go by themselves if it is not.
-    /// Returns `false` if its id is taken.
+    /// Stores the files of a job to be submitted; else they go by themselves. Returns `false` if its id is taken.
     pub async fn stage_files(&self, id: &JobId, files: &JobFiles) -> Result<bool, StoreError> {
         let mut script = self.scripts.stage_files.prepare_invoke();
         script.arg(id.as_str()).arg(STAGED_S).arg(self.keys.contents());

@@ -65,8 +65,7 @@ pub(super) type FoundInputs = (
 
 /// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
-/// The bytes that one call reads of a long output: Redis cuts the connection of a client whose answers are larger than
-/// its `client-output-buffer-limit`.
+/// The bytes that one call reads of a long output: Redis bounds answers by its `client-output-buffer-limit`.
 const PIECE_BYTES: usize = 512 << 10;
 /// The answer of `inputs.lua` for an output that is long or has a key of its own.
 const APART: i64 = -1;

@@ -31,8 +31,7 @@ pub struct FoundLate {
 }
 
 impl Store {
-    /// Looks at ended jobs that would have expired, up to `limit`: a job that another may need is kept on, any
-    /// other goes. Calling again is safe.
+    /// Looks at up to `limit` ended jobs that would expire: one that another may need stays. Calling again is safe.
     pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs, StoreError> {
         let (jobs, next_us): (usize, i64) = self
             .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)
@@ -53,8 +52,7 @@ impl Store {
         Ok(CheckedJobs { jobs, ended, next: from_now(next_us) })
     }
 
-    /// Finds jobs that have not ended, and attempts that run on, after the time by which that was expected: up to
-    /// `limit` of them. Calling again is safe.
+    /// Finds up to `limit` jobs, and attempts, that have not ended by the time expected. Calling again is safe.
     pub async fn find_late(&self, limit: usize) -> Result<FoundLate, StoreError> {
         let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) =
             self.run_script("finding late and slow jobs", &self.scripts.find_late, limit).await?;

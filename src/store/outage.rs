@@ -28,8 +28,7 @@ struct OutageState {
 }
 
 impl Outage {
-    /// Notes a call that Redis did not answer, or could not serve. Returns whether to log it: once in
-    /// an outage, and not at once after another.
+    /// Notes a call that Redis did not answer or serve. Returns whether to log it: once in an outage, not soon after another.
     pub fn failed(&self, now: Instant) -> bool {
         let mut state = self.lock();
         state.since.get_or_insert(now);

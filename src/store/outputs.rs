@@ -58,8 +58,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the state of a job and, where it is terminal, its output or error. `None` if the
-    /// job does not exist, or its status is illegal.
+    /// Reads the state of a job and, where terminal, its output or error. `None` if it is missing or its status illegal.
     pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
         match self.outcome_with(id, &[]).await?.0 {
             Some((status, bytes)) => Ok(Some((status, bytes?))),
@@ -67,8 +66,7 @@ impl Store {
         }
     }
 
-    /// Reads the state of a job as [`Store::outcome`] does. If it has not ended, it pushes a reply at its
-    /// end, also if its submitter wanted none.
+    /// Does the same. A job that has not ended pushes a reply at its end, also if its submitter wanted none.
     pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
         let mut asking = redis::pipe();
         asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();

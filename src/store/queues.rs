@@ -214,8 +214,7 @@ impl Store {
         Ok(ended)
     }
 
-    /// Pauses queues: no actor of Hero claims jobs from them until they are resumed. Returns true
-    /// for each that was not paused before.
+    /// Pauses queues: no actor of Hero claims from them until they are resumed. Returns true for each that was not paused.
     pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
         self.pause_or_resume("pausing queues", "pause", &names_of(queues)).await
     }

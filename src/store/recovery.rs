@@ -122,8 +122,7 @@ impl Store {
         Ok(Recovered { put_back, given_up, foreign, notes, ..Recovered::default() })
     }
 
-    /// Returns the keys that scripts found to have the wrong type, each with its type; each again
-    /// after `again` while it is not repaired.
+    /// Returns the keys that scripts found to have a wrong type, with it; each again after `again` if not repaired.
     pub async fn report_wrong_types(
         &self,
         again: Duration,

@@ -249,8 +249,7 @@ impl Condition {
 }
 
 impl Shards {
-    /// Searches for jobs until the page is full, the end is reached, or the budget of the query is spent. Only those
-    /// are found that the caller `sees`.
+    /// Searches for jobs that the caller `sees` until the page is full, the end is reached, or the budget is spent.
     pub async fn find_jobs(
         &self,
         query: &ListQuery,

@@ -100,8 +100,7 @@ impl Sentinels {
     }
 }
 
-/// Connects to the server that a sentinel named; `None` if it is no master, as after a failover
-/// the sentinel or the server may not know yet.
+/// Connects to the server that a sentinel named; `None` if it is no master: one of both may not know of a failover yet.
 async fn master(
     login: &ConnectionInfo,
     (host, port): &Place,

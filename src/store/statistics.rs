@@ -21,8 +21,7 @@ pub struct Sampled {
 }
 
 impl Store {
-    /// Samples the throughput of every type that was not sampled within `least`, and cleans the
-    /// indexes of ended jobs and the list of queues.
+    /// Samples the throughput of types not sampled within `least`, and cleans the indexes of ended jobs and the queues.
     pub async fn sample(&self, least: Duration) -> Result<Sampled, StoreError> {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.

@@ -107,8 +107,7 @@ impl Store {
         Ok(live)
     }
 
-    /// The jobs of every script type that ever had a job or an actor, counted. Reads counts alone, so
-    /// that it costs the types and not the jobs.
+    /// The jobs of every known script type, counted. Reads counts alone: it costs the types and not the jobs.
     pub async fn type_states(&self) -> Result<Vec<TypeState>, StoreError> {
         const DOING: &str = "counting jobs";
         let (s, us): (u64, u64) = self.link.query(DOING, &redis::cmd("TIME")).await?;

@@ -35,8 +35,7 @@ pub(super) fn standing(script: &mut ScriptInvocation<'_>, job: &Job) {
     script.arg(selector).arg(run_at).arg(unique_key);
 }
 
-/// Returns the name of a job's unique key: after its scope and a line feed, if it belongs to a
-/// caller; `unique_name` in `shared/unique.lua` returns the same.
+/// Returns the name of a unique key, after its caller's scope and a line feed, as `unique_name` in `shared/unique.lua`.
 fn unique_name(job: &Job) -> String {
     let key = job.spec.unique_key.as_ref().map_or("", UniqueKey::as_str);
     match &job.unique_scope {
@@ -90,8 +89,7 @@ pub(super) fn fields_of_submitter(job: &Job) -> Vec<(&'static str, String)> {
     scope.into_iter().chain(bounds).collect()
 }
 
-/// The same for a job that pushes no reply, as nobody waits for it. A job that names the format of its reply
-/// pushes it: for a program that pops it.
+/// The same for a job without a reply, as nobody waits; one that names a format pushes it for a program that pops.
 pub(super) fn unawaited(job: &Job) -> WithFields<'_> {
     let (job, mut fields) = with_fields(job);
     if job.spec.reply && job.spec.reply_format.is_none() {
