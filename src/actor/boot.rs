@@ -17,25 +17,18 @@ use crate::store::{RefusedLines, Store, StoreError};
 
 /// One life of an actor process on one shard. A process that loses its lease there starts a new boot.
 pub(super) struct Boot {
-    /// The state that it shares with the boots of other shards.
     pub(super) process: Arc<ActorProcess>,
     /// Its shard, by its place among those that the process serves.
     pub(super) place: usize,
-    /// Redis.
     pub(super) store: Store,
     /// The owner of the jobs that are claimed here.
     pub(super) id: BootId,
-    /// The actors of this process.
     pub(super) actors: Vec<ActorId>,
     /// The time that the boot keeps its jobs without a heartbeat.
     pub(super) lease: Duration,
-    /// The settings, now and after each reload.
     pub(super) settings: watch::Receiver<Arc<ActorSettings>>,
-    /// Receives the state of this boot.
     pub(super) report: Reporter,
-    /// The state that the heartbeat and the fetch loop share.
     pub(super) health: Arc<Health>,
-    /// The places in the logs of its jobs.
     pub(super) log_places: LogPlaces,
 }
 
@@ -63,7 +56,6 @@ impl Boot {
         }
     }
 
-    /// Returns the settings as they are now.
     pub(super) fn settings(&self) -> Arc<ActorSettings> {
         Arc::clone(&self.settings.borrow())
     }

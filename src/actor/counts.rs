@@ -21,16 +21,6 @@ pub(super) fn of_attempt(
     counts
 }
 
-/// Returns the counter of a job that expired before its start.
-pub(super) fn of_expired() -> Counts {
-    vec![("failed_expired".to_owned(), 1)]
-}
-
-/// Returns the counter of a job that cannot be run.
-pub(super) fn of_invalid() -> Counts {
-    vec![("failed_invalid".to_owned(), 1)]
-}
-
 /// Returns the reason as its counter names it; `None` for a job that was stopped, which has not failed.
 fn reason(failure: &Failure) -> Option<&'static str> {
     match failure {

@@ -11,26 +11,19 @@ use super::settings::ActorSettings;
 use super::signatures::SignatureCheck;
 use super::workers::{ThreadSpec, Workers};
 
-/// The threads of all actors of one process.
 pub(super) struct Crew {
     /// The threads of each actor, in the order of the settings.
     pub(super) workers: Vec<Workers>,
-    shards: usize,
-    /// The settings that the threads have.
+    /// The number of shards that share them.
+    pub(super) shards: usize,
     settings: Mutex<Arc<ActorSettings>>,
 }
 
 impl Crew {
-    /// Starts the threads.
     pub(super) fn start(settings: &Arc<ActorSettings>, shards: usize) -> io::Result<Self> {
         let start = |actor| Workers::start(spec(settings, actor)?, shards);
         let workers = (0..settings.actors.len()).map(start).collect::<io::Result<_>>()?;
         Ok(Self { workers, shards, settings: Mutex::new(Arc::clone(settings)) })
-    }
-
-    /// The number of shards that share them.
-    pub(super) fn shards(&self) -> usize {
-        self.shards
     }
 
     /// Takes over new settings, once for all boots. Running jobs keep theirs; their threads end with them.

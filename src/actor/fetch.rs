@@ -58,7 +58,6 @@ use selectors::Selectors;
 use unit_signals::UnitSignals;
 use waiting::QueueWait;
 
-/// The fetch loop of one boot.
 pub(super) struct Fetch {
     boot: Arc<Boot>,
     /// The settings that this loop has taken over.
@@ -82,7 +81,6 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Claims nothing yet.
     pub(super) fn new(boot: &Arc<Boot>) -> std::io::Result<Self> {
         let mut changes = boot.settings.clone();
         let settings = Arc::clone(&changes.borrow_and_update());
@@ -213,6 +211,7 @@ impl Fetch {
             Action::DrainAll => {
                 info!(jobs = self.jobs.running.len(), "shutting down: running jobs may end");
                 self.jobs.drain();
+                self.report_stopping();
             }
             Action::StopAll => {
                 self.calls.give_back(self.jobs.take_waiting(Instant::now(), true));
@@ -222,11 +221,10 @@ impl Fetch {
                     "stopping running jobs: they go back to their queues once they have ended"
                 );
                 self.jobs.stop_all(StopReason::Shutdown);
+                self.report_stopping();
             }
             Action::Adopt(actor, lists) => self.calls.adopt(actor, lists),
-            Action::ReportStopping => self.report_stopping(),
             Action::Do(call) => self.calls.push(call),
-            Action::DoFirst(call) => self.calls.push_first(call),
             Action::RedisAnswered => self.retry.answered(),
             Action::RedisFailed(doing, error) => self.retry.failed(doing, &error),
             Action::LeaseLost => self.boot.health.lease_lost.notify_one(),
@@ -295,7 +293,6 @@ impl Fetch {
         }
     }
 
-    /// Handles a control message of an actor.
     fn on_control(&mut self, actor: usize, message: &[u8]) {
         let id = self.jobs.slots[actor].id.clone();
         match Control::parse(message) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::running_job::RunningJob;
-use super::tasks::{Others, TaskPool, Use};
+use super::tasks::{TaskPool, Use};
 
 /// The minimum of waiting work that justifies waking a thread: a wake-up takes about as long.
 const WORTH_A_THREAD: Duration = Duration::from_micros(100);
@@ -19,9 +19,9 @@ const SPREAD_AFTER: Duration = Duration::from_millis(1);
 
 /// Threads that wait for jobs, or jobs that wait for threads.
 pub(super) struct Handover {
-    tasks: TaskPool,
+    pub(super) tasks: TaskPool,
     /// The settings that the threads have: each change starts others.
-    generation: u64,
+    pub(super) generation: u64,
     /// The free threads, each by its own channel; the last that became free is first.
     free: Vec<SyncSender<Arc<RunningJob>>>,
     /// The jobs of each shard that were claimed ahead, each with the time since when it waits.
@@ -51,22 +51,11 @@ impl Handover {
         }
     }
 
-    /// The generation of its threads.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// Tells a boot when a task is kept for its shard.
     pub(super) fn tell(&mut self, shard: usize, kept: &Arc<Notify>) {
         self.kept[shard] = Arc::clone(kept);
     }
 
-    /// Returns whether tasks are kept for claims of a shard.
-    pub(super) fn keeps(&self, shard: usize) -> bool {
-        self.tasks.keeps(shard)
-    }
-
-    /// Adds threads, each by its channel.
     pub(super) fn add(&mut self, threads: Vec<SyncSender<Arc<RunningJob>>>) {
         self.free.extend(threads);
         self.use_free();
@@ -87,11 +76,6 @@ impl Handover {
         let joined = self.tasks.join(shard);
         self.use_free();
         joined
-    }
-
-    /// Returns the use of the tasks by the other shards.
-    pub(super) fn others(&self, shard: usize) -> Others {
-        self.tasks.others(shard)
     }
 
     /// Keeps tasks for a claim of a shard, at most this many. Returns how many.
@@ -139,19 +123,9 @@ impl Handover {
 
     /// Hands the first waiting job of a shard to a free thread. Returns whether there were both.
     fn hand_over(&mut self, shard: usize) -> bool {
-        if !self.tasks.start(shard) {
-            return false;
-        }
-        let Some(first) = self.waiting[shard].pop_front() else { return false };
-        let is_sent = self.send(&first.1);
-        if !is_sent {
-            self.tasks.postpone(shard);
-            self.waiting[shard].push_front(first);
-        }
-        is_sent
+        self.tasks.start(shard) && self.send_first(shard)
     }
 
-    /// Returns the numbers of free threads and of waiting jobs of a shard.
     #[cfg(test)]
     pub(super) fn free_and_waiting(&self, shard: usize) -> (usize, usize) {
         (self.free.len(), self.waiting[shard].len())
@@ -198,10 +172,7 @@ impl Handover {
             match used {
                 Use::Keep(shard) => self.kept[shard].notify_one(),
                 Use::Run(shard) => {
-                    let Some(first) = self.waiting[shard].pop_front() else { continue };
-                    if !self.send(&first.1) {
-                        self.tasks.postpone(shard);
-                        self.waiting[shard].push_front(first);
+                    if !self.send_first(shard) {
                         return;
                     }
                 }
@@ -209,7 +180,15 @@ impl Handover {
         }
     }
 
-    fn send(&mut self, run: &Arc<RunningJob>) -> bool {
-        self.free.pop().is_some_and(|thread| thread.send(Arc::clone(run)).is_ok())
+    /// Sends the first waiting job of a shard, which has a task, to a free thread. Without one it waits on.
+    fn send_first(&mut self, shard: usize) -> bool {
+        let Some(first) = self.waiting[shard].pop_front() else { return false };
+        let thread = self.free.pop();
+        let is_sent = thread.is_some_and(|thread| thread.send(Arc::clone(&first.1)).is_ok());
+        if !is_sent {
+            self.tasks.postpone(shard);
+            self.waiting[shard].push_front(first);
+        }
+        is_sent
     }
 }

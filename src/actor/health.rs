@@ -16,7 +16,6 @@ const SHORTAGE_LASTS: Duration = Duration::from_secs(3);
 /// The beats without an answer that are remembered; of more, the oldest are forgotten.
 const BEATS_MAX: usize = 64;
 
-/// The state that the heartbeat and the fetch loop share.
 #[derive(Debug)]
 pub(super) struct Health {
     started: Instant,
@@ -44,12 +43,9 @@ pub(super) struct Health {
     pub(super) outage: Outage,
 }
 
-/// The state of one actor.
 #[derive(Debug, Default)]
 pub(super) struct ActorHealth {
-    /// Its running jobs.
     pub(super) running: AtomicUsize,
-    /// True while it claims no more.
     pub(super) draining: AtomicBool,
 }
 
@@ -85,12 +81,10 @@ impl Health {
         millis(self.started.elapsed()) >= self.leased_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Notes a turn of the fetch loop.
     pub(super) fn loop_turned(&self) {
         self.turned_ms.store(millis(self.started.elapsed()), Ordering::Relaxed);
     }
 
-    /// Returns the time since the last turn of the fetch loop.
     pub(super) fn since_turn(&self) -> Duration {
         let last = self.turned_ms.load(Ordering::Relaxed);
         Duration::from_millis(millis(self.started.elapsed()).saturating_sub(last))
@@ -108,7 +102,6 @@ impl Health {
         beat
     }
 
-    /// Returns the beats that the presence may have.
     pub(super) fn beats(&self) -> Vec<String> {
         self.beats.lock().clone()
     }
@@ -120,7 +113,6 @@ impl Health {
         beats.drain(..before);
     }
 
-    /// Returns why the actors claim no jobs, if the machine is overloaded or full.
     pub(super) fn overload(&self) -> Option<String> {
         self.overload.lock().clone()
     }

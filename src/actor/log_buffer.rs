@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::Notify;
 
 use super::log_entries::{Entries, LINE_OVERHEAD_BYTES, LINES_MAX, number_of, own_line};
 use super::log_writer::LogFile;
 use super::requests::Requests;
 use super::secrets::Secrets;
-use crate::engine::{Failure, Log, ScriptRequest, Stream, Success, Usage};
+use crate::engine::{Log, ScriptRequest, Stream, Usage};
 use crate::proto::job::{JobId, NamedFiles, TraceParent};
 use crate::store::LogEntry;
 
@@ -41,16 +41,13 @@ pub(super) struct LogBuffer {
     size_max_bytes: u64,
     written: Arc<Notify>,
     started: Instant,
-    /// The job, if its lines go to the daemon's own log as well.
-    to_journal: Option<(JobId, Option<TraceParent>)>,
-    /// The job's log file, if it has one.
+    /// The job and its trace, if its lines go to the daemon's own log as well.
+    pub(super) to_journal: Option<(JobId, Option<TraceParent>)>,
     file: OnceLock<Arc<LogFile>>,
-    secrets: Secrets,
+    /// The hidden values; those that the job asks for once they were read.
+    pub(super) secrets: RwLock<Secrets>,
     /// The output goes to the log while the job runs.
-    is_live: bool,
-    /// The secrets that the job asks for, once they were read.
-    asked: OnceLock<Secrets>,
-    /// The request of the script.
+    pub(super) is_live: bool,
     pub(super) requests: Requests,
 }
 
@@ -64,71 +61,28 @@ impl LogBuffer {
             started: Instant::now(),
             to_journal: None,
             file: OnceLock::new(),
-            secrets: Secrets::default(),
+            secrets: RwLock::default(),
             is_live: false,
-            asked: OnceLock::new(),
             requests: Requests::default(),
         }
     }
 
-    /// Writes the output to the log while the job runs, if `is_live`.
-    pub(super) fn with_output(self, is_live: bool) -> Self {
-        Self { is_live, ..self }
-    }
-
-    /// Hides these values in every line.
-    pub(super) fn hiding(self, secrets: Secrets) -> Self {
-        Self { secrets, ..self }
-    }
-
-    /// Hides these values too, from now on.
-    pub(super) fn also_hiding(&self, secrets: Secrets) {
-        let _ = self.asked.set(secrets);
-    }
-
-    /// Returns a text without the values that are hidden.
     pub(super) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let shown = self.secrets.hide(text);
-        match self.asked.get() {
-            Some(asked) => Cow::Owned(asked.hide(&shown).into_owned()),
-            None => shown,
-        }
+        self.secrets.read().hide(text)
     }
 
     /// Returns a text whose rest is not there yet, without hidden values and the start of one at its end.
     fn hide_unfinished(&self, text: &str) -> String {
         let shown = self.hide(text);
-        let begins = [Some(&self.secrets), self.asked.get()].into_iter().flatten();
-        let hidden = begins.map(|secrets| secrets.begin_at_end_of(&shown)).max().unwrap_or(0);
+        let hidden = self.secrets.read().begin_at_end_of(&shown);
         shown[..shown.len() - hidden].to_owned()
     }
 
-    /// Returns the result of a run without the values that are hidden.
-    pub(super) fn hide_in_result(
-        &self,
-        result: Result<Success, Failure>,
-    ) -> Result<Success, Failure> {
-        let shown = self.secrets.hide_in_result(result);
-        match self.asked.get() {
-            Some(asked) => asked.hide_in_result(shown),
-            None => shown,
-        }
-    }
-
-    /// Sends lines to the daemon's own log as well, with the job's id and the id of its trace.
-    pub(super) fn also_to_journal(self, id: JobId, trace: Option<TraceParent>) -> Self {
-        Self { to_journal: Some((id, trace)), ..self }
-    }
-
-    /// Sends lines to this file as well, from now on.
     pub(super) fn also_into(&self, file: Arc<LogFile>) {
         let _ = self.file.set(file);
     }
 
     /// Ends the log and its file, if there is one: the end of a log that is too large is added.
-    ///
-    /// # Errors
-    /// Why lines are missing in the file.
     pub(super) fn close(&self) -> Result<(), String> {
         let mut inner = self.lines.lock();
         for (fd, line) in inner.end.take() {
@@ -184,13 +138,10 @@ impl LogBuffer {
         entries
     }
 
-    /// Returns the resources that the job's process used, as fields of its hash; none if it had no
-    /// process.
     pub(super) fn used_fields(&self) -> Vec<(&'static str, String)> {
         self.lines.lock().used_fields()
     }
 
-    /// Takes the files that the script left.
     pub(super) fn take_files(&self) -> NamedFiles {
         std::mem::take(&mut self.lines.lock().files)
     }
@@ -217,10 +168,6 @@ impl LogBuffer {
     /// Returns how many lines Redis refused.
     pub(super) fn missing(&self) -> u64 {
         self.lines.lock().missing
-    }
-
-    fn cut_off(&self, what: &str) -> String {
-        format!("{what} cut off here: more than {} bytes", self.size_max_bytes)
     }
 
     /// Adds a line, also to the log file if `into_file`.
@@ -339,7 +286,7 @@ impl Log for LogBuffer {
         }
         inner.output_bytes += line.len() as u64 + LINE_OVERHEAD_BYTES;
         if inner.output_bytes > self.size_max_bytes {
-            file.append(&self.cut_off("output"));
+            file.append(&format!("output cut off here: more than {} bytes", self.size_max_bytes));
         } else {
             file.append(&self.hide(line));
         }
@@ -499,15 +446,19 @@ mod tests {
         LogEntry::output(text)
     }
 
+    fn live(size_max_bytes: u64) -> LogBuffer {
+        LogBuffer { is_live: true, ..LogBuffer::new(size_max_bytes, Arc::default()) }
+    }
+
     #[test]
     fn output_goes_to_the_log_after_its_time_and_a_short_job_has_none_of_it() {
-        let log = LogBuffer::new(1000, Arc::default()).with_output(true);
+        let log = live(1000);
         log.line(Stream::Stderr, "b");
         log.output("a");
         let (early, live_at) = (log.started, log.started + LIVE_AFTER);
         assert_eq!(log.take(early), (vec![line(2, "b")], Some(live_at)));
         assert_eq!(log.take(live_at), (vec![output("a")], None));
-        let short = LogBuffer::new(1000, Arc::default()).with_output(true);
+        let short = live(1000);
         short.output("a");
         assert!(short.take_rest().is_empty());
         short.output_again("a");
@@ -516,12 +467,12 @@ mod tests {
 
     #[test]
     fn output_before_a_line_of_standard_error_stands_before_it() {
-        let log = LogBuffer::new(1000, Arc::default()).with_output(true);
+        let log = live(1000);
         log.output("tick 1");
         log.line(Stream::Stderr, "err 1");
         log.output("tick 2");
         assert_eq!(log.take_rest(), [output("tick 1"), line(2, "err 1"), output("tick 2")]);
-        let large = LogBuffer::new(1 << 20, Arc::default()).with_output(true);
+        let large = live(1 << 20);
         large.output(&"x".repeat(20 * 1024));
         large.line(Stream::Stderr, "err 1");
         assert_eq!(large.take_rest(), [line(2, "err 1")], "a short job costs little");
@@ -529,7 +480,7 @@ mod tests {
 
     #[test]
     fn output_in_the_log_is_not_logged_again_and_leaves_room_for_the_rest() {
-        let log = LogBuffer::new(200, Arc::default()).with_output(true);
+        let log = live(200);
         log.output("a");
         let (taken, _) = log.take(log.started + LIVE_AFTER);
         log.output_again("a");
@@ -546,7 +497,7 @@ mod tests {
 
     #[test]
     fn binary_output_is_not_logged() {
-        let log = LogBuffer::new(1000, Arc::default()).with_output(true);
+        let log = live(1000);
         log.output("a\0b");
         log.output("c");
         let mark = output("[hero: the output is binary: no more of it is logged]");

@@ -21,7 +21,6 @@ const END_LINES_MAX: usize = 10_000;
 pub(super) struct LiveOutput {
     /// Lines that wait until the job has run for a while.
     pub(super) held: Vec<LogEntry>,
-    /// Their bytes.
     pub(super) held_bytes: u64,
     /// Some lines are in the log.
     pub(super) is_released: bool,
@@ -78,7 +77,6 @@ pub(super) struct Entries {
     pub(super) live: LiveOutput,
     /// The bytes that were cut off at the start of the output.
     pub(super) output_truncated: u64,
-    /// The files that the script left.
     pub(super) files: NamedFiles,
     /// The files that it left and that are not kept, with the reasons.
     pub(super) files_not_kept: String,
@@ -139,7 +137,6 @@ pub(super) fn number_of(stream: Stream) -> u8 {
     }
 }
 
-/// A line of Hero's own.
 pub(super) fn own_line(line: &str) -> LogEntry {
     LogEntry::Line { fd: 2, line: line.to_owned(), output: false }
 }

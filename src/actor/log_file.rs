@@ -15,7 +15,6 @@ use crate::proto::job::InvalidJob;
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o640);
 const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o750);
 
-/// Why a job has no log file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoLogFile {
     /// The job must not have it.
@@ -26,7 +25,6 @@ pub(super) enum NoLogFile {
     Unavailable(String),
 }
 
-/// The folder of log files, and its bounds.
 #[derive(Debug, Clone)]
 pub(super) struct LogFolder {
     pub(super) path: PathBuf,
@@ -37,6 +35,12 @@ pub(super) struct LogFolder {
 }
 
 impl LogFolder {
+    /// A folder with room.
+    #[cfg(test)]
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), file_size_max: 1000, files_max: 1000 }
+    }
+
     /// Refuses a new file if there are too many.
     fn has_room_for(&self, inside: &Path) -> Result<(), NoLogFile> {
         let most = self.files_max;
@@ -132,7 +136,7 @@ fn open_below(mut folder: OwnedFd, inside: &Path) -> nix::Result<OwnedFd> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use std::io::Write;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -141,15 +145,10 @@ pub(super) mod tests {
         tempfile::tempdir().expect("a folder")
     }
 
-    /// A folder of log files with room.
-    pub(in super::super) fn in_folder(path: &Path) -> LogFolder {
-        LogFolder { path: path.to_owned(), file_size_max: 1000, files_max: 1000 }
-    }
-
     #[test]
     fn folder_has_as_many_files_and_each_file_as_many_bytes_as_allowed() {
         let folder = folder();
-        let bounded = LogFolder { file_size_max: 8, files_max: 3, ..in_folder(folder.path()) };
+        let bounded = LogFolder { file_size_max: 8, files_max: 3, ..LogFolder::at(folder.path()) };
         let unavailable = |path: &str| match open_in(&bounded, path) {
             Err(NoLogFile::Unavailable(reason)) => reason,
             other => panic!("{other:?}"),
@@ -169,7 +168,7 @@ pub(super) mod tests {
     fn log_file_is_created_inside_the_folder_and_appended_to() {
         let folder = folder();
         for line in ["one\n", "two\n"] {
-            let mut file = open_in(&in_folder(folder.path()), "a/b/job.log").expect("opens");
+            let mut file = open_in(&LogFolder::at(folder.path()), "a/b/job.log").expect("opens");
             file.write_all(line.as_bytes()).expect("written");
         }
         let path = folder.path().join("a/b/job.log");
@@ -177,7 +176,7 @@ pub(super) mod tests {
         let mode = std::fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o137, 0, "not for others, not executable");
         let absolute = path.to_str().expect("UTF-8");
-        assert!(open_in(&in_folder(folder.path()), absolute).is_ok());
+        assert!(open_in(&LogFolder::at(folder.path()), absolute).is_ok());
     }
 
     #[test]
@@ -189,7 +188,7 @@ pub(super) mod tests {
         for path in
             ["../x", "a/../../x", "/etc/passwd", "link/x", "file", "", ".", "a/", "a/./b/.."]
         {
-            let error = open_in(&in_folder(folder.path()), path).expect_err(path);
+            let error = open_in(&LogFolder::at(folder.path()), path).expect_err(path);
             let names_it = |of: &InvalidJob| of.field == "log_path";
             assert!(matches!(&error, NoLogFile::Invalid(of) if names_it(of)), "{path}: {error}");
         }
@@ -200,7 +199,7 @@ pub(super) mod tests {
     fn pipe_and_device_in_the_folder_are_rejected_at_once() {
         let folder = folder();
         nix::unistd::mkfifo(&folder.path().join("pipe"), FILE_MODE).expect("a pipe");
-        assert!(open_in(&in_folder(folder.path()), "pipe").is_err());
-        assert!(open_in(&in_folder(Path::new("/dev")), "full").is_err());
+        assert!(open_in(&LogFolder::at(folder.path()), "pipe").is_err());
+        assert!(open_in(&LogFolder::at(Path::new("/dev")), "full").is_err());
     }
 }

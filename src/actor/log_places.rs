@@ -12,7 +12,6 @@ use crate::store::{LogEntry, Store, StoreError};
 /// Entries of the log of one attempt, which its job and the time of its claim name.
 pub(super) type AttemptLog<'a> = (&'a JobId, u64, &'a [LogEntry]);
 
-/// The places in the logs of the jobs of one boot.
 #[derive(Debug, Default)]
 pub(super) struct LogPlaces(Mutex<HashMap<JobId, LogPlace>>);
 
@@ -58,7 +57,9 @@ impl LogPlaces {
                 }
                 let mut written = found.len();
                 while written > 0 && !entries.is_empty() {
-                    written -= usize::from(is_in_stream(&entries[0]));
+                    // An unfinished line goes to the hash of the job, not to the stream of the log.
+                    let is_in_stream = !matches!(entries[0], LogEntry::Unfinished { .. });
+                    written -= usize::from(is_in_stream);
                     entries = &entries[1..];
                 }
             }
@@ -85,7 +86,6 @@ impl LogPlaces {
         }
     }
 
-    /// Changes the place in the log of an attempt.
     fn change(&self, id: &JobId, claimed_at: u64, change: impl FnOnce(&mut LogPlace)) {
         let mut places = self.0.lock();
         let place = places.entry(id.clone()).or_insert_with(|| LogPlace::new(claimed_at));
@@ -95,13 +95,7 @@ impl LogPlaces {
         change(place);
     }
 
-    /// Forgets the jobs that run no more.
     pub(super) fn retain(&self, runs: impl Fn(&JobId) -> bool) {
         self.0.lock().retain(|id, _| runs(id));
     }
-}
-
-/// Returns whether an entry goes to the stream of the log, and not to the hash of the job alone.
-fn is_in_stream(entry: &LogEntry) -> bool {
-    !matches!(entry, LogEntry::Unfinished { .. })
 }

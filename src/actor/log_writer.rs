@@ -151,7 +151,6 @@ fn write_all(files: &Receiver<Arc<LogFile>>, folder: &LogFolder) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::log_file::tests::in_folder;
     use super::*;
     use std::io::{PipeReader, Read, pipe};
 
@@ -182,7 +181,7 @@ mod tests {
     #[test]
     fn job_behind_a_file_that_hangs_has_no_log_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut writer = LogWriter::new(&in_folder(folder.path()));
+        let mut writer = LogWriter::new(&LogFolder::at(folder.path()));
         let (files, _stuck) = sync_channel(1);
         writer.files = Some(files);
         // The first waits for its turn, until its patience ends.
@@ -206,7 +205,7 @@ mod tests {
     #[test]
     fn file_is_complete_when_its_job_has_ended() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut writer = LogWriter::new(&in_folder(folder.path()));
+        let mut writer = LogWriter::new(&LogFolder::at(folder.path()));
         for line in ["one", "two"] {
             let file = writer.open("below/job.log").expect("opens");
             file.append(line);

@@ -16,7 +16,6 @@ pub(super) fn id() -> String {
     }
 }
 
-/// Returns the host name of this machine, for people to read.
 pub(super) fn host_name() -> String {
     let name = nix::unistd::gethostname().unwrap_or_default();
     name.to_string_lossy().into_owned()

@@ -13,6 +13,19 @@ use crate::proto::object::{Answer, Ask, Context, ObjectError};
 use crate::proto::script_reply::RedisReply;
 use crate::store::{ExternalRedis, Store};
 
+/// Makes a call on the runtime, and returns where its answer comes.
+fn answer_of<T: Send + 'static>(
+    runtime: &Handle,
+    call: impl Future<Output = T> + Send + 'static,
+) -> Receiver<T> {
+    let (sender, answer) = sync_channel(1);
+    runtime.spawn(async move {
+        // A stopped job has dropped the receiver.
+        let _ = sender.try_send(call.await);
+    });
+    answer
+}
+
 /// The objects of scripts, in Redis. The thread of the script waits for an answer; the runtime does
 /// not wait for the script.
 #[derive(Clone)]
@@ -37,15 +50,9 @@ impl std::fmt::Debug for RedisObjects {
 
 impl ObjectStore for RedisObjects {
     fn ask(&self, context: &Context, ask: Ask) -> Receiver<Result<Answer, ObjectError>> {
-        let (sender, answer) = sync_channel(1);
         let (store, config, context) =
             (self.store.clone(), Arc::clone(&self.config), context.clone());
-        self.runtime.spawn(async move {
-            let answer = store.objects(&context, ask, &config).await;
-            // A stopped job has dropped the receiver.
-            let _ = sender.try_send(answer);
-        });
-        answer
+        answer_of(&self.runtime, async move { store.objects(&context, ask, &config).await })
     }
 }
 
@@ -72,14 +79,10 @@ impl std::fmt::Debug for ScriptRedisClient {
 
 impl ScriptRedis for ScriptRedisClient {
     fn run(&self, words: Vec<Vec<u8>>) -> Receiver<Result<RedisReply, String>> {
-        let (sender, answer) = sync_channel(1);
         let redis = self.redis.clone();
-        self.runtime.spawn(async move {
-            let reply = redis.run(&words).await.map_err(|error| error.to_string());
-            // A stopped job has dropped the receiver.
-            let _ = sender.try_send(reply);
-        });
-        answer
+        answer_of(&self.runtime, async move {
+            redis.run(&words).await.map_err(|error| error.to_string())
+        })
     }
 
     fn is_own(&self, key: &[u8]) -> bool {

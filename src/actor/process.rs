@@ -17,32 +17,26 @@ use crate::trace::Tracer;
 
 /// The actors of one process, before they start.
 pub struct Actors {
-    /// The settings, now and after each reload.
     pub settings: watch::Receiver<Arc<ActorSettings>>,
     /// The longest time between two heartbeats, where systemd's watchdog needs more of them than
     /// the configuration.
     pub beat_within: Option<Duration>,
-    /// Receives the state of this role.
     pub report: Reporter,
     /// Asks the process to shut down: a control message on any shard does.
     pub end: watch::Sender<Shutdown>,
     /// The number of shards that it serves. They share its tasks.
     pub shards: usize,
-    /// Takes the spans of attempts; `None` if none are made.
     pub tracer: Option<Tracer>,
     /// The home shard, which has the published scripts.
     pub home: Store,
 }
 
-/// The state that all boots of one process share.
 pub(super) struct ActorProcess {
     /// The actors, as they were given at the start.
     pub(super) of: Actors,
     /// The reports of the boots, which become the reports of the process.
     pub(super) reports: Reports,
-    /// The threads.
     pub(super) crew: Crew,
-    /// When the process started.
     pub(super) started_at: Timestamp,
     /// True while a boot claims nothing, as the machine is overloaded or full.
     is_overloaded: AtomicBool,
@@ -54,7 +48,6 @@ pub(super) struct ActorProcess {
     shards: Mutex<Vec<ShardState>>,
 }
 
-/// The state of one shard of a process.
 #[derive(Clone)]
 enum ShardState {
     /// Its Redis has not answered, since this time.
@@ -66,7 +59,6 @@ enum ShardState {
 }
 
 impl ActorProcess {
-    /// Creates the state of a process without boots.
     pub(super) fn new(of: Actors, crew: Crew) -> Self {
         Self {
             reports: Reports::new(Arc::clone(&of.report), of.shards),
@@ -75,7 +67,7 @@ impl ActorProcess {
             is_overloaded: AtomicBool::new(false),
             after_oom_kill: OnceLock::new(),
             drained: watch::Sender::new(vec![false; crew.workers.len()]),
-            shards: Mutex::new(vec![ShardState::Awaited(Instant::now()); crew.shards()]),
+            shards: Mutex::new(vec![ShardState::Awaited(Instant::now()); crew.shards]),
             crew,
         }
     }
@@ -87,7 +79,6 @@ impl ActorProcess {
         })
     }
 
-    /// Returns which actors are drained, now and after each change.
     pub(super) fn drained(&self) -> watch::Receiver<Vec<bool>> {
         self.drained.subscribe()
     }
@@ -103,12 +94,10 @@ impl ActorProcess {
         self.of.beat_within.map_or(configured, |within| configured.min(within))
     }
 
-    /// Notes that a boot of a shard serves.
     pub(super) fn serves(&self, place: usize, health: Arc<Health>) {
         self.shards.lock()[place] = ShardState::Served(health);
     }
 
-    /// Notes that the boot of a shard has ended.
     pub(super) fn ended(&self, place: usize) {
         self.reports.gone(place);
         self.shards.lock()[place] = ShardState::Ended;
@@ -116,7 +105,7 @@ impl ActorProcess {
 
     /// Returns ` on shard 3` for a process that serves several, else nothing.
     pub(super) fn of_shard(&self, store: &Store) -> String {
-        if self.crew.shards() > 1 { format!(" on shard {}", store.shard()) } else { String::new() }
+        if self.crew.shards > 1 { format!(" on shard {}", store.shard()) } else { String::new() }
     }
 
     /// Returns the number of running jobs of all shards.
@@ -148,7 +137,6 @@ impl ActorProcess {
     }
 }
 
-/// Returns the state of the boots that serve.
 fn served(shards: &[ShardState]) -> impl Iterator<Item = &Arc<Health>> {
     shards.iter().filter_map(|shard| match shard {
         ShardState::Served(health) => Some(health),

@@ -24,7 +24,6 @@ const LEASE_CHECK: Duration = Duration::from_millis(100);
 /// The most requests for children, and for outputs, of one attempt that wait to be done. They are bounded in bytes by this.
 const HEAVY_MAX: usize = 16;
 
-/// The requests of one attempt.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     open: Mutex<Open>,
@@ -42,9 +41,7 @@ struct Open {
     waiting: usize,
     /// The children without a name so far.
     unnamed: u64,
-    /// Something is being done.
     is_working: bool,
-    /// The calls of a session.
     calls: Calls,
 }
 
@@ -66,20 +63,15 @@ struct Calls {
 /// The children of one request, with the number of earlier ones of the attempt that have no name.
 #[derive(Debug)]
 pub(super) struct AskedChildren {
-    /// The request.
     pub(super) new: NewChildren,
-    /// The number of children without a name before it.
     pub(super) unnamed_before: u64,
 }
 
 /// The one thing that Redis is asked for.
 #[derive(Debug)]
 pub(super) enum AskedKind {
-    /// Keep this state.
     Keep(Checkpoint),
-    /// Submit these jobs.
     Submit(AskedChildren),
-    /// Read the output of this job.
     Read(AskedOutput),
     /// Answer this call, and give the next one.
     Next(Option<(JobId, SessionAnswer)>),
@@ -198,7 +190,6 @@ impl Requests {
         self.end_work(open, work, Some(&done));
     }
 
-    /// Notes that a call of the session has come.
     pub(super) fn call_came(&self) {
         let mut open = self.open.lock();
         let Some(answers) = open.calls.parked.take() else {

@@ -25,7 +25,6 @@ pub(super) struct SecretStore {
 }
 
 impl SecretStore {
-    /// The secrets of an actor of this process.
     pub(super) fn new(config: &SecretsConfig, actor: &ActorId) -> Self {
         let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
         Self { config: config.clone(), actor: actor.clone(), credentials }

@@ -35,7 +35,7 @@ impl Secrets {
     /// Hides these values, also as JSON writes them.
     pub(super) fn values<'v>(texts: impl Iterator<Item = &'v str>) -> Self {
         let lines = texts.flat_map(str::lines).filter(|value| value.len() >= VALUE_BYTES_MIN);
-        let mut values: Vec<String> = lines
+        let values = lines
             .flat_map(|value| {
                 let json = serde_json::Value::from(value).to_string();
                 let json = json[1..json.len() - 1].to_owned();
@@ -43,18 +43,22 @@ impl Secrets {
             })
             .flatten()
             .collect();
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values.dedup();
-        Self(values)
+        let mut all = Self::default();
+        all.add(Self(values));
+        all
     }
 
-    /// Hides the secrets of a job.
+    pub(super) fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
+        self.0.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        self.0.dedup();
+    }
+
     pub(super) fn of_values(secrets: &SecretValues) -> Self {
         let files = secrets.files.values().filter_map(|content| std::str::from_utf8(content).ok());
         Self::values(secrets.by_name.values().map(String::as_str).chain(files))
     }
 
-    /// Returns the result of a run without the secrets.
     pub(super) fn hide_in_result(
         &self,
         result: Result<Success, Failure>,
@@ -89,7 +93,6 @@ impl Secrets {
         }
     }
 
-    /// Returns an output without the secrets.
     pub(super) fn hide_in(&self, output: JobOutput) -> JobOutput {
         match output {
             JobOutput::Text(text) => JobOutput::Text(self.hide(&text).into_owned()),
@@ -100,7 +103,6 @@ impl Secrets {
         }
     }
 
-    /// Returns a line without the secrets.
     pub(super) fn hide<'t>(&self, line: &'t str) -> Cow<'t, str> {
         let mut shown = Cow::Borrowed(line);
         for value in &self.0 {

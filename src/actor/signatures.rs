@@ -9,7 +9,6 @@ use crate::proto::job::{InvalidJob, RequiredKeys, file_digests};
 use crate::proto::labels::Labels;
 use crate::proto::target::ActorId;
 
-/// The check of the signatures of one actor's jobs.
 #[derive(Clone)]
 pub(super) struct SignatureCheck {
     keys: RequiredKeys,
@@ -18,16 +17,12 @@ pub(super) struct SignatureCheck {
 }
 
 impl SignatureCheck {
-    /// The check that the configuration of an actor's script type asks for.
     pub(super) fn new(settings: &ActorSettings, place: usize, actor: &ActorId) -> Self {
         let keys = settings.required_keys.get(&actor.script_type).cloned().unwrap_or_default();
         Self { keys, actor: actor.clone(), labels: settings.labels(place).clone() }
     }
 
     /// Checks a job with the files that it is about to get, by this machine's clock.
-    ///
-    /// # Errors
-    /// [`InvalidJob`] says what is wrong with its signature.
     pub(super) fn check(&self, run: &RunningJob) -> Result<(), InvalidJob> {
         if self.keys.is_empty() {
             return Ok(());
@@ -44,7 +39,6 @@ impl SignatureCheck {
         }
     }
 
-    /// Asks for no signature.
     #[cfg(test)]
     pub(super) fn none(actor: ActorId) -> Self {
         Self { keys: RequiredKeys::default(), actor, labels: Labels::new() }

@@ -4,7 +4,6 @@
 //! fewest tasks that has a job or wants to claim one; among equals to a shard with a job. So a shard first
 //! runs all jobs of its claim, then another shard claims. A claim has many jobs.
 
-/// The tasks of one actor.
 #[derive(Debug)]
 pub(super) struct TaskPool {
     tasks: usize,
@@ -51,7 +50,6 @@ pub(super) struct Others {
 }
 
 impl TaskPool {
-    /// Shares a number of tasks between shards.
     pub(super) fn new(tasks: usize, shards: usize) -> Self {
         let none = std::iter::repeat_with(Share::default).take(shards);
         Self { tasks, shares: none.collect(), turns: 0 }
@@ -70,12 +68,10 @@ impl TaskPool {
         (boot + 1, running)
     }
 
-    /// Returns whether a boot of a shard is the latest.
     pub(super) fn is_latest(&self, place: usize, boot: u64) -> bool {
         self.shares[place].boot == boot
     }
 
-    /// Returns the use of the tasks by the other shards.
     pub(super) fn others(&self, place: usize) -> Others {
         let others = || self.shares.iter().enumerate().filter(|(other, _)| *other != place);
         let has_part = |share: &Share| share.used() + share.waiting > 0 || share.wants;
@@ -95,7 +91,6 @@ impl TaskPool {
         share.kept
     }
 
-    /// Returns whether tasks are kept for a claim.
     pub(super) fn keeps(&self, place: usize) -> bool {
         self.shares[place].kept > 0
     }
@@ -128,7 +123,6 @@ impl TaskPool {
         self.shares[place].kept > 0 || self.free() > 0
     }
 
-    /// Returns the number of running jobs.
     pub(super) fn running(&self) -> usize {
         self.shares.iter().map(|share| share.running).sum()
     }
@@ -140,7 +134,6 @@ impl TaskPool {
         share.waiting += 1;
     }
 
-    /// Counts a job that ended.
     pub(super) fn ended(&mut self, place: usize) {
         let share = &mut self.shares[place];
         share.running = share.running.saturating_sub(1);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::counts;
 use crate::config::{DeadLetters, JobConfig};
 use crate::engine::{Failure, StopReason, Success};
 use crate::proto::job::{AskedWait, InvalidJob, Job, RetryDelays};
@@ -34,8 +33,7 @@ pub(super) fn decide(
             | Failure::Machine { .. },
         ) => return None,
         Err(Failure::Stopped(StopReason::Requested)) => {
-            let error = "stopped_by_request".to_owned();
-            return Some(Verdict::Error { error, exit_code: None, dead: false });
+            return Some(ends("stopped_by_request".to_owned(), None));
         }
         Err(Failure::Killed { message, exit_code }) => {
             // A job that always takes the memory of all must end.
@@ -46,9 +44,7 @@ pub(super) fn decide(
                 dead: true,
             });
         }
-        Err(Failure::Invalid { message: error }) => {
-            return Some(Verdict::Error { error, exit_code: None, dead: false });
-        }
+        Err(Failure::Invalid { message }) => return Some(ends(message, None)),
         Err(Failure::Postponed { message: error, exit_code, delay }) => {
             return Some(postpone(job, error, exit_code, delay, config, dice));
         }
@@ -58,19 +54,17 @@ pub(super) fn decide(
             }
             Err(error) => (error, exit_code),
         },
-        Err(Failure::Discarded { message: error, exit_code }) => {
-            return Some(Verdict::Error { error, exit_code, dead: false });
-        }
+        Err(Failure::Discarded { message, exit_code }) => return Some(ends(message, exit_code)),
         Err(Failure::Timeout) => ("timeout".to_owned(), None),
         Err(Failure::Script { message, exit_code }) => (message, exit_code),
     };
     let discards = job.spec.discard_if.as_ref().zip(exit_code);
     if discards.is_some_and(|(codes, code)| codes.contains(code)) {
-        return Some(Verdict::Error { error, exit_code, dead: false });
+        return Some(ends(error, exit_code));
     }
     if let (Some(may_pass), Some(code)) = (&job.spec.retry_if, exit_code) {
         if !may_pass.contains(code) {
-            return Some(Verdict::Error { error, exit_code, dead: false });
+            return Some(ends(error, exit_code));
         }
         if code == TEMPORARY_FAILURE {
             return Some(postpone(job, error, exit_code, None, config, dice));
@@ -84,6 +78,11 @@ pub(super) fn decide(
     }
     let delay = retry_delay(job, job.attempt, config, dice);
     Some(Verdict::Retry { error, exit_code, delay })
+}
+
+/// Returns the end of a job that is no dead letter.
+fn ends(error: String, exit_code: Option<i32>) -> Verdict {
+    Verdict::Error { error, exit_code, dead: false }
 }
 
 /// Returns the line of the log after an attempt that failed, and is followed by another.
@@ -152,13 +151,11 @@ fn wait_of(job: &Job, wait: &AskedWait, config: &JobConfig) -> Result<Duration, 
 
 /// Returns the end of a job that cannot be run, and its counters. It is never retried.
 pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
-    let verdict = Verdict::Error { error: invalid.to_string(), exit_code: None, dead: false };
-    (verdict, counts::of_invalid())
+    (ends(invalid.to_string(), None), vec![("failed_invalid".to_owned(), 1)])
 }
 
 /// The wait of a job whose claims cut the connection to Redis.
 const CUT_WAIT: Duration = Duration::from_mins(1);
-/// Why such a job waits.
 pub(super) const CUTS_CONNECTION: &str = "redis has cut the connection twice as this job was claimed, and serves other \
      calls: its fields or inputs are larger than client-output-buffer-limit of redis allows; raise that, or make them \
      smaller; it is tried again every minute";
@@ -182,7 +179,7 @@ pub(super) fn expired(job: &Job) -> Option<(Verdict, Counts)> {
         return None;
     }
     let error = format!("expired: it did not start within {}", format_duration(within));
-    Some((Verdict::Error { error, exit_code: None, dead: false }, counts::of_expired()))
+    Some((ends(error, None), vec![("failed_expired".to_owned(), 1)]))
 }
 
 /// Returns the wait before a retry of this number, with jitter: by the job, or by the configuration.
@@ -193,9 +190,6 @@ fn retry_delay(job: &Job, retry: u32, config: &JobConfig, dice: f64) -> Duration
 }
 
 /// Checks a job against the bounds of the actor's configuration, and returns its timeout.
-///
-/// # Errors
-/// [`InvalidJob`] if the job exceeds a bound.
 pub(super) fn timeout_of(job: &Job, config: &JobConfig) -> Result<Duration, InvalidJob> {
     job.spec.check(&config.bounds())?;
     Ok(job.spec.timeout.unwrap_or(config.timeout))
@@ -203,9 +197,6 @@ pub(super) fn timeout_of(job: &Job, config: &JobConfig) -> Result<Duration, Inva
 
 /// Checks a job against the bounds of the token that submitted it: a program that moved it gives it the files and secrets of no
 /// other type or group.
-///
-/// # Errors
-/// [`InvalidJob`] if they do not allow this actor.
 pub(super) fn check_bounds(job: &Job, actor: &ActorId) -> Result<(), InvalidJob> {
     let Some(bounds) = &job.bounds else { return Ok(()) };
     match bounds.outside(Some(actor.script_type.as_str()), Some(actor.group.as_str())) {

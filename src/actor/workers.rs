@@ -31,13 +31,9 @@ const SETTLE_MAX: Duration = Duration::from_mins(1);
 pub(super) struct ThreadSpec {
     /// The number of jobs at once.
     pub(super) tasks: usize,
-    /// Runs the scripts.
     pub(super) engine: Arc<dyn Engine>,
-    /// The folder of log files.
     pub(super) logs: LogFolder,
-    /// The secrets of jobs.
     pub(super) secrets: SecretStore,
-    /// The check of their signatures.
     pub(super) signatures: SignatureCheck,
 }
 
@@ -58,7 +54,7 @@ impl Workers {
 
     /// Replaces the threads; those before end after the job that they run.
     pub(super) fn take_over(&self, spec: ThreadSpec) -> std::io::Result<()> {
-        let generation = self.handover().generation() + 1;
+        let generation = self.handover().generation + 1;
         let threads = start_threads(&spec, spec.tasks, generation, &self.handover)?;
         self.handover().replace(spec.tasks, threads);
         *self.spec.lock() = spec;
@@ -70,7 +66,7 @@ impl Workers {
     pub(super) fn join(&self, shard: usize) -> std::io::Result<u64> {
         let (boot, busy) = self.handover().join(shard);
         if busy > 0 {
-            let generation = self.handover().generation();
+            let generation = self.handover().generation;
             let spec = self.spec.lock().clone();
             let threads = start_threads(&spec, busy, generation, &self.handover)?;
             self.handover().add(threads);
@@ -78,7 +74,6 @@ impl Workers {
         Ok(boot)
     }
 
-    /// The handover of jobs to them.
     pub(super) fn handover(&self) -> MutexGuard<'_, Handover> {
         self.handover.lock()
     }
@@ -153,7 +148,7 @@ fn run_one(run: Arc<RunningJob>, of: &ThreadSpec, log_writer: &mut LogWriter) ->
         Err(invalid) => return refused(run, &invalid, started),
     };
     if !secrets.is_empty() {
-        log.also_hiding(Secrets::of_values(&secrets));
+        log.secrets.write().add(Secrets::of_values(&secrets));
     }
     if job.attempt > 1 || job.crashes > 0 {
         log.mark(&begins(job));
@@ -189,7 +184,7 @@ fn run_one(run: Arc<RunningJob>, of: &ThreadSpec, log_writer: &mut LogWriter) ->
             .unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
     };
     log.requests.settle(cancel, SETTLE_MAX);
-    let result = log.hide_in_result(result);
+    let result = log.secrets.read().hide_in_result(result);
     if let Err(reason) = log.close() {
         lines_are_missing(&run, &reason);
     }
@@ -203,7 +198,6 @@ fn refused(run: Arc<RunningJob>, invalid: &InvalidJob, started: Instant) -> RunO
     RunOutcome { run, result: Err(failure), took: started.elapsed() }
 }
 
-/// Returns how many attempts may follow this one.
 fn attempts_left(job: &Job) -> u32 {
     job.spec.retries.unwrap_or_default().saturating_add(1).saturating_sub(job.attempt)
 }
@@ -246,7 +240,6 @@ mod tests {
 
     use std::path::Path;
 
-    use super::super::log_file::tests::in_folder;
     use super::*;
     use crate::actor::log_buffer::LogBuffer;
     use crate::engine::{Cancel, InputFiles, Inputs, Log, StopReason, Success};
@@ -307,7 +300,7 @@ mod tests {
         let actor: ActorId = "osis:default:1".parse().expect("legal");
         let secrets = SecretStore::new(&crate::config::SecretsConfig::default(), &actor);
         let signatures = SignatureCheck::none(actor);
-        ThreadSpec { tasks, engine, logs: in_folder(Path::new("/")), secrets, signatures }
+        ThreadSpec { tasks, engine, logs: LogFolder::at(Path::new("/")), secrets, signatures }
     }
 
     /// One thread for jobs of some shards.
@@ -484,7 +477,7 @@ mod tests {
         let outcome = run_one(
             run("panic", cancel, &sender),
             &spec_of(1, engine),
-            &mut LogWriter::new(&in_folder(Path::new("/"))),
+            &mut LogWriter::new(&LogFolder::at(Path::new("/"))),
         );
         assert_eq!(outcome.result, Err(Failure::Stopped(StopReason::Requested)));
     }

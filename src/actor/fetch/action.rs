@@ -14,22 +14,15 @@ pub(super) enum Action {
     SetApart(usize, JobId, u64),
     /// Handle a control message of this actor.
     Control(usize, Vec<u8>),
-    /// Claim no more jobs.
     DrainAll,
     /// Stop all running jobs. They go back to their queues once their processes have ended.
     StopAll,
-    /// Tell the daemon that the shutdown goes on.
-    ReportStopping,
     /// Adopt what programs pushed into lists of an actor.
     Adopt(usize, Vec<String>),
-    /// Queue a background call after the others.
+    /// Queue a background call.
     Do(BackgroundCall),
-    /// Queue a background call before the others.
-    DoFirst(BackgroundCall),
-    /// Note that Redis answered.
     RedisAnswered,
     /// Note that Redis did not do this.
     RedisFailed(&'static str, StoreError),
-    /// Note that the lease is lost.
     LeaseLost,
 }

@@ -39,24 +39,19 @@ pub(super) enum BackgroundCall {
     WriteLog(JobId, u64, Vec<LogEntry>),
     /// Do what a running script asks for.
     Keep(Arc<RunningRequest>),
-    /// Give jobs back to their queues.
     GiveBack(Vec<ReturnedAttempt>),
-    /// Read expressions of `where`.
     ReadSelectors(SelectorRead),
-    /// Wake the blocking wait.
     Wake(Waker),
 }
 
 /// The result of a background call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Done {
-    /// Nothing follows.
     Finished,
     /// The boot owns the job that should stop: its claim is still being answered.
     StopIsOwn(JobId),
     /// Expressions were read, unless Redis refuses that.
     Selectors(SelectorRead, Option<UsedSelectors>),
-    /// Entries of lists of an actor were adopted.
     Adopted {
         actor: usize,
         /// Its queues may have jobs now.
@@ -78,17 +73,14 @@ pub(super) struct BackgroundCalls {
 }
 
 impl BackgroundCalls {
-    /// Queues a background call.
+    /// Queues a background call after the others; a wake-up comes before them.
     pub(super) fn push(&mut self, call: BackgroundCall) {
-        self.waiting.push_back(call);
+        match call {
+            BackgroundCall::Wake(_) => self.waiting.push_front(call),
+            _ => self.waiting.push_back(call),
+        }
     }
 
-    /// Queues a background call before the others.
-    pub(super) fn push_first(&mut self, call: BackgroundCall) {
-        self.waiting.push_front(call);
-    }
-
-    /// Queues a background call that gives jobs back, if there are any.
     pub(super) fn give_back(&mut self, jobs: Vec<ReturnedAttempt>) {
         if !jobs.is_empty() {
             self.push(BackgroundCall::GiveBack(jobs));
@@ -152,7 +144,6 @@ impl BackgroundCalls {
         }
     }
 
-    /// Waits for the end of the one under way.
     pub(super) async fn next(&mut self) -> CallResult {
         self.under_way.next().await
     }

@@ -27,11 +27,10 @@ const SERVES_SOON: Duration = Duration::from_secs(1);
 /// The maximum number of jobs that are compared with those that run here.
 const OWNED_MAX: usize = 10_000;
 
-/// The claims of one boot.
 pub(super) struct Claiming {
     boot: Arc<Boot>,
-    /// A claim may have succeeded though its answer was lost.
-    is_unsure: bool,
+    /// A claim may have succeeded though its answer was lost: none may begin until the owned jobs were compared.
+    pub(super) is_unsure: bool,
     /// When the answer to a claim was last lost.
     lost_at: Option<Instant>,
     /// The jobs of claims whose answers were lost, and the actor of the last such claim: until they are claimed again,
@@ -41,13 +40,11 @@ pub(super) struct Claiming {
     suspects_server: Option<String>,
     failed_actor: usize,
     compared_at: Instant,
-    /// When the claim under way began.
     began_at: Instant,
     claim: Pending<ClaimRound>,
     comparison: Pending<Result<OwnedJobs, StoreError>>,
 }
 
-/// The jobs that this boot owns.
 #[derive(Debug, Default)]
 pub(super) struct OwnedJobs {
     /// The jobs, each with the time of its claim.
@@ -56,10 +53,8 @@ pub(super) struct OwnedJobs {
     server: Option<String>,
 }
 
-/// The end of a call.
 pub(super) enum ClaimingEnd {
     Round(ClaimRound),
-    /// The jobs that this boot owns.
     Owned(Result<OwnedJobs, StoreError>),
 }
 
@@ -87,7 +82,6 @@ struct Due {
 }
 
 impl Claiming {
-    /// Claims nothing yet.
     pub(super) fn new(boot: &Arc<Boot>) -> Self {
         Self {
             boot: Arc::clone(boot),
@@ -103,19 +97,12 @@ impl Claiming {
         }
     }
 
-    /// Returns whether a claim is under way.
     pub(super) fn is_claiming(&self) -> bool {
         self.claim.is_active()
     }
 
-    /// Returns since when a claim is under way.
     pub(super) fn claims_since(&self) -> Option<Instant> {
         self.is_claiming().then_some(self.began_at)
-    }
-
-    /// Returns whether no claim may begin until the owned jobs were compared.
-    pub(super) fn is_unsure(&self) -> bool {
-        self.is_unsure
     }
 
     /// Returns whether the owned jobs are being compared: no end may be recorded meanwhile, as its
@@ -124,7 +111,6 @@ impl Claiming {
         self.comparison.is_active()
     }
 
-    /// Returns whether nothing is under way or waits.
     pub(super) fn is_idle(&self) -> bool {
         !self.is_claiming() && !self.is_unsure
     }
@@ -183,7 +169,6 @@ impl Claiming {
         }
     }
 
-    /// Waits for the end of the call under way.
     pub(super) async fn next(&mut self) -> ClaimingEnd {
         tokio::select! {
             round = self.claim.next() => ClaimingEnd::Round(round),
@@ -255,12 +240,6 @@ impl Claiming {
         actions
     }
 
-    /// Returns whether the connection was lost for a second time at the claim of this job, though Redis serves: at the
-    /// second claim the job was alone.
-    fn has_cut_twice(&self, id: &JobId, server: Option<&String>) -> bool {
-        self.suspects.contains(id) && serves_on(self.suspects_server.as_ref(), server, self.lost_at)
-    }
-
     fn on_owned(
         &mut self,
         OwnedJobs { jobs, server }: OwnedJobs,
@@ -270,8 +249,10 @@ impl Claiming {
         self.compared_at = Instant::now();
         let unknown: Vec<(JobId, u64)> = jobs.into_iter().filter(|(id, _)| !is_known(id)).collect();
         if let [(id, claimed_at)] = &unknown[..]
-            && self.has_cut_twice(id, server.as_ref())
+            && self.suspects.contains(id)
+            && serves_on(self.suspects_server.as_ref(), server.as_ref(), self.lost_at)
         {
+            // The connection was lost for a second time at the claim of this job, which was alone.
             self.suspects.remove(id);
             return vec![Action::SetApart(self.failed_actor, id.clone(), *claimed_at)];
         }

@@ -9,7 +9,6 @@ use crate::proto::report::Shutdown;
 /// The time beyond their deadline that stopped scripts, and calls to Redis, get.
 pub(super) const EXTRA: Duration = Duration::from_secs(3);
 
-/// The state of the shutdown.
 #[derive(Debug, Default)]
 pub(super) struct Draining {
     urgency: Shutdown,
@@ -29,9 +28,7 @@ enum DrainStage {
 /// The work that is left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rest {
-    /// Running jobs.
     pub(super) running: usize,
-    /// Ends that are not recorded.
     pub(super) unrecorded: usize,
     /// True if anything else is under way or waits.
     pub(super) other: bool,
@@ -74,7 +71,7 @@ impl Draining {
                 return actions;
             }
             self.stage = DrainStage::LettingEnd(now + drain_timeout);
-            actions.extend([Action::DrainAll, Action::ReportStopping]);
+            actions.push(Action::DrainAll);
         }
         if asked == Shutdown::Now && self.urgency != Shutdown::Now {
             self.urgency = Shutdown::Now;
@@ -87,7 +84,7 @@ impl Draining {
             && running > 0
         {
             self.stage = DrainStage::Stopping(now + kill_grace + EXTRA);
-            actions.extend([Action::StopAll, Action::ReportStopping]);
+            actions.push(Action::StopAll);
         }
         actions
     }
@@ -127,12 +124,12 @@ mod tests {
     fn jobs_may_end_until_the_deadline_and_then_are_stopped_once() {
         let (mut draining, start) = (Draining::default(), Instant::now());
         assert_eq!(advance(&mut draining, start, Shutdown::No, 1), "");
-        assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "DrainAll ReportStopping");
+        assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "DrainAll");
         assert!(draining.has_begun() && !draining.gives_back());
         assert_eq!(advance(&mut draining, start, Shutdown::Drain, 1), "");
         let late = start + TIMEOUT;
         assert_eq!(draining.deadline(start), Some(late));
-        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "StopAll ReportStopping");
+        assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "StopAll");
         assert!(draining.gives_back());
         assert_eq!(advance(&mut draining, late, Shutdown::Drain, 1), "");
         assert!(!draining.is_over(late, Rest { running: 1, ..NOTHING }));
@@ -143,7 +140,7 @@ mod tests {
     #[test]
     fn process_that_has_stopped_its_jobs_ends_once_they_are_given_back() {
         let (mut draining, start) = (Draining::default(), Instant::now());
-        let all = "DrainAll ReportStopping StopAll ReportStopping";
+        let all = "DrainAll StopAll";
         assert_eq!(advance(&mut draining, start, Shutdown::Now, 1), all);
         assert!(!draining.is_over(start, Rest { other: true, ..NOTHING }), "they are going back");
         assert!(draining.is_over(start, NOTHING));

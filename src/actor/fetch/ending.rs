@@ -72,7 +72,6 @@ impl Fetch {
         ids.iter().enumerate().map(|(place, id)| (id, what(place))).collect()
     }
 
-    /// Goes on with the shutdown.
     pub(super) fn advance_shutdown(&mut self, asked: Shutdown) {
         let actions = self.draining.advance(
             Instant::now(),
@@ -84,7 +83,6 @@ impl Fetch {
         self.apply_all(actions);
     }
 
-    /// Returns whether the boot can end.
     pub(super) fn is_over(&self) -> bool {
         if !self.draining.has_begun() {
             return false;
@@ -94,7 +92,7 @@ impl Fetch {
         let rest = Rest {
             running: self.jobs.running.len(),
             unrecorded: self.recording.ids().count(),
-            other: calls + replies > 0 || !self.claiming.is_idle() || self.waiting.is_for_work(),
+            other: calls + replies > 0 || !self.claiming.is_idle() || self.waiting.is_for_work,
             redis_away: away.map_or(Duration::ZERO, |since| since.elapsed()),
         };
         let is_over = self.draining.is_over(Instant::now(), rest);
@@ -113,7 +111,6 @@ impl Fetch {
         is_over
     }
 
-    /// Tells the daemon that the shutdown goes on.
     pub(super) fn report_stopping(&self) {
         let status = format!("draining, {} running", self.boot.process.running());
         let (drain, kill) = (self.settings.actor.drain_timeout, self.settings.job.kill_grace);

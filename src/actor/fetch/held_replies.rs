@@ -17,14 +17,14 @@ pub(super) type ReplyEnd = (Vec<JobId>, Result<u64, StoreError>);
 /// The ended jobs of one boot whose replies wait.
 pub(super) struct HeldReplies {
     store: Store,
-    waiting: Vec<JobId>,
+    /// The jobs whose confirmation has not begun.
+    pub(super) waiting: Vec<JobId>,
     /// The number of jobs of the call under way.
     confirming: usize,
     under_way: Pending<ReplyEnd>,
 }
 
 impl HeldReplies {
-    /// Holds none yet.
     pub(super) fn new(store: &Store) -> Self {
         Self {
             store: store.clone(),
@@ -34,14 +34,8 @@ impl HeldReplies {
         }
     }
 
-    /// Adds jobs that have ended.
     pub(super) fn add(&mut self, ids: impl Iterator<Item = JobId>) {
         self.waiting.extend(ids);
-    }
-
-    /// Returns the number of jobs whose confirmation has not begun.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     /// Returns the number of jobs that have no reply yet.
@@ -62,12 +56,10 @@ impl HeldReplies {
         });
     }
 
-    /// Waits for the end of the call under way.
     pub(super) async fn next(&mut self) -> ReplyEnd {
         self.under_way.next().await
     }
 
-    /// Takes the end of a call.
     pub(super) fn done(&mut self, (ids, pushed): ReplyEnd) -> Action {
         self.confirming = 0;
         match pushed {

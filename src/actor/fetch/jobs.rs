@@ -12,10 +12,9 @@ use super::slots::Slots;
 use crate::actor::boot::Boot;
 use crate::actor::log_buffer::LogBuffer;
 use crate::actor::requests::Requests;
-use crate::actor::running_job::{RunOutcome, RunningJob};
+use crate::actor::running_job::{RunOutcome, RunningJob, TracedAttempt};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
-use crate::actor::traced_attempt::TracedAttempt;
 use crate::actor::{counts, job_log_lines, verdict};
 use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, Job, JobId, TraceParent};
@@ -30,10 +29,8 @@ const AHEAD_WAIT: Duration = Duration::from_millis(5);
 /// The maximum number of stops remembered for jobs whose claim is still being answered.
 const EARLY_STOPS_MAX: usize = 1000;
 
-/// The jobs of one shard in this process.
 pub(super) struct Jobs {
     pub(super) boot: Arc<Boot>,
-    /// The slots of each actor.
     pub(super) slots: Vec<Slots>,
     /// The running jobs, and those that wait for a thread.
     pub(super) running: HashMap<JobId, Arc<RunningJob>>,
@@ -117,7 +114,8 @@ impl Jobs {
         let traced =
             self.boot.process.of.tracer.as_ref().and_then(|of| TracedAttempt::new(of, &job));
         let traceparent = traced.as_ref().map_or(job.spec.traceparent, |of| Some(of.own));
-        let log = self.new_log(&id, traceparent, settings).hiding(secrets);
+        let log = self.new_log(&id, traceparent, settings);
+        log.secrets.write().add(secrets);
         for id in gone {
             log.remark(&format!(
                 "hero: prerequisite {id} is gone with its output: it was deleted, or its retention is over; its \
@@ -149,7 +147,6 @@ impl Jobs {
         Ok(())
     }
 
-    /// Creates the log of a job.
     pub(super) fn new_log(
         &self,
         id: &JobId,
@@ -157,10 +154,11 @@ impl Jobs {
         settings: &ActorSettings,
     ) -> LogBuffer {
         let job = &settings.job;
-        let mut log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written))
-            .with_output(job.live_output);
+        let mut log = LogBuffer::new(job.log_size_max, Arc::clone(&self.log_written));
+        log.is_live = job.live_output;
+        log.to_journal = job.log_to_journal.then(|| (id.clone(), trace));
         log.requests = Requests::new(Arc::clone(&self.asked));
-        if job.log_to_journal { log.also_to_journal(id.clone(), trace) } else { log }
+        log
     }
 
     /// Frees the slot of a job that ended, and decides how its attempt is recorded and counted. `None`
@@ -203,7 +201,6 @@ impl Jobs {
         }
     }
 
-    /// Takes what scripts ask for.
     pub(super) fn take_asked(&self) -> Vec<RunningRequest> {
         let running = self.running.values();
         let taken = running.filter_map(|run| Some((run, run.log.requests.take()?)));
@@ -222,7 +219,6 @@ impl Jobs {
         sessions.for_each(|run| run.log.requests.end_calls("its actor shuts down"));
     }
 
-    /// Stops all running jobs.
     pub(super) fn stop_all(&self, reason: StopReason) {
         for run in self.running.values() {
             run.cancel.request(reason);

@@ -43,7 +43,9 @@ impl Fetch {
         };
         let ended = self.jobs.end(outcome, &self.settings);
         if let Some((message, has_crashed)) = lack {
-            self.lacks(&message);
+            // Claims no jobs for a while.
+            self.boot.health.set_shortage(&message);
+            check_overload(&self.boot);
             if ended.is_none() {
                 // What the machine could not start has not begun.
                 let back = ReturnedAttempt { has_crashed, ..given_back(&run, has_crashed) };
@@ -54,11 +56,5 @@ impl Fetch {
             let script_type = self.jobs.slots[run.actor].id.script_type.clone();
             self.recording.add(run.attempt(), script_type, ended, &run.log);
         }
-    }
-
-    /// Claims no jobs for a while, as the machine lacks something.
-    fn lacks(&self, message: &str) {
-        self.boot.health.set_shortage(message);
-        check_overload(&self.boot);
     }
 }

@@ -12,7 +12,6 @@ impl<T> Pending<T> {
         self.0 = Some(Box::pin(call));
     }
 
-    /// Returns whether a call is under way.
     pub(super) fn is_active(&self) -> bool {
         self.0.is_some()
     }

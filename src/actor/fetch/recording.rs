@@ -22,7 +22,6 @@ use crate::store::{
     AttemptEnd, Counts, FilesResult, LogEntry, Recorded, RefusedLines, StoreError, Verdict,
 };
 
-/// The ends of one batch.
 const BATCH_LEN_MAX: usize = 256;
 /// With this many ends waiting, no job is claimed: Redis is slower than the scripts.
 const BACKED_UP_LEN: usize = 1024;
@@ -37,7 +36,6 @@ type RunningJobs = HashMap<JobId, Arc<RunningJob>>;
 pub(super) struct UnrecordedEnd {
     ending: AttemptEnd,
     lines: Vec<LogEntry>,
-    /// The files that its script left.
     files: NamedFiles,
     /// Lines that Redis refused.
     missing: u64,
@@ -54,13 +52,9 @@ struct Endings {
 type RecordEnd = (Vec<UnrecordedEnd>, Vec<RefusedLines>, Result<Vec<Recorded>, StoreError>);
 type FlushEnd = (Vec<(JobId, u64, Vec<LogEntry>)>, Result<Vec<RefusedLines>, StoreError>);
 
-/// The end of a call.
 pub(super) enum RecordingEnd {
-    /// A batch of ends was written, or not.
     Recorded(RecordEnd),
-    /// Log lines of running jobs were written, or not.
     Flushed(FlushEnd),
-    /// Ends were confirmed and their replies pushed, or not.
     Replied(ReplyEnd),
 }
 
@@ -74,12 +68,10 @@ pub(super) struct Recording {
     warned_at: Option<Instant>,
     record: Pending<RecordEnd>,
     flush: Pending<FlushEnd>,
-    /// The replies that wait until the ends of their jobs are confirmed.
     pub(super) replies: HeldReplies,
 }
 
 impl Recording {
-    /// Records nothing yet.
     pub(super) fn new(boot: &Arc<Boot>) -> Self {
         Self {
             boot: Arc::clone(boot),
@@ -109,15 +101,13 @@ impl Recording {
 
     /// Returns whether Redis is slower than the scripts.
     pub(super) fn is_backed_up(&self) -> bool {
-        self.endings.waiting.len().max(self.replies.waiting()) >= BACKED_UP_LEN
+        self.endings.waiting.len().max(self.replies.waiting.len()) >= BACKED_UP_LEN
     }
 
-    /// Returns whether ends are being recorded.
     pub(super) fn is_recording(&self) -> bool {
         self.record.is_active()
     }
 
-    /// Returns whether log lines of running jobs are being written.
     pub(super) fn is_flushing(&self) -> bool {
         self.flush.is_active()
     }
@@ -127,12 +117,10 @@ impl Recording {
         self.endings.ids()
     }
 
-    /// Returns whether the end of a job is not known to be recorded.
     pub(super) fn holds(&self, id: &JobId) -> bool {
         self.endings.holds(id)
     }
 
-    /// Notes that a running job has written log lines.
     pub(super) fn log_written(&mut self) {
         let due = Instant::now() + LOG_LATENCY;
         self.flush_at = Some(self.flush_at.map_or(due, |at| at.min(due)));
@@ -183,7 +171,6 @@ impl Recording {
         }
     }
 
-    /// Waits for the end of the calls under way.
     pub(super) async fn next(&mut self) -> RecordingEnd {
         tokio::select! {
             end = self.record.next() => RecordingEnd::Recorded(end),
@@ -192,7 +179,6 @@ impl Recording {
         }
     }
 
-    /// Takes the end of a call.
     pub(super) fn done(&mut self, end: RecordingEnd, running: &RunningJobs) -> Action {
         match end {
             RecordingEnd::Recorded((batch, refused, Ok(recorded))) => {

@@ -16,12 +16,11 @@ pub(super) struct Retry {
     boot: Arc<Boot>,
     backoff: Backoff,
     /// Until when no call is made.
-    until: Option<Instant>,
+    pub(super) until: Option<Instant>,
     failure_logged_at: Option<Instant>,
 }
 
 impl Retry {
-    /// Creates it with no failed call.
     pub(super) fn new(boot: &Arc<Boot>) -> Self {
         Self {
             boot: Arc::clone(boot),
@@ -37,12 +36,6 @@ impl Retry {
         self.until.is_some()
     }
 
-    /// Returns until when no call should be made.
-    pub(super) fn until(&self) -> Option<Instant> {
-        self.until
-    }
-
-    /// Notes a failed call.
     pub(super) fn failed(&mut self, doing: &str, error: &StoreError) {
         let now = Instant::now();
         self.until = Some(now + self.backoff.failed());
@@ -60,7 +53,6 @@ impl Retry {
         }
     }
 
-    /// Notes a call that Redis answered.
     pub(super) fn answered(&mut self) {
         self.backoff.succeeded();
         self.boot.health.outage.answered();

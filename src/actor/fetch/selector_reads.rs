@@ -22,7 +22,6 @@ impl Fetch {
         }
     }
 
-    /// Takes the answer to a read.
     pub(super) fn on_selectors(&mut self, read: &SelectorRead, used: Option<UsedSelectors>) {
         let Self { selectors, jobs, settings, .. } = self;
         if let Some(next) = selectors.read(read, used, &mut jobs.slots, settings) {

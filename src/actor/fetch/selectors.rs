@@ -36,7 +36,6 @@ struct OfType {
 }
 
 impl Selectors {
-    /// Knows none yet.
     pub(super) fn new(slots: &[Slots]) -> Self {
         let types = slots.iter().map(|slots| (slots.id.script_type.clone(), OfType::default()));
         Self { of_types: types.collect(), read_at: None }

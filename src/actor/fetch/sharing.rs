@@ -25,7 +25,7 @@ impl Fetch {
         }
         self.leave_tasks(now);
         let can_claim = !self.claiming.is_claiming()
-            && !self.claiming.is_unsure()
+            && !self.claiming.is_unsure
             && !self.recording.is_backed_up()
             && !self.calls.gives_back();
         self.jobs.want_tasks(can_claim);
@@ -39,9 +39,8 @@ impl Fetch {
 }
 
 impl Jobs {
-    /// Returns whether several shards share the tasks.
     pub(super) fn is_shared(&self) -> bool {
-        self.boot.process.crew.shards() > 1
+        self.boot.process.crew.shards > 1
     }
 
     /// Learns how many tasks the other shards use.
@@ -51,7 +50,7 @@ impl Jobs {
         }
         let workers = &self.boot.process.crew.workers;
         for (slots, workers) in self.slots.iter_mut().zip(workers) {
-            slots.set_others(workers.handover().others(self.boot.place));
+            slots.others = workers.handover().tasks.others(self.boot.place);
         }
     }
 
@@ -77,13 +76,13 @@ impl Jobs {
 
     fn keeps_tasks(&self) -> bool {
         let workers = &self.boot.process.crew.workers;
-        workers.iter().any(|workers| workers.handover().keeps(self.boot.place))
+        workers.iter().any(|workers| workers.handover().tasks.keeps(self.boot.place))
     }
 
     fn want_tasks(&mut self, can_claim: bool) {
         for (slots, workers) in self.slots.iter_mut().zip(&self.boot.process.crew.workers) {
             let mut handover = workers.handover();
-            slots.set_others(handover.others(self.boot.place));
+            slots.others = handover.tasks.others(self.boot.place);
             handover.want(self.boot.place, can_claim && slots.wants_task());
         }
     }

@@ -22,7 +22,6 @@ const BROKEN_FOR: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Slots {
     pub(super) id: ActorId,
-    /// Its control list.
     pub(super) control: String,
     keys: Keys,
     /// Its work lists for each priority, first come first.
@@ -33,7 +32,6 @@ pub(super) struct Slots {
     first_matched: usize,
     /// The number of expressions that claims have yet to read until they have read all.
     unread: usize,
-    /// The expressions that it matches.
     matched: Vec<SelectorDigest>,
     /// Its wake lists: of its own queues, of expressions, of its group's, of its type's.
     wakes: Vec<String>,
@@ -44,16 +42,14 @@ pub(super) struct Slots {
     /// The number of jobs that it may run at once.
     pub(super) tasks: usize,
     /// Its tasks that other shards have.
-    others: Others,
+    pub(super) others: Others,
     /// The number of jobs of this shard that it runs, with those that it has claimed ahead.
     pub(super) running: usize,
     /// The mean time of its latest attempts.
     mean: Duration,
     /// The attempts in this mean.
     measured: u32,
-    /// True while it claims no more jobs.
     pub(super) draining: bool,
-    /// True while its machine is overloaded.
     overloaded: bool,
     /// True until a claim has found its queues empty.
     pub(super) may_have_work: bool,
@@ -94,7 +90,6 @@ impl ListsOfPriority {
 }
 
 impl Slots {
-    /// Creates the slots of an actor, all free.
     pub(super) fn new(id: ActorId, tasks: usize, keys: &Keys, legacy: Vec<String>) -> Self {
         let mut slots = Self {
             legacy,
@@ -121,7 +116,6 @@ impl Slots {
         slots
     }
 
-    /// Sets the expressions that it matches.
     pub(super) fn set_matched(&mut self, matched: Vec<SelectorDigest>) {
         if self.matched == matched {
             return;
@@ -147,11 +141,6 @@ impl Slots {
     /// Returns how many tasks are left by other shards.
     pub(super) fn limit(&self) -> usize {
         self.tasks.saturating_sub(self.others.tasks)
-    }
-
-    /// Sets how many tasks other shards have.
-    pub(super) fn set_others(&mut self, others: Others) {
-        self.others = others;
     }
 
     /// Returns whether it has a use for a task that other shards leave: a job may wait in its queues.
@@ -282,7 +271,6 @@ impl Slots {
         self.tasks = tasks;
     }
 
-    /// Counts a job that starts.
     pub(super) fn job_started(&mut self) {
         self.running += 1;
     }
@@ -310,12 +298,10 @@ impl Slots {
         self.overloaded = overloaded;
     }
 
-    /// Returns whether its machine is overloaded.
     pub(super) fn is_overloaded(&self) -> bool {
         self.overloaded
     }
 
-    /// Starts or ends draining.
     pub(super) fn drain(&mut self, draining: bool) {
         self.draining = draining;
         self.may_have_work = !draining;
@@ -405,7 +391,7 @@ mod tests {
     #[test]
     fn actor_without_tasks_waits_for_its_lists_and_wants_a_task_once_they_may_have_a_job() {
         let mut slots = slots(2);
-        slots.set_others(others(2, 2));
+        slots.others = others(2, 2);
         slots.may_have_work = false;
         assert_eq!((slots.free(), slots.wants_wait(), slots.wants_task()), (0, true, false));
         slots.check_again();
@@ -413,7 +399,7 @@ mod tests {
             (slots.wants_claim(), slots.wants_wait(), slots.wants_task()),
             (false, false, true)
         );
-        slots.set_others(others(1, 2));
+        slots.others = others(1, 2);
         assert_eq!((slots.free(), slots.wants_claim()), (1, true));
         slots.drain(true);
         assert!(!slots.wants_task());
@@ -428,7 +414,7 @@ mod tests {
         let ahead = |tasks, of_others| {
             let mut slots = slots(tasks);
             run(&mut slots, MEASURED, AHEAD / 8);
-            slots.set_others(of_others);
+            slots.others = of_others;
             slots.ahead()
         };
         assert_eq!((ahead(4, others(0, 2)), ahead(4, others(3, 4))), (4, 2));
@@ -442,7 +428,7 @@ mod tests {
         run(&mut slots, MEASURED, AHEAD / 8);
         slots.job_started();
         assert!(slots.wants_claim());
-        slots.set_others(Others { wait_for_one: true, ..others(0, 2) });
+        slots.others = Others { wait_for_one: true, ..others(0, 2) };
         assert!(!slots.wants_claim());
         slots.job_ended(AHEAD / 8);
         assert_eq!((slots.wants_claim(), slots.ahead()), (true, 8), "it has a free task");

@@ -24,7 +24,7 @@ impl Fetch {
                 self.selectors.due_at(),
                 self.waiting.wakes_again_at(),
             ];
-            self.retry.until().or_else(|| due.into_iter().flatten().min())
+            self.retry.until.or_else(|| due.into_iter().flatten().min())
         };
         [due, self.draining.deadline(now), self.unit_signals.next()].into_iter().flatten().min()
     }

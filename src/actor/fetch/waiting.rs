@@ -31,24 +31,21 @@ pub(super) enum WaitFound {
     Work,
 }
 
-/// The wait for control messages and work.
 pub(super) struct QueueWait {
     store: Store,
     wait: Pending<WaitEnd>,
     /// The connection, while it does not wait.
     connection: Option<Blocking>,
-    /// Wakes the wait under way.
     waker: Waker,
     /// When the wait under way was last asked to end.
     woken_at: Option<Instant>,
-    /// The lists of the wait under way.
     lists: HashSet<String>,
-    is_for_work: bool,
+    /// A token may still come.
+    pub(super) is_for_work: bool,
     ended_at: Instant,
 }
 
 impl QueueWait {
-    /// Waits for nothing yet.
     pub(super) fn new(store: &Store) -> Self {
         let connection = store.blocking();
         Self {
@@ -61,11 +58,6 @@ impl QueueWait {
             is_for_work: false,
             ended_at: Instant::now(),
         }
-    }
-
-    /// Returns whether a token may still come.
-    pub(super) fn is_for_work(&self) -> bool {
-        self.is_for_work
     }
 
     /// Starts to wait, for control messages and where no claim is due for work. Wakes a wait that
@@ -93,7 +85,7 @@ impl QueueWait {
                 return None;
             }
             self.woken_at = Some(now);
-            return Some(Action::DoFirst(BackgroundCall::Wake(self.waker.clone())));
+            return Some(Action::Do(BackgroundCall::Wake(self.waker.clone())));
         }
         let claims_follow = is_claiming || slots.iter().any(Slots::wants_claim);
         if is_flooded || claims_follow && now.duration_since(self.ended_at) < CONTROL_LATENCY {
@@ -138,12 +130,10 @@ impl QueueWait {
         self.woken_at.filter(|_| self.wait.is_active()).map(|at| at + CONTROL_LATENCY)
     }
 
-    /// Waits for the end of the wait under way.
     pub(super) async fn next(&mut self) -> WaitEnd {
         self.wait.next().await
     }
 
-    /// Takes the end of a wait.
     pub(super) fn done(
         &mut self,
         (connection, woken, broken): WaitEnd,
@@ -239,7 +229,7 @@ mod tests {
         let now = Instant::now();
         let wakes = |waiting: &mut QueueWait, slots: &[Slots], later| {
             let action = waiting.begin(now + later, slots, false, false, false);
-            matches!(action, Some(Action::DoFirst(BackgroundCall::Wake(_))))
+            matches!(action, Some(Action::Do(BackgroundCall::Wake(_))))
         };
         slots[0].check_again();
         assert!(!wakes(&mut waiting, &slots, CONTROL_LATENCY), "it waits for control messages");
