@@ -134,11 +134,11 @@ impl Fetch {
                     let action = self.recording.done(end, &self.jobs.running);
                     self.apply(action);
                 }
-                end = self.waiting.next() => {
+                end = self.waiting.wait.next() => {
                     let actions = self.waiting.done(end, &mut self.jobs.slots);
                     self.apply_all(actions);
                 }
-                end = self.calls.next() => self.on_call_result(end),
+                end = self.calls.under_way.next() => self.on_call_result(end),
                 (actor, list) = self.legacy.next() => self.calls.adopt(actor, vec![list]),
                 () = self.jobs.log_written.notified() => self.recording.log_written(),
                 () = self.jobs.asked.notified() => self.calls.keep(self.jobs.take_asked()),
@@ -347,7 +347,7 @@ impl Fetch {
         }
         while self.calls.left() > 0 && !self.retry.is_waiting(Instant::now()) {
             self.calls.begin(&self.boot, self.recording.is_flushing());
-            let end = self.calls.next().await;
+            let end = self.calls.under_way.next().await;
             self.on_call_result(end);
         }
     }

@@ -16,6 +16,8 @@ use crate::proto::job::{
     end_for_script,
 };
 
+/// Why nothing is done for an attempt that has lost its lease.
+pub(super) const LOST_LEASE: &str = "the job runs elsewhere: this attempt has lost its lease";
 /// The most requests of one attempt that wait for answers. A script that sends more does not read them.
 const UNANSWERED_MAX: usize = 10_000;
 /// The time between two looks whether the boot still owns its jobs, while a run waits for its answers.

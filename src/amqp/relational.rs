@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use self::error::{Broken, failure};
+use self::error::failure;
 use self::pool::SqlPool;
 use self::run::{LedgerEntry, Named, SqlWork};
 use self::shape::Shapes;
@@ -166,18 +166,11 @@ impl Relational {
         let size_max = self.config.result_size_max;
         let run = work.run(&mut lease.connection, doing, size_max, &self.shapes);
         let done = timeout_at(deadline, run).await;
-        match done.map_err(|_| timed_out(doing, "MariaDB has not answered", timeout))? {
-            Ok(result) => {
-                lease.give_back();
-                Ok(result)
-            }
-            Err(Broken { failure, leaves_connection }) => {
-                if leaves_connection {
-                    lease.give_back();
-                }
-                Err(failure)
-            }
+        let done = done.map_err(|_| timed_out(doing, "MariaDB has not answered", timeout))?;
+        if done.as_ref().err().is_none_or(|broken| broken.leaves_connection) {
+            lease.give_back();
         }
+        done.map_err(|broken| broken.failure)
     }
 }
 

@@ -230,10 +230,6 @@ impl DutyCounts {
         }
     }
 
-    fn is_refused(&self) -> bool {
-        self.outage.is_refused()
-    }
-
     /// Returns when Redis stopped answering, if it does not answer.
     pub(super) fn redis_away_since(&self) -> Option<Instant> {
         self.outage.since().or(*self.awaited.lock())
@@ -288,7 +284,7 @@ pub(super) fn status(shards: &[Arc<DutyCounts>]) -> String {
     };
     let away = shards.iter().filter_map(|counts| counts.redis_away_since());
     let away: Vec<Duration> = away.map(|since| since.elapsed()).collect();
-    let refused = shards.iter().filter(|counts| counts.is_refused()).count();
+    let refused = shards.iter().filter(|counts| counts.outage.is_refused()).count();
     let redis = redis_refuses(refused, shards.len())
         .or_else(|| redis_away(&away, shards.len()))
         .or_else(|| shards.iter().find_map(|counts| counts.wrong()));

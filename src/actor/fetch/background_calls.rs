@@ -69,7 +69,7 @@ pub(super) struct BackgroundCalls {
     waiting: VecDeque<BackgroundCall>,
     /// True if the one under way gives jobs back.
     is_giving_back: bool,
-    under_way: Pending<CallResult>,
+    pub(super) under_way: Pending<CallResult>,
 }
 
 impl BackgroundCalls {
@@ -142,10 +142,6 @@ impl BackgroundCalls {
                 (call, done)
             });
         }
-    }
-
-    pub(super) async fn next(&mut self) -> CallResult {
-        self.under_way.next().await
     }
 
     /// Takes the end of a background call: queues it again if Redis was away. Returns what follows.

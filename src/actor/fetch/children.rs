@@ -4,7 +4,7 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use crate::actor::boot::Boot;
-use crate::actor::requests::{AskedChildren, WorkResult};
+use crate::actor::requests::{AskedChildren, LOST_LEASE, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::actor::settings::ActorSettings;
 use crate::proto::access::Bounds;
@@ -223,9 +223,7 @@ fn allowed(parent: &Job, child: &Job, settings: &ActorSettings) -> Result<(), St
 fn why_not(done: ChildSubmitted, most: u64) -> Option<String> {
     Some(match done {
         ChildSubmitted::Accepted | ChildSubmitted::Known => return None,
-        ChildSubmitted::Lost => {
-            "the job runs elsewhere: this attempt has lost its lease".to_owned()
-        }
+        ChildSubmitted::Lost => LOST_LEASE.to_owned(),
         ChildSubmitted::Stopped => "the job was told to stop".to_owned(),
         ChildSubmitted::TooMany => {
             format!("the job has {most} children, as many as job.children_max allows")

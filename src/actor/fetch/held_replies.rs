@@ -21,7 +21,7 @@ pub(super) struct HeldReplies {
     pub(super) waiting: Vec<JobId>,
     /// The number of jobs of the call under way.
     confirming: usize,
-    under_way: Pending<ReplyEnd>,
+    pub(super) under_way: Pending<ReplyEnd>,
 }
 
 impl HeldReplies {
@@ -54,10 +54,6 @@ impl HeldReplies {
             let pushed = pushed(&store, &ids).await;
             (ids, pushed)
         });
-    }
-
-    pub(super) async fn next(&mut self) -> ReplyEnd {
-        self.under_way.next().await
     }
 
     pub(super) fn done(&mut self, (ids, pushed): ReplyEnd) -> Action {

@@ -175,7 +175,7 @@ impl Recording {
         tokio::select! {
             end = self.record.next() => RecordingEnd::Recorded(end),
             end = self.flush.next() => RecordingEnd::Flushed(end),
-            end = self.replies.next() => RecordingEnd::Replied(end),
+            end = self.replies.under_way.next() => RecordingEnd::Replied(end),
         }
     }
 

@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::children;
 use crate::actor::boot::Boot;
-use crate::actor::requests::{AskedKind, AskedWork, WorkResult};
+use crate::actor::requests::{AskedKind, AskedWork, LOST_LEASE, WorkResult};
 use crate::actor::running_job::RunningJob;
 use crate::proto::job::{AskedOutput, JobId, SessionAnswer};
 use crate::store::{NextCall, StoreError};
@@ -67,9 +67,7 @@ impl RunningRequest {
             Ok(NextCall::None) => Ok(None),
             Ok(NextCall::Call(Some(call))) => Ok(Some(call)),
             Ok(NextCall::Call(None)) => Err("the call cannot be read".to_owned()),
-            Ok(NextCall::Lost) => {
-                Err("the job runs elsewhere: this attempt has lost its lease".to_owned())
-            }
+            Ok(NextCall::Lost) => Err(LOST_LEASE.to_owned()),
             Err(error) if error.is_outage() => return Err(error),
             Err(error) => Err(format!("the next call cannot be read: {error}")),
         };
@@ -81,9 +79,7 @@ impl RunningRequest {
         let (id, claimed_at) = self.run.attempt();
         match boot.store.keep_state(&boot.id, (&id, claimed_at), state).await {
             Ok(true) => Ok(Ok(None)),
-            Ok(false) => {
-                Ok(Err("the job runs elsewhere: this attempt has lost its lease".to_owned()))
-            }
+            Ok(false) => Ok(Err(LOST_LEASE.to_owned())),
             Err(error) if error.is_outage() => Err(error),
             Err(error) => {
                 warn!(job_id = %id, "cannot keep the state of job {id}: {error}");

@@ -33,7 +33,7 @@ pub(super) enum WaitFound {
 
 pub(super) struct QueueWait {
     store: Store,
-    wait: Pending<WaitEnd>,
+    pub(super) wait: Pending<WaitEnd>,
     /// The connection, while it does not wait.
     connection: Option<Blocking>,
     waker: Waker,
@@ -128,10 +128,6 @@ impl QueueWait {
     /// Returns when a wait that was asked to end, and has not, is to be asked again.
     pub(super) fn wakes_again_at(&self) -> Option<Instant> {
         self.woken_at.filter(|_| self.wait.is_active()).map(|at| at + CONTROL_LATENCY)
-    }
-
-    pub(super) async fn next(&mut self) -> WaitEnd {
-        self.wait.next().await
     }
 
     pub(super) fn done(

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use super::shared::Shared;
 use crate::amqp::link::{Link, LinkError, Outgoing};
-use crate::amqp::message::{AmqpMessage, MessageAnswer, MessageFailure, Properties};
+use crate::amqp::message::{AmqpMessage, MessageFailure, Properties};
 use crate::amqp::pattern;
 use crate::amqp::route::SHUTDOWN;
 use crate::amqp::topology::CONTROL;
@@ -82,20 +82,16 @@ pub(super) fn check(
 }
 
 /// Passes the order of a message on: to the brokers of `data.node`, or to all.
-pub(super) async fn request(shared: &Shared, message: &AmqpMessage) -> MessageAnswer {
-    let name = message.data.get("node").and_then(serde_json::Value::as_str);
-    let node = match name.map(|name| Node::of_name(name).ok_or(name)).transpose() {
-        Ok(node) => node,
-        Err(name) => {
-            return MessageAnswer::Failed(MessageFailure::invalid(format!("no such node: {name}")));
-        }
-    };
-    match order(&shared.store, &shared.link, &shared.scope, node).await {
-        Ok(()) => MessageAnswer::Done(json!({ "shutdown": node.map_or("all", Node::as_str) })),
-        Err(error) => {
-            MessageAnswer::Failed(MessageFailure::passing("unavailable", error.to_string()))
-        }
-    }
+pub(super) async fn request(
+    shared: &Shared,
+    message: &AmqpMessage,
+) -> Result<Value, MessageFailure> {
+    let name = message.data.get("node").and_then(Value::as_str);
+    let node = name.map(|name| Node::of_name(name).ok_or(name)).transpose();
+    let node = node.map_err(|name| MessageFailure::invalid(format!("no such node: {name}")))?;
+    let ordered = order(&shared.store, &shared.link, &shared.scope, node).await;
+    ordered.map_err(|error| MessageFailure::passing("unavailable", error.to_string()))?;
+    Ok(json!({ "shutdown": node.map_or("all", Node::as_str) }))
 }
 
 /// Writes the order and wakes every process.

@@ -26,15 +26,15 @@ const UNREADABLE: [u8; 7] = [0, 0, 0, 3, 1, SUBSTITUTE_BYTE, b'V'];
 
 /// A part of a frame: a short string, a table, or bytes that pass as they are.
 #[derive(Clone, Copy)]
-enum Part {
+enum FramePart {
     Short,
     Table,
     Skip(usize),
 }
 
 /// Returns the arguments of a method with short strings of others, up to the last of them.
-fn parts(class: u16, method: u16) -> &'static [Part] {
-    use Part::{Short, Skip};
+fn parts(class: u16, method: u16) -> &'static [FramePart] {
+    use FramePart::{Short, Skip};
     match (class, method) {
         // connection.close, channel.close
         (10, 50) | (20, 40) => &[Skip(2), Short],
@@ -51,8 +51,8 @@ fn parts(class: u16, method: u16) -> &'static [Part] {
 }
 
 /// The forms of the properties of a message, from the highest flag on.
-const PROPERTIES: [Part; 14] = {
-    use Part::{Short, Skip, Table};
+const PROPERTIES: [FramePart; 14] = {
+    use FramePart::{Short, Skip, Table};
     // content_type, content_encoding, headers, delivery_mode, priority, correlation_id, reply_to,
     // expiration, message_id, timestamp, type, user_id, app_id, cluster_id
     [
@@ -161,14 +161,14 @@ fn mend_header(payload: &mut [u8]) -> Option<Range<usize>> {
 fn mend_parts(
     payload: &mut [u8],
     mut at: usize,
-    parts: impl Iterator<Item = Part>,
+    parts: impl Iterator<Item = FramePart>,
 ) -> Option<Range<usize>> {
     let mut unreadable = None;
     for part in parts {
         at = match part {
-            Part::Short => mend_short(payload, at)?,
-            Part::Skip(bytes) => at + bytes,
-            Part::Table => {
+            FramePart::Short => mend_short(payload, at)?,
+            FramePart::Skip(bytes) => at + bytes,
+            FramePart::Table => {
                 let end = end_of(payload, at)?;
                 if mend_table(payload, at, 0).is_none() {
                     unreadable = Some(at..end);
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(mended(&deliver(b"rec.\xff\xferead"), portion), expected);
         }
         let kinds = PROPERTIES.iter().enumerate();
-        for (place, _) in kinds.filter(|(_, kind)| matches!(kind, Part::Short)) {
+        for (place, _) in kinds.filter(|(_, kind)| matches!(kind, FramePart::Short)) {
             let flags = 1 << (15 - place);
             let wanted = header(flags, &short(b"M\x1aller"));
             assert_eq!(mended(&header(flags, &short(b"M\xfcller")), 1000), wanted);
