@@ -60,7 +60,7 @@ impl BuiltIns {
     }
 
     pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
-        let served = match (name, &self.logs) {
+        match (name, &self.logs) {
             (BuiltInName::Ping, _) => Ok(pong(message)),
             (BuiltInName::Tell, _) => tell::serve(&self.client, message).await,
             (BuiltInName::Journal, _) => Ok(write_to_journal(message)),
@@ -79,8 +79,7 @@ impl BuiltIns {
                 let reason = format!("the built-in {} is not configured", name.as_str());
                 Err(MessageFailure::lasting("not_configured", reason))
             }
-        };
-        served.into()
+        }
     }
 }
 

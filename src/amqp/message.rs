@@ -301,11 +301,8 @@ pub(crate) fn short_hash(text: &str) -> String {
     hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..16])
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum MessageAnswer {
-    Done(Value),
-    Failed(MessageFailure),
-}
+/// The result of a message that was served, or the reason why it was not.
+pub type MessageAnswer = Result<Value, MessageFailure>;
 
 /// The reason why a message was not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -336,42 +333,22 @@ impl MessageFailure {
     }
 }
 
-impl MessageAnswer {
-    pub fn failure(&self) -> Option<&MessageFailure> {
-        match self {
-            Self::Done(_) => None,
-            Self::Failed(failure) => Some(failure),
-        }
-    }
-
-    /// Returns the body of the reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
-    pub fn body(&self) -> Vec<u8> {
-        let body = match self {
-            Self::Done(result) => json!({ "ok": true, "result": result }),
-            Self::Failed(error) => json!({ "ok": false, "error": error }),
-        };
-        body.to_string().into_bytes()
-    }
-
-    /// Parses the body of a reply; `None` if it is none.
-    pub fn parse(body: &[u8]) -> Option<Self> {
-        let mut body: Value = serde_json::from_slice(body).ok()?;
-        match body.get("ok")? {
-            Value::Bool(true) => Some(Self::Done(body["result"].take())),
-            Value::Bool(false) => {
-                serde_json::from_value(body["error"].take()).ok().map(Self::Failed)
-            }
-            _ => None,
-        }
-    }
+/// Returns the body of a reply: `{"ok": true, "result": …}` or `{"ok": false, "error": …}`.
+pub fn answer_body(answer: &MessageAnswer) -> Vec<u8> {
+    let body = match answer {
+        Ok(result) => json!({ "ok": true, "result": result }),
+        Err(error) => json!({ "ok": false, "error": error }),
+    };
+    body.to_string().into_bytes()
 }
 
-impl From<Result<Value, MessageFailure>> for MessageAnswer {
-    fn from(result: Result<Value, MessageFailure>) -> Self {
-        match result {
-            Ok(result) => Self::Done(result),
-            Err(failure) => Self::Failed(failure),
-        }
+/// Parses the body of a reply; `None` if it is none.
+pub fn parse_answer(body: &[u8]) -> Option<MessageAnswer> {
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    match body.get("ok")? {
+        Value::Bool(true) => Some(Ok(body["result"].take())),
+        Value::Bool(false) => serde_json::from_value(body["error"].take()).ok().map(Err),
+        _ => None,
     }
 }
 
@@ -455,14 +432,14 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_it_was_written() {
         for answer in [
-            MessageAnswer::Done(json!({"id": "x"})),
-            MessageAnswer::Done(Value::Null),
-            MessageAnswer::Failed(MessageFailure::passing("unavailable", "redis is away")),
+            Ok(json!({"id": "x"})),
+            Ok(Value::Null),
+            Err(MessageFailure::passing("unavailable", "redis is away")),
         ] {
-            assert_eq!(MessageAnswer::parse(&answer.body()), Some(answer));
+            assert_eq!(parse_answer(&answer_body(&answer)), Some(answer));
         }
         for other in [&b"pong"[..], b"{}", br#"{"ok":1}"#, br#"{"ok":false,"error":"no"}"#] {
-            assert_eq!(MessageAnswer::parse(other), None);
+            assert_eq!(parse_answer(other), None);
         }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Global, output};
 use crate::amqp::broker::end_brokers;
 use crate::amqp::link::{Link, Outgoing};
-use crate::amqp::message::{MessageAnswer, Properties};
+use crate::amqp::message::{Properties, parse_answer};
 use crate::amqp::topology::EVENTS;
 use crate::config::{AmqpConfig, Config, Node, parse_duration};
 use crate::error::{Error, Exit};
@@ -164,19 +164,19 @@ impl Publish {
 
 /// Prints an answer: its result, or its error with the exit code of a failed job.
 fn shown(global: &Global, body: &[u8]) -> Result<ExitCode, Error> {
-    let answer = MessageAnswer::parse(body).ok_or_else(|| {
+    let answer = parse_answer(body).ok_or_else(|| {
         let text = String::from_utf8_lossy(body);
         Error::new(Exit::Data, format!("the answer is none of Hero: {text}"))
     })?;
     let document = || serde_json::from_slice(body).unwrap_or_default();
     match answer {
-        MessageAnswer::Done(Value::String(text)) => global.print(document, || text + "\n")?,
-        MessageAnswer::Done(result) => global.print(document, || format!("{result}\n"))?,
-        MessageAnswer::Failed(_) if global.json => {
+        Ok(Value::String(text)) => global.print(document, || text + "\n")?,
+        Ok(result) => global.print(document, || format!("{result}\n"))?,
+        Err(_) if global.json => {
             output::json(&document())?;
             return Ok(Exit::JobError.into());
         }
-        MessageAnswer::Failed(failure) => {
+        Err(failure) => {
             let message = format!("{}: {}", failure.code, failure.message);
             return Err(Error::new(Exit::JobError, message));
         }

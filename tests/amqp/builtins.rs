@@ -44,8 +44,8 @@ fn message(
 
 fn failed(answer: MessageAnswer) -> (String, bool) {
     match answer {
-        MessageAnswer::Failed(failure) => (failure.code, failure.retryable),
-        MessageAnswer::Done(result) => panic!("done: {result}"),
+        Err(failure) => (failure.code, failure.retryable),
+        Ok(result) => panic!("done: {result}"),
     }
 }
 
@@ -61,10 +61,10 @@ async fn a_log_record_that_is_written_is_fetched_by_the_chain_of_its_message() {
     for (key, id) in [("rec.write", "m1"), ("rec.write", "m1"), ("log", "m2")] {
         let data = json!({ "level": "warn", "message": id });
         let written = logger(key, "write", data, Some(id)).await;
-        assert_eq!(written, MessageAnswer::Done(json!({ "id": id })));
+        assert_eq!(written, Ok(json!({ "id": id })));
     }
     let query = json!({ "chain": "c1", "root": "r1" });
-    let MessageAnswer::Done(page) = logger("rec.read", "fetch", query, None).await else {
+    let Ok(page) = logger("rec.read", "fetch", query, None).await else {
         panic!("no page");
     };
     let messages: Vec<&Value> =
@@ -94,9 +94,9 @@ async fn rows_are_served_where_a_database_is_configured() {
     let with = built_ins(&redis, &config);
     let write = message("rel.write", "write", "T", &json!({ "id": 7 }), None);
     let written = with.serve(BuiltInName::Relational, &write).await;
-    assert_eq!(written, MessageAnswer::Done(json!({ "key": { "id": 7 } })));
+    assert_eq!(written, Ok(json!({ "key": { "id": 7 } })));
     let page = with.serve(BuiltInName::Relational, &fetch).await;
-    assert_eq!(page, MessageAnswer::Done(json!({ "rows": [{ "id": 7 }], "next": null })));
+    assert_eq!(page, Ok(json!({ "rows": [{ "id": 7 }], "next": null })));
 }
 
 #[tokio::test]
@@ -118,7 +118,8 @@ async fn message_tells_a_job_its_event_once() {
         world.finish(&life, &id, waits(wait)).await;
     }
     let event = |id: &str, event: &str| json!({ "id": id, "event": event, "data": [7] });
-    let done = |id: &str, result: &str| MessageAnswer::Done(json!({ "id": id, "result": result }));
+    let done =
+        |id: &str, result: &str| -> MessageAnswer { Ok(json!({ "id": id, "result": result })) };
     for (hostile, code) in [
         (event("b", "ok"), "refused"),
         (event("none", "ok"), "not_found"),

@@ -161,7 +161,7 @@ impl Dispatcher {
             match served {
                 Ok(Served::Shutdown) => match control::check(&shared, &message, is_old) {
                     Ok(()) => self.beside(async move |shared, pool| {
-                        let answer = control::request(&shared, &message).await.into();
+                        let answer = control::request(&shared, &message).await;
                         shared.settle(&delivery, &message, &pool.work, answer).await;
                         control::read_orders(&shared).await;
                     }),

@@ -178,7 +178,7 @@ impl Shared {
                 Err(ClientError::Unconfirmed { error, .. }) => Err(error),
                 Err(error) => {
                     let failure = MessageFailure::lasting("unknown_end", error.to_string());
-                    return Some(MessageAnswer::Failed(failure));
+                    return Some(Err(failure));
                 }
             };
             match known {
@@ -206,14 +206,14 @@ pub(super) fn answer_of(end: MessageEnd) -> MessageAnswer {
         // As a value it would lose the digits of a number over 64 bits.
         let is_exact = refuse_wide_integers(end.text.as_bytes()).is_ok();
         let result = is_exact.then(|| serde_json::from_str(&end.text).ok()).flatten();
-        return MessageAnswer::Done(result.unwrap_or(Value::String(end.text)));
+        return Ok(result.unwrap_or(Value::String(end.text)));
     }
     // The exit code of a stopped job belongs to an attempt before.
     let was_stopped = FailureCause::of(&end.text).intended().is_some();
     let is_temporary = end.exit_code == Some(TEMPORARY) && !was_stopped;
     let may_pass = is_temporary || asks_for_retry(&end.text) || end.text == "timeout";
     let failure = if may_pass { MessageFailure::passing } else { MessageFailure::lasting };
-    MessageAnswer::Failed(failure("job_failed", end.text))
+    Err(failure("job_failed", end.text))
 }
 
 /// Returns true for an error whose own text begins with the word.
@@ -261,8 +261,8 @@ mod tests {
             exit_code,
         };
         let may_pass = |end: MessageEnd| match answer_of(end) {
-            MessageAnswer::Failed(failure) => failure.retryable,
-            MessageAnswer::Done(_) => panic!("it failed"),
+            Err(failure) => failure.retryable,
+            Ok(_) => panic!("it failed"),
         };
         assert!(may_pass(end("exit code 75", Some(75))));
         assert!(may_pass(end("Runtime error: retry: the printer is busy", None)));
@@ -282,7 +282,7 @@ mod tests {
             text: text.to_owned(),
             exit_code: None,
         };
-        assert_eq!(answer_of(end("{\"a\":1}")), MessageAnswer::Done(serde_json::json!({"a": 1})));
-        assert_eq!(answer_of(end("done")), MessageAnswer::Done("done".into()));
+        assert_eq!(answer_of(end("{\"a\":1}")), Ok(serde_json::json!({"a": 1})));
+        assert_eq!(answer_of(end("done")), Ok("done".into()));
     }
 }

@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::shared::{BrokerCounts, Shared, note_answer};
 use crate::amqp::link::Delivery;
-use crate::amqp::message::{AmqpMessage, MessageAnswer};
+use crate::amqp::message::AmqpMessage;
 use crate::amqp::topology::Work;
 use crate::config::BuiltInName;
 use crate::store::Backoff;
@@ -34,7 +34,7 @@ impl Shared {
             let answer = self.built_ins.serve(name, message).await;
             let is_away = matches!(
                 &answer,
-                MessageAnswer::Failed(failure)
+                Err(failure)
                     if failure.code == UNAVAILABLE || failure.retryable && failure.code == DENIED
             );
             let is_database = name == BuiltInName::Relational;
@@ -43,7 +43,7 @@ impl Shared {
             }
             if is_away && is_database {
                 if self.database_outage.failed(Instant::now())
-                    && let Some(failure) = answer.failure()
+                    && let Some(failure) = answer.as_ref().err()
                 {
                     warn!(
                         "{failure}; messages of rel.* wait in the longest retry lane until it answers"
@@ -53,7 +53,7 @@ impl Shared {
                 return self.retry_delivery(delivery, message, work, message.attempt).await;
             }
             if !is_away || !self.redis_was_away().await {
-                self.end_span(span, message, None, answer.failure());
+                self.end_span(span, message, None, answer.as_ref().err());
                 self.settle(delivery, message, work, answer).await;
                 BrokerCounts::add(&self.counts.served);
                 return;

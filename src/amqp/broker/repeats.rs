@@ -95,15 +95,11 @@ impl Shared {
                     }
                 }
                 // A message that RabbitMQ delivers again was dealt with when its job failed.
-                RunState::Ended { answer: MessageAnswer::Failed(_), .. }
-                    if !delivery.is_redelivered =>
-                {
+                RunState::Ended { answer: Err(_), .. } if !delivery.is_redelivered => {
                     message.run += 1;
                     message.attempt = 0;
                 }
-                RunState::Ended { answer: answer @ MessageAnswer::Failed(_), asked }
-                    if self.ends_itself(route) =>
-                {
+                RunState::Ended { answer: answer @ Err(_), asked } if self.ends_itself(route) => {
                     return self.settle_end(&delivery, &asked, work, answer).await;
                 }
                 RunState::Ended { answer, .. } => {
@@ -175,7 +171,7 @@ impl Shared {
         answer: MessageAnswer,
     ) {
         let comes_again = matches!(
-            &answer, MessageAnswer::Failed(failure) if self.may_retry(message, failure)
+            &answer, Err(failure) if self.may_retry(message, failure)
         );
         let mut backoff = Backoff::default();
         while !comes_again && !self.answer_repeats(message, &answer).await {
@@ -227,7 +223,7 @@ impl Shared {
         }
         let answer = answer_of(end);
         Ok(match &answer {
-            MessageAnswer::Failed(failure) if self.may_retry(&asked, failure) => coming(asked),
+            Err(failure) if self.may_retry(&asked, failure) => coming(asked),
             _ => RunState::Ended { answer, asked },
         })
     }

@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use super::shared::{BrokerCounts, Shared};
 use crate::amqp::link::{LinkError, Outgoing};
-use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT};
+use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT, answer_body};
 use crate::amqp::topology::OWNER;
 use crate::proto::job::TraceParent;
 use crate::proto::text::counted;
@@ -111,7 +111,7 @@ impl Shared {
             headers: others.chain(trace).collect(),
             ..Properties::default()
         };
-        Some(PendingAnswer { to: to.to_owned(), body: answer.body(), properties })
+        Some(PendingAnswer { to: to.to_owned(), body: answer_body(answer), properties })
     }
 
     /// Returns true for a queue of the topology: an answer there would be a message.

@@ -28,16 +28,16 @@ impl Shared {
         answer: MessageAnswer,
     ) {
         match answer {
-            MessageAnswer::Done(_) => {
+            Ok(_) => {
                 if self.reply(&message.properties(), &answer, true).await.is_ok() {
                     delivery.ack().await;
                     self.note_end(&message.key, "done");
                 }
             }
-            MessageAnswer::Failed(failure) if self.may_retry(message, &failure) => {
+            Err(failure) if self.may_retry(message, &failure) => {
                 self.retry_delivery(delivery, message, work, message.attempt + 1).await;
             }
-            MessageAnswer::Failed(failure) => {
+            Err(failure) => {
                 self.refuse(delivery, Some(message), work, failure).await;
             }
         }
@@ -82,7 +82,7 @@ impl Shared {
         }
         BrokerCounts::add(&self.counts.dead);
         self.note_end(message.map_or(&delivery.key, |message| &message.key), "dead");
-        let answer = MessageAnswer::Failed(failure);
+        let answer = Err(failure);
         // It is a dead letter also if nobody gets its answer.
         let _ = self.reply(&properties, &answer, true).await;
         delivery.ack().await;
@@ -120,7 +120,7 @@ impl Shared {
         answer: MessageAnswer,
     ) -> Result<Option<MessageAnswer>, LinkError> {
         let work = self.work.get(&message.queue);
-        if let (MessageAnswer::Failed(failure), work) = (&answer, work) {
+        if let (Err(failure), work) = (&answer, work) {
             match work {
                 Some(work) if self.may_retry(message, failure) => {
                     self.retry(message, work, message.attempt + 1, false).await?;
