@@ -7,7 +7,6 @@
 
 mod actor_error;
 mod boot;
-mod counts;
 mod crew;
 mod fetch;
 mod handover;

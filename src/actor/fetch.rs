@@ -15,7 +15,6 @@ mod held_replies;
 mod inputs;
 mod jobs;
 mod legacy;
-mod outcomes;
 mod pending;
 mod recording;
 mod retry;

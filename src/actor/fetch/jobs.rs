@@ -15,7 +15,7 @@ use crate::actor::requests::Requests;
 use crate::actor::running_job::{RunOutcome, RunningJob, TracedAttempt};
 use crate::actor::secrets::Secrets;
 use crate::actor::settings::ActorSettings;
-use crate::actor::{counts, job_log_lines, verdict};
+use crate::actor::{job_log_lines, verdict};
 use crate::engine::{Cancel, Log, StopReason};
 use crate::proto::job::{InvalidJob, Job, JobId, TraceParent};
 use crate::proto::target::ActorId;
@@ -183,8 +183,8 @@ impl Jobs {
             traced.end(tracer, &run, &slots.id, failure.as_ref(), took);
         }
         let verdict = verdict?;
-        let counts =
-            counts::of_attempt(job_log_lines::waited(&run.job), took, failure.as_ref(), &verdict);
+        let waited = job_log_lines::waited(&run.job);
+        let counts = verdict::counts_of_attempt(waited, took, failure.as_ref(), &verdict);
         Some((verdict, counts))
     }
 
