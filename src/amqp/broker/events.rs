@@ -105,22 +105,16 @@ fn report(
 /// Opens the spool of a unit; without one, events that RabbitMQ cannot be given are lost.
 pub(super) async fn open_spool(logs: &LogsConfig, unit: &str) -> Option<Spool> {
     let (folder, size_max) = (logs.spool_dir.join(unit), logs.spool_size_max);
-    let opened = {
-        let folder = folder.clone();
-        spawn_blocking(move || Spool::open(&folder, size_max)).await
+    let open = move || (Spool::open(&folder, size_max), folder);
+    let (opened, folder) = spawn_blocking(open).await.ok()?;
+    let refused = |error: &std::io::Error| {
+        warn!(
+            "cannot use the spool of log events in {}: {error}; events that RabbitMQ cannot be \
+             given are lost (amqp.logs.spool_dir)",
+            folder.display()
+        );
     };
-    match opened {
-        Ok(Ok(spool)) => Some(spool),
-        Ok(Err(error)) => {
-            warn!(
-                "cannot use the spool of log events in {}: {error}; events that RabbitMQ cannot be \
-                 given are lost (amqp.logs.spool_dir)",
-                folder.display()
-            );
-            None
-        }
-        Err(_) => None,
-    }
+    opened.inspect_err(refused).ok()
 }
 
 pub(super) struct EventTask {
