@@ -155,7 +155,7 @@ impl CgroupBounds {
 #[derive(Debug)]
 pub struct JobGroup {
     path: PathBuf,
-    /// How often the limit of each group above was reached before its creation: of the unit, then of its slices.
+    /// The number of times that each limit above was reached before its creation: of the unit, then of its slices.
     ooms_above: Vec<u64>,
 }
 

@@ -90,7 +90,7 @@ fn reap() {
     }
 }
 
-/// Reaps dead orphans and kills those of runs that are over; `ending` is over although its child is not reaped.
+/// Reaps dead orphans, and kills orphans of runs that are over: `ending` is, although its child is not reaped.
 pub(in crate::process) fn sweep(ending: Option<Run>) -> Swept {
     let this = getpid();
     let mut swept = Swept::default();

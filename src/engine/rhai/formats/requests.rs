@@ -1,4 +1,4 @@
-//! What a script asks of Hero: to keep its state, to submit jobs and read their outputs, and to wait.
+//! Requests of a script to Hero: to keep its state, to submit jobs and read their outputs, and to wait.
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
