@@ -40,7 +40,7 @@ pub(crate) struct Scale {
 impl Scale {
     pub(crate) fn run(&self) -> Done {
         let config = config_of("scale")?;
-        let store = Store::open(&config.redis)?.with_inline_outputs(config.job.output_inline_max);
+        let store = Store::open(&config.redis)?.of_jobs(&config.job);
         let watch = Watch::open(bare_redis(&config)?, store.keys())?;
         let client = Client::open(&config)?;
         let mut stage = Stage { client, store, config, watch, over: Vec::new(), asked: self };
