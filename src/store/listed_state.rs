@@ -37,7 +37,7 @@ impl JobSummary {
         AskedWait::of_field(wait).map(|wait| wait.words())
     }
 
-    /// Sets the machine of a running job, as its hash has that of its last attempt: `host` if its actor is there.
+    /// Sets the machine of a running job, in place of the one of its last attempt in its hash: `host` if its actor is there.
     pub(super) fn running_on(mut self, host: &str, actors_there: &HashSet<String>) -> Self {
         if self.status == JobStatus::Started {
             let is_there =
