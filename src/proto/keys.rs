@@ -161,7 +161,9 @@ impl Keys {
         lua.push_str(self.namespace.as_str());
         lua.push_str(":'\nlocal TASKS = 'rhai_tasks:'\nlocal DETAILS = 'rhai_task_details:'\n");
         // A constant, so that without events the scripts do not even check.
-        lua.push_str(&format!("local EVENTS_ON = {}\n", self.has_events));
+        lua.push_str(
+            &["local EVENTS_ON = ", if self.has_events { "true" } else { "false" }, "\n"].concat(),
+        );
         lua.push_str(&["local REPLY_FORMAT = '", self.reply_format.as_str(), "'\n"].concat());
         lua.push_str(&["local LEGACY = ", &legacy, "\n"].concat());
         lua

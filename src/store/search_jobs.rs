@@ -128,7 +128,16 @@ impl JobSearch {
                 FilterTest::Cancelled => Condition::Cancelled(on()?),
                 FilterTest::Has(field) => Condition::Has(field, on()?),
                 FilterTest::Since(field) => Condition::Since(field, time()?),
-                FilterTest::Until(field) => Condition::Until(field, time()?),
+                FilterTest::Until(field) => {
+                    let until = time()?;
+                    let is_turned = |of: &Condition| matches!(of, Condition::Since(name, from) if *name == field && *from > until);
+                    if search.conditions.iter().any(is_turned) {
+                        let reason =
+                            format!("the period ends before it begins: `{}`", shown(value));
+                        return Err(wrong(reason));
+                    }
+                    Condition::Until(field, until)
+                }
             };
             search.conditions.push(condition);
         }

@@ -193,6 +193,19 @@ mod tests {
     }
 
     #[test]
+    fn period_that_ends_before_it_begins_is_refused() {
+        let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
+        let of = |since, until| {
+            let filter = JobFilter::of([("ended_until", until), ("ended_since", since)]);
+            JobSearch::of(&filter, &TimeZone::UTC, now)
+        };
+        let refused = of("1h", "2h").expect_err("turned round");
+        assert_eq!(refused.row.name, "ended_until");
+        assert_eq!(refused.reason, "the period ends before it begins: `2h`");
+        assert!(of("2h", "1h").is_ok());
+    }
+
+    #[test]
     fn illegal_value_is_refused_with_its_filter() {
         let now: Timestamp = "2026-01-31T13:00:00Z".parse().expect("a time");
         for (name, value, reason) in [
