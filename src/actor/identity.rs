@@ -175,6 +175,6 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
 pub(super) async fn give_up(boot: &Boot) -> Result<u64, StoreError> {
     const PATIENCE: Duration = Duration::from_secs(2);
     let gives_up = boot.store.disappear(&boot.id, &boot.actors);
-    let silent = |_| Err(StoreError::silent(&boot.store.address().to_string(), true));
+    let silent = |_| Err(StoreError::silent(boot.store.address().as_ref(), true));
     tokio::time::timeout(PATIENCE, gives_up).await.unwrap_or_else(silent)
 }

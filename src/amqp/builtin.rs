@@ -60,6 +60,7 @@ impl BuiltIns {
     }
 
     pub async fn serve(&self, name: BuiltInName, message: &AmqpMessage) -> MessageAnswer {
+        let not_configured = |reason| Err(MessageFailure::lasting("not_configured", reason));
         match (name, &self.logs) {
             (BuiltInName::Ping, _) => Ok(pong(message)),
             (BuiltInName::Tell, _) => tell::serve(&self.client, message).await,
@@ -67,17 +68,15 @@ impl BuiltIns {
             (BuiltInName::Objects, _) => self.objects.serve(message).await,
             (BuiltInName::Logger, Some(logs)) => log(logs, message).await,
             (BuiltInName::Logger, None) if message.key == LOG_KEY => Ok(write_to_journal(message)),
-            (BuiltInName::Relational, _) => match &self.relational {
-                Some(relational) => relational.serve(message).await,
-                None => {
-                    let reason =
-                        "rel.* needs a database: set amqp.relational.url, or give it a route";
-                    Err(MessageFailure::lasting("not_configured", reason))
+            (BuiltInName::Relational, _) => {
+                if let Some(relational) = &self.relational {
+                    return relational.serve(message).await;
                 }
-            },
+                let reason = "rel.* needs a database: set amqp.relational.url, or give it a route";
+                not_configured(reason.to_owned())
+            }
             (BuiltInName::Logger, None) => {
-                let reason = format!("the built-in {} is not configured", name.as_str());
-                Err(MessageFailure::lasting("not_configured", reason))
+                not_configured(format!("the built-in {} is not configured", name.as_str()))
             }
         }
     }

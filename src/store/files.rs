@@ -2,6 +2,7 @@
 
 use redis::{FromRedisValue, RedisResult, ScriptInvocation};
 
+use super::text::FieldPair;
 use super::{Store, StoreError};
 use crate::proto::job::{
     Artifact, BootId, ContentHash, FileBody, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES,
@@ -106,9 +107,8 @@ impl Store {
         let fields: Vec<(String, String)> =
             fields.into_iter().map(|field| (format!("{ELSEWHERE}{field}"), field)).collect();
         let (doing, arguments) = ("reading the files of a job", (self.keys.files(id), fields));
-        let read: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> =
-            self.link.command(doing, "HMGET", arguments).await?;
-        let body = |(elsewhere, bytes): (Option<Vec<u8>>, Option<Vec<u8>>)| match elsewhere {
+        let read: Vec<FieldPair> = self.link.command(doing, "HMGET", arguments).await?;
+        let body = |(elsewhere, bytes): FieldPair| match elsewhere {
             Some(text) => Artifact::parse(&text).map(FileBody::Artifact),
             None => bytes.map(FileBody::Bytes),
         };

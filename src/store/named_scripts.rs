@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::text::FieldPair;
 use super::{Store, StoreError};
 use crate::proto::job::{InvalidJob, JobSpec};
 use crate::proto::named_script::{
@@ -140,7 +141,7 @@ impl Store {
         let numbers: Vec<u32> = (oldest..=latest.version).rev().collect();
         let of_number = |number| [format!("definition:{number}"), format!("story:{number}")];
         let fields: Vec<String> = numbers.iter().flat_map(of_number).collect();
-        let parts: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> =
+        let parts: Vec<FieldPair> =
             self.link.command(DOING, "HMGET", (self.keys.script(name), fields)).await?;
         let versions = numbers
             .into_iter()

@@ -94,8 +94,8 @@ impl Store {
         ids: impl IntoIterator<Item = &JobId>,
     ) -> Result<Vec<Option<JobStatus>>, StoreError> {
         let status = |id| ("HGET", (self.keys.job(id), "status"));
-        let states: Vec<Option<String>> = self.link.each(doing, ids, status).await?;
-        Ok(states.into_iter().map(|state| state?.parse().ok()).collect())
+        let words: Vec<Option<String>> = self.link.each(doing, ids, status).await?;
+        Ok(words.into_iter().map(|word| word?.parse().ok()).collect())
     }
 
     /// Reads the outcome of a job, and further fields as they were at the same time. The inner error reports why the

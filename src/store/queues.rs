@@ -271,11 +271,11 @@ impl Store {
             return Ok(list);
         }
         let entries = self.keys.work(queue);
-        let first: Vec<StoredText> =
+        let front: Vec<StoredText> =
             self.link.command(DOING, "LRANGE", (&entries, 0, COMPARED - 1)).await?;
-        let last: Vec<StoredText> =
+        let back: Vec<StoredText> =
             self.link.command(DOING, "LRANGE", (&entries, -COMPARED, -1)).await?;
-        let ids: HashSet<String> = first.into_iter().chain(last).map(String::from).collect();
+        let ids: HashSet<String> = front.into_iter().chain(back).map(String::from).collect();
         let ids: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let index = self.keys.ready(queue);
         let score = |id: &JobId| ("ZSCORE", (index.clone(), id.to_string()));

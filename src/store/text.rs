@@ -10,6 +10,8 @@ use crate::proto::text::text_of;
 
 /// A name and a value, or an entry and a reason, which another program may have written.
 pub(super) type BytePair = (Vec<u8>, Vec<u8>);
+/// Two fields of a hash.
+pub(super) type FieldPair = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// Returns pairs as text; invalid UTF-8 is replaced.
 pub(super) fn lossy_pairs(pairs: Vec<BytePair>) -> Vec<(String, String)> {

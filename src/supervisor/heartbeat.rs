@@ -114,7 +114,7 @@ impl Heartbeat<'_> {
         };
         let times = Arc::clone(&self.settings.borrow().times);
         let renewed = self.store.supervise(&self.id, &presence, &times);
-        let silent = |_| Err(StoreError::silent(&self.store.address().to_string(), true));
+        let silent = |_| Err(StoreError::silent(self.store.address().as_ref(), true));
         tokio::time::timeout(BEAT, renewed).await.unwrap_or_else(silent)
     }
 

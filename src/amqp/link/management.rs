@@ -97,7 +97,7 @@ impl Management {
     async fn ask(&self, path: &str) -> Result<(StatusCode, Vec<u8>), PostError> {
         let headers = [("authorization".to_owned(), self.authorization.clone())];
         let mut server = HttpPoster::new(&self.url, PATIENCE)?;
-        let answer = server.exchange(Method::GET, path, &headers, Default::default()).await?;
+        let answer = server.exchange(Method::GET, path, &headers, (&[][..]).into()).await?;
         Ok((answer.status, answer.whole(ANSWER_BYTES_MAX).await?))
     }
 }

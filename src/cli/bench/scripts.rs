@@ -47,7 +47,7 @@ pub(super) async fn measure(stage: &mut Stage) -> Result<Figures, Error> {
         stage.end_units(None).await?;
     }
     if find_program("/bin/bash").is_some() {
-        figures.extend(sandbox(stage).await?);
+        figures.extend(Box::pin(sandbox(stage)).await?);
     }
     Ok(figures)
 }

@@ -225,7 +225,7 @@ async fn whole(
         }
         Err(ClientError::Refused { place, error, .. }) => {
             if matches!(*error, ClientError::IdTaken(_))
-                && let Some(known) = same(context, read).await
+                && let Some(known) = Box::pin(same(context, read)).await
             {
                 return Ok(known);
             }

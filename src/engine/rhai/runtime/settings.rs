@@ -32,17 +32,17 @@ pub(crate) enum FileAccess {
 impl SalSettings {
     pub(crate) fn new(sal: &SalConfig, job: &JobConfig) -> Self {
         // A folder that does not exist yet is compared by its name.
-        let real = |folders: &[PathBuf]| -> Vec<PathBuf> {
+        let resolved = |folders: &[PathBuf]| -> Vec<PathBuf> {
             let folders = folders.iter();
             folders.map(|folder| real_path(folder).unwrap_or_else(|_| folder.clone())).collect()
         };
-        let (read, write, exec) = (real(&sal.read), real(&sal.write), real(&sal.exec));
-        Self {
-            config: SalConfig { read, write, exec, ..sal.clone() },
-            redis: None,
-            kill_grace: job.kill_grace,
-            sandbox: Sandbox::of_sal(sal),
-        }
+        let config = SalConfig {
+            read: resolved(&sal.read),
+            write: resolved(&sal.write),
+            exec: resolved(&sal.exec),
+            ..sal.clone()
+        };
+        Self { config, redis: None, kill_grace: job.kill_grace, sandbox: Sandbox::of_sal(sal) }
     }
 
     /// Rejects a path outside the allowed folders and the script's own folder. Symbolic links are
