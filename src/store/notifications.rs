@@ -145,18 +145,18 @@ impl Store {
         &self,
         ids: &[String],
     ) -> Result<Vec<(NotifyMessage, u64)>, StoreError> {
+        const DOING: &str = "reading messages of notifications";
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("HMGET").arg(self.keys.notify_messages()).arg(ids);
-        pipeline.cmd("ZMSCORE").arg(self.keys.notify_due()).arg(ids);
-        let (texts, scores): (Vec<Option<Vec<u8>>>, Vec<Option<f64>>) =
-            self.link.pipeline("reading messages of notifications", &pipeline).await?;
+        let texts: Vec<Option<Vec<u8>>> =
+            self.link.command(DOING, "HMGET", (self.keys.notify_messages(), ids)).await?;
+        let score = |id: &String| ("ZSCORE", (self.keys.notify_due(), id.clone()));
+        let scores: Vec<Option<Option<f64>>> = self.link.each(DOING, ids, score).await?;
         let messages = texts.into_iter().zip(scores).filter_map(|(text, score)| {
             let message = serde_json::from_slice(&text?).ok()?;
             // Whole, as it was written.
-            let due = Duration::try_from_secs_f64((score? / 1e3).round()).ok()?;
+            let due = Duration::try_from_secs_f64((score?? / 1e3).round()).ok()?;
             Some((message, due.as_secs()))
         });
         Ok(messages.collect())

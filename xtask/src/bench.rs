@@ -90,7 +90,7 @@ impl Measure {
                 Self::Queue { jobs } => bench.queue(*jobs).await,
                 Self::Bridge => Box::pin(bench.bridge()).await,
                 Self::Idle => bench.idle().await,
-                Self::Api => bench_api::run(&bench.client).await,
+                Self::Api => Box::pin(bench_api::run(&bench.client)).await,
                 Self::Amqp(sizes) => bench_amqp::run(&bench.client, &bench.config, sizes).await,
                 Self::Shards { jobs } => bench.shards(*jobs).await,
                 Self::Pages(sizes) => bench.pages(sizes).await,

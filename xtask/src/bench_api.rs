@@ -43,7 +43,7 @@ async fn latency(client: &Client, api: &ApiAddress) -> Done {
         client.run_job_and_await_result(job, None).await?;
         let over_redis = began.elapsed();
         let job = json!({ "script_type": "osis", "script": "40 + 2" });
-        let call = call("job.run", json!({ "job": job }));
+        let call = call("job.run", &json!({ "job": job }));
         let began = Instant::now();
         finished(&api.post(&mut http, &call)?)?;
         let over_http = began.elapsed();
@@ -64,7 +64,7 @@ async fn latency(client: &Client, api: &ApiAddress) -> Done {
     Ok(())
 }
 
-fn call(method: &str, params: Value) -> Value {
+fn call(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
@@ -85,7 +85,7 @@ async fn followers(client: &Client, api: &ApiAddress) -> Done {
         let mut sockets = Vec::new();
         for _ in 0..FOLLOWERS {
             let mut socket = api.upgraded()?;
-            send(&mut socket, &call("job.follow", json!({ "id": id.as_str() })))?;
+            send(&mut socket, &call("job.follow", &json!({ "id": id.as_str() })))?;
             receive(&mut socket)?;
             sockets.push(socket);
         }
