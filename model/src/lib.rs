@@ -3,24 +3,26 @@
 //!
 //! Each step stands for one Lua script, or for what a process or a program does by itself: [`STEPS`].
 
+mod canonical;
 mod rules;
 mod scripts;
 mod state;
 mod steps;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-pub use scripts::{Part, Protocol};
+pub use scripts::{Part, Protocol, Window};
 pub use state::{Bounds, State};
 pub use steps::{STEPS, StandsFor, Step};
 
 /// A search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// The producers of the jobs, and the part of the protocol that is left out.
+    /// The jobs, and the part of the protocol that is left out.
     pub protocol: Protocol,
     /// The faults.
     pub bounds: Bounds,
@@ -44,7 +46,7 @@ impl Model for Search {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::new(self.bounds)]
+        vec![State::new(self.bounds, self.protocol.selective)]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {

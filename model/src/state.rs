@@ -1,11 +1,11 @@
 //! The memory of Redis, of the actors and of the producers.
 
-use std::hash::{Hash, Hasher};
-
 /// The number of jobs.
 pub(crate) const JOBS: usize = 3;
 /// The number of actors.
 pub(crate) const ACTORS: usize = 2;
+/// The queue of the type, and the queue of an expression of `where`.
+pub(crate) const QUEUES: usize = 2;
 /// The crashes at which a job is given up.
 pub(crate) const CRASH_LIMIT: u8 = 2;
 
@@ -29,12 +29,14 @@ pub enum Status {
     Finished,
     /// `error`
     Error,
+    /// `error`, as its graph was stopped.
+    Cancelled,
 }
 
 impl Status {
     /// Returns whether the job has ended.
     pub fn is_end(self) -> bool {
-        matches!(self, Self::Finished | Self::Error)
+        matches!(self, Self::Finished | Self::Error | Self::Cancelled)
     }
 }
 
@@ -51,7 +53,10 @@ pub enum Produced {
 
 /// The hash of a job, and what the properties need to know of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for a field or a key of its own")]
 pub struct Job {
+    /// It has `where`: its queue is the second.
+    pub is_selective: bool,
     /// `status`
     pub status: Status,
     /// `boot_id`
@@ -62,6 +67,8 @@ pub struct Job {
     pub leftover: bool,
     /// Its pending set has an entry, and it is registered at its prerequisite.
     pub pending: bool,
+    /// It has a slot in the window of its graph.
+    pub slot: bool,
     /// The progress of its producer.
     pub produced: Produced,
     /// No part of Redis: the boot whose claim is the last, until the job leaves it.
@@ -116,6 +123,21 @@ pub struct Actor {
     pub doing: Doing,
     /// It stands still.
     pub stopped: bool,
+    /// Its labels match the expression.
+    pub matches: bool,
+    /// It has read the expression since its boot began, and claims from its queue.
+    pub serves: bool,
+}
+
+/// The window of the graph of all jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Graph {
+    /// `stopped`
+    pub stopped: bool,
+    /// `stopping`, at most 2.
+    pub stopping: u8,
+    /// The entry that ends the jobs that have not started: those before a place.
+    pub settling: Option<Id>,
 }
 
 /// The faults that may still happen.
@@ -133,6 +155,8 @@ pub struct Bounds {
     pub pops: u8,
     /// Losses of the connection on which Redis tells of pushes.
     pub bells: u8,
+    /// Jobs that fail, which is no fault of the protocol.
+    pub failures: u8,
 }
 
 /// A rule that a step has broken, which the state after it does not tell.
@@ -147,6 +171,10 @@ pub struct Broken {
     pub fence_of_states: bool,
     /// A job has started before its prerequisite had finished.
     pub order: bool,
+    /// A job of a stopped graph has started.
+    pub stop: bool,
+    /// An actor has claimed a job that its labels do not match.
+    pub labels: bool,
 }
 
 /// A state of everything.
@@ -158,16 +186,22 @@ pub struct Broken {
 pub struct State {
     /// The jobs.
     pub jobs: [Job; JOBS],
-    /// The work list.
+    /// The work lists, one after the other.
     pub list: Vec<Id>,
-    /// The ready index: scores and ids in order.
+    /// The ready indexes of all queues: scores and ids in order.
     pub ready: Vec<(u8, Id)>,
-    /// The score in the mark of the last sweep for lost pops.
-    pub mark: Option<u8>,
+    /// The jobs that the window holds, likewise.
+    pub held: Vec<(u8, Id)>,
+    /// The window.
+    pub graph: Graph,
+    /// The expression is known to Redis.
+    pub has_expression: bool,
+    /// The score in the mark of the last sweep for lost pops, by queue.
+    pub marks: [Option<u8>; QUEUES],
     /// The boots of which something is left.
     pub boots: Vec<Boot>,
-    /// The wake list has its token.
-    pub token: bool,
+    /// The wake list of each queue has its token.
+    pub tokens: [bool; QUEUES],
     /// Redis tells of pushes.
     pub bell_hangs: bool,
     /// It has told of one, and nobody has looked at the list yet.
@@ -185,39 +219,93 @@ pub struct State {
 }
 
 impl State {
-    /// The state before the first step: both actors are about to claim.
-    pub fn new(left: Bounds) -> Self {
-        let job = Job {
+    /// The state before the first step: both actors are about to claim. With `selective`, the labels of the
+    /// first match the expression of the last job.
+    pub fn new(left: Bounds, selective: bool) -> Self {
+        let job = |id| Job {
+            is_selective: selective && id + 1 == JOBS,
             status: Status::Absent,
             boot: None,
             crashes: 0,
             leftover: false,
             pending: false,
+            slot: false,
             produced: Produced::No,
             owner: None,
             ends: 0,
         };
         let boot = Boot { lease: Lease::Held, running: Vec::new() };
         Self {
-            jobs: std::array::from_fn(|_| job.clone()),
+            jobs: std::array::from_fn(job),
             list: Vec::new(),
             ready: Vec::new(),
-            mark: None,
+            held: Vec::new(),
+            graph: Graph::default(),
+            has_expression: false,
+            marks: [None; QUEUES],
             boots: vec![boot; ACTORS],
-            token: false,
+            tokens: [false; QUEUES],
             bell_hangs: true,
             bell_rang: false,
             popped: None,
             paused: false,
-            actors: std::array::from_fn(|boot| Actor { boot, doing: Doing::Looks, stopped: false }),
+            actors: std::array::from_fn(|boot| Actor {
+                boot,
+                doing: Doing::Looks,
+                stopped: false,
+                matches: selective && boot == 0,
+                serves: false,
+            }),
             left,
             broken: Broken::default(),
         }
     }
 
+    /// Returns the queue of a job.
+    pub fn queue(&self, id: Id) -> usize {
+        usize::from(self.jobs[id].is_selective)
+    }
+
+    /// Returns the queues that an actor claims from, in order.
+    pub fn queues_of(&self, actor: usize) -> impl Iterator<Item = usize> + use<> {
+        let serves = self.actors[actor].serves;
+        serves.then_some(1).into_iter().chain([0])
+    }
+
+    /// Returns the ids in the work list of a queue.
+    pub fn list_of(&self, queue: usize) -> impl Iterator<Item = Id> {
+        self.list.iter().copied().filter(move |id| self.queue(*id) == queue)
+    }
+
+    /// Returns the first id in the work list of a queue.
+    pub fn first(&self, queue: usize) -> Option<Id> {
+        self.list_of(queue).next()
+    }
+
+    /// Returns the entries of the ready index of a queue.
+    pub fn ready_of(&self, queue: usize) -> impl Iterator<Item = (u8, Id)> {
+        self.ready.iter().copied().filter(move |(_, id)| self.queue(*id) == queue)
+    }
+
+    /// Removes the first copy of an id from its work list. Returns whether there was one.
+    pub fn remove_first(&mut self, id: Id) -> bool {
+        let place = self.list.iter().position(|other| *other == id);
+        place.map(|place| self.list.remove(place)).is_some()
+    }
+
+    /// Wakes an actor for the queue of a job.
+    pub fn wake(&mut self, id: Id) {
+        self.tokens[self.queue(id)] = true;
+    }
+
     /// Returns the score of the ready entry of a job.
     pub fn score(&self, id: Id) -> Option<u8> {
         self.ready.iter().find(|(_, other)| *other == id).map(|(score, _)| *score)
+    }
+
+    /// Returns whether the window holds a job.
+    pub fn is_held(&self, id: Id) -> bool {
+        self.held.iter().any(|(_, other)| *other == id)
     }
 
     /// Removes the ready entry of a job.
@@ -234,13 +322,14 @@ impl State {
 
     /// The time: later than all scores. Scores are even, see [`State::tidy`].
     pub fn now(&self) -> u8 {
-        let last = self.ready.last().map(|(score, _)| *score);
-        last.max(self.mark).map_or(2, |last| last + 2)
+        let last = |entries: &[(u8, Id)]| entries.last().map(|(score, _)| *score);
+        let marks = self.marks.iter().copied().max().flatten();
+        last(&self.ready).max(last(&self.held)).max(marks).map_or(2, |last| last + 2)
     }
 
-    /// A score just before the first ready entry, or the time.
-    pub fn before_first(&self) -> u8 {
-        self.ready.first().map_or_else(|| self.now(), |(score, _)| score - 1)
+    /// A score just before the first ready entry of a queue, or the time.
+    pub fn before_first(&self, queue: usize) -> u8 {
+        self.ready_of(queue).next().map_or_else(|| self.now(), |(score, _)| score - 1)
     }
 
     /// Returns whether an actor lives with this boot, and does not stand still.
@@ -248,82 +337,5 @@ impl State {
         self.actors
             .iter()
             .any(|actor| actor.boot == boot && actor.doing != Doing::Down && !actor.stopped)
-    }
-
-    /// Forgets what no step can tell apart, so that equal states are one: scores keep their order
-    /// alone, and boots without a trace go.
-    pub fn tidy(&mut self) {
-        let mut scores: Vec<u8> = self.ready.iter().map(|(score, _)| *score).collect();
-        scores.extend(self.mark);
-        scores.sort_unstable();
-        scores.dedup();
-        let place = |score: u8| {
-            let place = scores.iter().position(|other| *other == score).unwrap_or_default();
-            u8::try_from(2 * place + 2).unwrap_or(u8::MAX)
-        };
-        for (score, _) in &mut self.ready {
-            *score = place(*score);
-        }
-        self.mark = self.mark.map(place);
-        // First those of the actors, then the others; the order of these means nothing.
-        let of_actors = self.actors.iter().filter(|actor| actor.doing != Doing::Down);
-        let mut order: Vec<BootId> = of_actors.map(|actor| actor.boot).collect();
-        let current = order.len();
-        let is_left = |boot: &Boot| boot.lease != Lease::Gone || !boot.running.is_empty();
-        let others = (0..self.boots.len()).filter(|name| is_left(&self.boots[*name]));
-        let others: Vec<BootId> = others.filter(|name| !order.contains(name)).collect();
-        order.extend(others);
-        order[current..].sort_by(|one, other| self.boots[*one].cmp(&self.boots[*other]));
-        let mut renamed = vec![None; self.boots.len()];
-        for (place, name) in order.iter().enumerate() {
-            renamed[*name] = Some(place);
-        }
-        self.boots = order.iter().map(|name| self.boots[*name].clone()).collect();
-        for job in &mut self.jobs {
-            job.boot = job.boot.and_then(|boot| renamed[boot]);
-            job.owner = job.owner.and_then(|boot| renamed[boot]);
-        }
-        for actor in &mut self.actors {
-            actor.boot =
-                if actor.doing == Doing::Down { 0 } else { renamed[actor.boot].unwrap_or(0) };
-        }
-    }
-}
-
-impl State {
-    /// The same with the names of the two actors exchanged.
-    fn mirrored(&self) -> Self {
-        let mut mirrored = self.clone();
-        mirrored.actors.swap(0, 1);
-        if self.actors.iter().all(|actor| actor.doing != Doing::Down) {
-            let exchange = |boot: &mut BootId| *boot = if *boot < 2 { 1 - *boot } else { *boot };
-            mirrored.boots.swap(0, 1);
-            mirrored.actors.iter_mut().for_each(|actor| exchange(&mut actor.boot));
-            for job in &mut mirrored.jobs {
-                job.boot.iter_mut().for_each(exchange);
-                job.owner.iter_mut().for_each(exchange);
-            }
-        }
-        mirrored
-    }
-
-    /// Tells actors apart by what they are, not by their names.
-    fn look_of(&self, actor: usize) -> (Doing, bool, Option<&Boot>) {
-        let Actor { boot, doing, stopped } = self.actors[actor];
-        (doing, stopped, self.boots.get(boot).filter(|_| doing != Doing::Down))
-    }
-}
-
-/// The search knows a state by its hash. Two states that differ in the names of the actors alone have
-/// the same.
-impl Hash for State {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        if self.look_of(0) > self.look_of(1) {
-            return self.mirrored().hash(hasher);
-        }
-        let Self { jobs, list, ready, mark, boots, actors, left, broken, .. } = self;
-        let Self { token, bell_hangs, bell_rang, popped, paused, .. } = self;
-        (jobs, list, ready, mark, boots, actors, left, broken).hash(hasher);
-        (token, bell_hangs, bell_rang, popped, paused).hash(hasher);
     }
 }

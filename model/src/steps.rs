@@ -1,6 +1,6 @@
 //! The steps: who may do what when, and what it stands for.
 
-use crate::scripts::{Claimed, Fenced, Part, Protocol, prerequisite};
+use crate::scripts::{Claimed, Fenced, Part, Protocol};
 use crate::state::{ACTORS, BootId, Doing, Id, JOBS, Lease, Produced, State, Status};
 
 /// A step of an actor, a producer, a supervisor, or a fault. Supervisors remember nothing between two
@@ -31,6 +31,10 @@ pub enum Step {
     Finish(usize),
     /// The same, and the answer is lost: it will send it again.
     FinishUnanswered(usize),
+    /// An actor records that its job has failed.
+    Fail(usize),
+    /// An actor reads the expressions of `where`.
+    Learn(usize),
     /// An actor renews its lease, or learns that it is lost.
     Renew(usize),
     /// An actor begins a new boot.
@@ -41,6 +45,10 @@ pub enum Step {
     RecoverBoots(BootId),
     /// A supervisor puts back what foreign actors popped.
     RecoverPops,
+    /// A supervisor looks at the window.
+    TendLimits,
+    /// An actor or a supervisor goes on to end the jobs of a stopped graph.
+    Settle,
     /// A supervisor adopts what Redis told it of.
     Hear,
     /// The connection on which Redis tells of pushes is lost.
@@ -75,7 +83,7 @@ pub enum StandsFor {
 }
 
 /// Every step by its name, with what it stands for.
-pub const STEPS: [(&str, StandsFor); 27] = [
+pub const STEPS: [(&str, StandsFor); 31] = [
     ("Submit", StandsFor::Script("submit")),
     ("Write", StandsFor::Command("HSET")),
     ("Push", StandsFor::Command("RPUSH, or LPUSH for the last job")),
@@ -88,11 +96,15 @@ pub const STEPS: [(&str, StandsFor); 27] = [
     ("Keep", StandsFor::Script("keep_state")),
     ("Finish", StandsFor::Script("finish")),
     ("FinishUnanswered", StandsFor::Script("finish")),
+    ("Fail", StandsFor::Script("finish")),
+    ("Learn", StandsFor::Command("ZRANGEBYSCORE of the used expressions")),
     ("Renew", StandsFor::Script("heartbeat")),
     ("Appear", StandsFor::Script("appear")),
     ("Expire", StandsFor::Process("time passes")),
     ("RecoverBoots", StandsFor::Script("recover_boots")),
     ("RecoverPops", StandsFor::Script("recover_pops")),
+    ("TendLimits", StandsFor::Script("tend_limits")),
+    ("Settle", StandsFor::Script("settle")),
     ("Hear", StandsFor::Script("adopt")),
     ("LoseBell", StandsFor::Process("a connection is lost")),
     ("HangBell", StandsFor::Command("CLIENT TRACKING")),
@@ -110,7 +122,7 @@ impl Protocol {
     pub fn steps(&self, s: &State, steps: &mut Vec<Step>) {
         self.steps_of_producers(s, steps);
         for actor in 0..ACTORS {
-            steps_of_actor(s, actor, steps);
+            self.steps_of_actor(s, actor, steps);
         }
         self.steps_of_supervisors(s, steps);
         for (boot, of) in s.boots.iter().enumerate() {
@@ -127,8 +139,10 @@ impl Protocol {
 
     fn steps_of_producers(&self, s: &State, steps: &mut Vec<Step>) {
         for id in 0..JOBS {
-            // Its producer knows that the prerequisite exists.
-            if prerequisite(id).is_some_and(|before| s.jobs[before].status == Status::Absent) {
+            // Its producer knows that the prerequisite exists. One program submits all jobs of a graph.
+            let before =
+                if self.window.is_some() { id.checked_sub(1) } else { self.prerequisite(id) };
+            if before.is_some_and(|before| s.jobs[before].status == Status::Absent) {
                 continue;
             }
             match (self.raw[id], s.jobs[id].produced) {
@@ -148,6 +162,12 @@ impl Protocol {
         if self.has(Part::PopRepair) {
             steps.push(Step::RecoverPops);
         }
+        if !s.held.is_empty() {
+            steps.push(Step::TendLimits);
+        }
+        if s.graph.settling.is_some() {
+            steps.push(Step::Settle);
+        }
         match (s.bell_hangs, s.bell_rang) {
             (true, true) => steps.push(Step::Hear),
             (true, false) => {}
@@ -157,7 +177,7 @@ impl Protocol {
             steps.push(Step::LoseBell);
         }
         // A pushed job that a foreign actor pops before its adoption is lost with that actor.
-        let is_ready = s.list.first().is_some_and(|id| s.score(*id).is_some());
+        let is_ready = s.first(0).is_some_and(|id| s.score(id).is_some());
         match s.popped {
             Some(_) => steps.push(Step::PutBack),
             None if is_ready && s.left.pops > 0 => steps.push(Step::Pop),
@@ -168,19 +188,16 @@ impl Protocol {
     /// Takes a step.
     pub fn take_step(&self, s: &mut State, step: Step) {
         match step {
-            Step::Submit(id) => Self::submit(s, id),
+            Step::Submit(id) => self.submit(s, id),
             Step::Write(id) => {
                 s.jobs[id].status = Status::Dispatched;
                 s.jobs[id].produced = Produced::Written;
             }
-            Step::Push(id) => {
-                s.jobs[id].produced = Produced::Yes;
-                // The last one comes to the front, as old clients push.
-                s.list.insert(if id + 1 == JOBS { 0 } else { s.list.len() }, id);
-                s.bell_rang |= s.bell_hangs;
-            }
-            Step::RecoverBoots(boot) => Self::recover_boots(s, boot),
+            Step::Push(id) => push(s, id),
+            Step::RecoverBoots(boot) => self.recover_boots(s, boot),
             Step::RecoverPops => self.recover_pops(s),
+            Step::TendLimits => Self::tend_limits(s),
+            Step::Settle => self.settle(s),
             Step::Hear => {
                 s.bell_rang = false;
                 self.adopt(s);
@@ -207,7 +224,7 @@ impl Protocol {
             }
             Step::Resume => {
                 s.paused = false;
-                s.token = true;
+                s.tokens = [true, s.has_expression];
             }
             Step::Kill(actor) => {
                 s.left.kills -= 1;
@@ -227,6 +244,8 @@ impl Protocol {
             | Step::Keep(actor)
             | Step::Finish(actor)
             | Step::FinishUnanswered(actor)
+            | Step::Fail(actor)
+            | Step::Learn(actor)
             | Step::Renew(actor)
             | Step::Appear(actor) => {
                 s.actors[actor].doing = self.step_of_actor(s, actor, step);
@@ -240,11 +259,13 @@ impl Protocol {
         let (boot, doing) = (s.actors[actor].boot, s.actors[actor].doing);
         match (step, doing) {
             (Step::Wake(_), _) => {
-                s.token = false;
+                if let Some(queue) = s.queues_of(actor).find(|queue| s.tokens[*queue]) {
+                    s.tokens[queue] = false;
+                }
                 Doing::Looks
             }
             (Step::TurnEnds(_), _) => Doing::Looks,
-            (Step::Claim(_), _) => match self.claim(s, boot) {
+            (Step::Claim(_), _) => match self.claim(s, actor) {
                 Ok(Claimed::Job(id)) => Doing::Runs(id),
                 Ok(Claimed::Nothing) => Doing::Waits,
                 Ok(Claimed::Unadopted) => Doing::Adopts,
@@ -252,7 +273,7 @@ impl Protocol {
             },
             (Step::ClaimUnanswered(_), _) => {
                 s.left.losses -= 1;
-                let _ = self.claim(s, boot);
+                let _ = self.claim(s, actor);
                 Doing::Unsure
             }
             (Step::Adopt(_), _) => {
@@ -260,7 +281,7 @@ impl Protocol {
                 Doing::Looks
             }
             (Step::GiveBack(_), _) => {
-                Self::requeue(s, boot);
+                self.requeue(s, boot);
                 Doing::Looks
             }
             (Step::Keep(_), Doing::Runs(id)) => {
@@ -268,12 +289,21 @@ impl Protocol {
                 doing
             }
             (Step::Finish(_), Doing::Runs(id)) => {
-                self.finish(s, boot, id);
+                self.finish(s, boot, id, Status::Finished);
                 Doing::Looks
+            }
+            (Step::Fail(_), Doing::Runs(id)) => {
+                s.left.failures -= 1;
+                self.finish(s, boot, id, Status::Error);
+                Doing::Looks
+            }
+            (Step::Learn(_), _) => {
+                s.actors[actor].serves = true;
+                if doing == Doing::Waits { Doing::Looks } else { doing }
             }
             (Step::FinishUnanswered(_), Doing::Runs(id)) => {
                 s.left.losses -= 1;
-                self.finish(s, boot, id);
+                self.finish(s, boot, id, Status::Finished);
                 doing
             }
             (Step::Renew(_), _) => {
@@ -290,41 +320,56 @@ impl Protocol {
             _ => doing,
         }
     }
-}
 
-fn steps_of_actor(s: &State, number: usize, steps: &mut Vec<Step>) {
-    let actor = &s.actors[number];
-    if actor.doing == Doing::Down {
-        return steps.push(Step::Appear(number));
-    }
-    if s.left.kills > 0 {
-        steps.push(Step::Kill(number));
-    }
-    if actor.stopped {
-        return steps.push(Step::Continue(number));
-    }
-    if s.left.stops > 0 {
-        steps.push(Step::Stop(number));
-    }
-    match actor.doing {
-        Doing::Waits if s.token => steps.push(Step::Wake(number)),
-        // A look at an empty list, or at a paused one, changes nothing.
-        Doing::Waits if s.list.is_empty() || s.paused => {}
-        Doing::Waits => steps.push(Step::TurnEnds(number)),
-        Doing::Looks => steps.push(Step::Claim(number)),
-        Doing::Adopts => steps.push(Step::Adopt(number)),
-        Doing::Unsure => steps.push(Step::GiveBack(number)),
-        Doing::Runs(_) => steps.extend([Step::Keep(number), Step::Finish(number)]),
-        Doing::Down => {}
-    }
-    if s.left.losses > 0 {
+    fn steps_of_actor(&self, s: &State, number: usize, steps: &mut Vec<Step>) {
+        let actor = &s.actors[number];
+        if actor.doing == Doing::Down {
+            return steps.push(Step::Appear(number));
+        }
+        if s.left.kills > 0 {
+            steps.push(Step::Kill(number));
+        }
+        if actor.stopped {
+            return steps.push(Step::Continue(number));
+        }
+        if s.left.stops > 0 {
+            steps.push(Step::Stop(number));
+        }
+        let has_token = s.queues_of(number).any(|queue| s.tokens[queue]);
+        let is_empty = s.queues_of(number).all(|queue| s.first(queue).is_none());
         match actor.doing {
-            Doing::Looks => steps.push(Step::ClaimUnanswered(number)),
-            Doing::Runs(_) => steps.push(Step::FinishUnanswered(number)),
-            _ => {}
+            Doing::Waits if has_token => steps.push(Step::Wake(number)),
+            // A look at an empty list, or at a paused one, changes nothing.
+            Doing::Waits if is_empty || s.paused => {}
+            Doing::Waits => steps.push(Step::TurnEnds(number)),
+            Doing::Looks => steps.push(Step::Claim(number)),
+            Doing::Adopts => steps.push(Step::Adopt(number)),
+            Doing::Unsure => steps.push(Step::GiveBack(number)),
+            Doing::Runs(_) => steps.extend([Step::Keep(number), Step::Finish(number)]),
+            Doing::Down => {}
+        }
+        if s.left.failures > 0 && matches!(actor.doing, Doing::Runs(_)) {
+            steps.push(Step::Fail(number));
+        }
+        if s.has_expression && !actor.serves && (actor.matches || !self.has(Part::Labels)) {
+            steps.push(Step::Learn(number));
+        }
+        if s.left.losses > 0 {
+            match actor.doing {
+                Doing::Looks => steps.push(Step::ClaimUnanswered(number)),
+                Doing::Runs(_) => steps.push(Step::FinishUnanswered(number)),
+                _ => {}
+            }
+        }
+        if s.boots[actor.boot].lease != Lease::Held {
+            steps.push(Step::Renew(number));
         }
     }
-    if s.boots[actor.boot].lease != Lease::Held {
-        steps.push(Step::Renew(number));
-    }
+}
+
+fn push(s: &mut State, id: Id) {
+    s.jobs[id].produced = Produced::Yes;
+    // The last one comes to the front, as old clients push.
+    s.list.insert(if id + 1 == JOBS { 0 } else { s.list.len() }, id);
+    s.bell_rang |= s.bell_hangs;
 }
