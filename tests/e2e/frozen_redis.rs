@@ -4,7 +4,9 @@ use crate::support::{Frozen, Hero, Redis, keys, wait_until};
 
 fn until_one_waits(redis: &Redis) {
     wait_until("it waits", || {
-        redis.ask_with::<String, _>("CLIENT", &["LIST"]).contains("cmd=blpop")
+        let clients = redis.ask_with::<String, _>("CLIENT", &["LIST"]);
+        // Without the flag it has waited before.
+        clients.lines().any(|client| client.contains(" flags=b") && client.contains("cmd=blpop"))
     });
 }
 
