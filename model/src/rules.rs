@@ -78,7 +78,8 @@ fn stands_in_one_place(s: &State, id: usize) -> bool {
     match job.status {
         Status::Started => owners.len() == 1 && job.boot == Some(owners[0]) && waits_nowhere,
         Status::Dispatched => {
-            owners.is_empty() && !job.pending && !(is_ready && is_held) && !job.slot
+            let is_twice = is_ready && is_held;
+            owners.is_empty() && !job.pending && !is_twice && !job.slot
         }
         Status::Waiting => owners.is_empty() && waits_nowhere && job.pending && !job.slot,
         _ => owners.is_empty() && waits_nowhere && !job.slot,
