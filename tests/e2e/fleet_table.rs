@@ -1,12 +1,14 @@
-//! The live table of `hero exec --every-machine` at a terminal.
+//! The live table of `hero exec --every-machine` at a terminal, and the tool of agents that runs a script on every machine.
 
 use std::fs;
 use std::io::{Write, pipe};
 use std::num::NonZero;
 use std::process::Stdio;
 
-use super::machines::{can_divide, fleet, on};
-use crate::support::{Process, Redis, Served, until_exists, wait_until};
+use serde_json::{Value, json};
+
+use super::machines::{can_divide, fleet, on, shut_down, until_noted};
+use crate::support::{Hero, Process, Redis, Served, request, until_exists, wait_until};
 
 /// Returns the text on the screen of a terminal of 80 columns and 24 lines.
 fn screen(process: &Process) -> String {
@@ -106,4 +108,74 @@ fn table_is_gone_before_a_message_that_ends_the_wait() {
     assert!(rest.contains("hero: stopped waiting; graph ") && !rest.contains("EXIT"), "{rest}");
     assert!(rest.contains("has not ended: "), "{rest}");
     fs::write(&gate, "").expect("written");
+}
+
+/// Calls the tool for every machine as an agent with a token. Returns its result.
+#[expect(clippy::needless_pass_by_value, reason = "each is written where it is passed")]
+fn call(hero: &Hero, token: &str, arguments: Value) -> Value {
+    let params = json!({ "name": "run_on_machines", "arguments": arguments });
+    let line = request("tools/call", &params) + "\n";
+    let done = hero.run_with_input(&["mcp", "--token", token], &line).code(0);
+    let mut answer: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    answer["result"].take()
+}
+
+fn token(hero: &Hero, words: &[&str]) -> String {
+    hero.run(&[&["token", "new"], words].concat()).code(0).stdout.trim().to_owned()
+}
+
+fn text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn agent_with_the_scope_runs_a_script_on_every_machine_and_gets_equal_answers_once() {
+    if !can_divide() {
+        return;
+    }
+    let redis = Redis::start();
+    let hero = on(&redis).set("job.retries", "0");
+    let _supervisor = hero.supervisor().start();
+    let [_first, second, _third] = fleet(&hero);
+    let other = hero.actor("bash-io-1").on_machine("db1").start();
+    let fleet = token(&hero, &["keeper", "--scope", "submit,fleet"]);
+    let bash = |script: &str| json!({ "script": script, "script_type": "bash" });
+    let same = call(&hero, &fleet, bash("echo same"));
+    let about = &same["structuredContent"];
+    let answer = json!([{ "machines": ["db1", "web1", "web2"], "jobs": about["answers"][0]["jobs"], "output": "same" }]);
+    assert_eq!((&about["answers"], &about["state"]), (&answer, &json!("finished")), "{same}");
+    assert_eq!((&same["isError"], &about["absent"]), (&json!(false), &json!([])));
+
+    let fails = call(&hero, &fleet, bash("[ $(hostname) != web2 ] || exit 3; hostname"));
+    let answers = fails["structuredContent"]["answers"].clone();
+    let last = answers[2].clone();
+    assert_eq!((&fails["isError"], &last["machines"]), (&json!(true), &json!(["web2"])));
+    assert_eq!(last["error"], "exit code 3", "{fails}");
+    let mut chosen = bash("hostname");
+    (chosen["where"], chosen["at_a_time"]) = (json!("host in (web1, web2)"), json!(1));
+    let chosen = call(&hero, &fleet, chosen)["structuredContent"]["answers"].clone();
+    assert_eq!(chosen.as_array().map(Vec::len), Some(2), "{chosen}");
+    let mut waits = bash("sleep 60");
+    (waits["wait"], waits["stop_after"]) = (json!(0), json!("50%"));
+    let waits = call(&hero, &fleet, waits)["structuredContent"].clone();
+    assert_eq!(waits["state"], "running", "{waits}");
+    hero.run(&["graph", "stop", waits["id"].as_str().expect("an id")]).code(0);
+    let unknown = json!({ "script": "1", "script_type": "bash", "every": "actor" });
+    let unknown = text(&call(&hero, &fleet, unknown));
+    assert!(unknown.contains("unknown argument `every`"), "{unknown}");
+
+    // A token that is bound to groups reaches the actors of these alone.
+    let bound = token(&hero, &["bound", "--scope", "submit,fleet", "--group", "io"]);
+    let own = call(&hero, &bound, bash("hostname"))["structuredContent"]["answers"].clone();
+    assert_eq!((&own[0]["machines"], &own[1]), (&json!(["db1"]), &Value::Null), "{own}");
+    let mut beyond = bash("hostname");
+    beyond["where"] = json!("host = web1");
+    let beyond = text(&call(&hero, &bound, beyond));
+    assert!(beyond.contains("no machine has, or had lately, an actor of bash"), "{beyond}");
+
+    until_noted(&redis, "bash:io:1");
+    shut_down(other);
+    drop(second);
+    let absent = call(&hero, &fleet, bash("echo same"))["structuredContent"].clone();
+    assert_eq!(absent["absent"], json!(["db1"]), "{absent}");
 }
