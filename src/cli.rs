@@ -25,6 +25,7 @@ mod events;
 mod every;
 mod exec;
 mod explain;
+mod fleet_table;
 mod graph;
 mod graph_wait;
 mod input;

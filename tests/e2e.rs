@@ -31,6 +31,7 @@ mod fairness;
 mod fallbacks;
 mod files;
 mod fleet;
+mod fleet_table;
 mod frozen_redis;
 mod full_disk;
 mod full_memory;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::api::{ApiMethods, job_of, settings};
+use super::fleet_table::FleetTable;
 use super::graph_wait::GraphWait;
 use super::job_options::JobOptions;
 use super::sections::MANY;
@@ -100,7 +101,7 @@ impl EveryOptions {
         every: (&str, GraphWindow),
         how: (Option<Duration>, Option<PathBuf>, bool),
     ) -> Result<ExitCode, Error> {
-        let (wait, folder, raw) = how;
+        let ((word, _), (wait, folder, raw)) = (every, how);
         let params = Self::params(options, every, global.config()?)?;
         let doing = "run a job on every machine and wait for its end";
         methods.needs_read(doing, "hero submit sends it without a wait").await?;
@@ -108,7 +109,10 @@ impl EveryOptions {
         output::notes(batch.refused.iter().map(|of| &of.error));
         let mut interrupted = None;
         if let Some(id) = &batch.id {
-            interrupted = match GraphWait::of(id.clone(), wait).awaited(methods).await {
+            let names = batch.every.iter().filter_map(|of| Some((of.id.clone()?, title(of))));
+            let column = if word == Every::Actor.as_str() { "~ACTOR" } else { "~MACHINE" };
+            let table = FleetTable::of(names.collect(), column, global);
+            interrupted = match GraphWait::of(id.clone(), wait).awaited(methods, table).await {
                 Ok(waited) => waited.err(),
                 // What has come is printed, as after Ctrl-C.
                 Err(error) if error.exit == Exit::GaveUp => {

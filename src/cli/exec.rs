@@ -54,7 +54,8 @@ const HINDRANCE_CHECK: Duration = Duration::from_millis(1500);
                         echo one two | hero exec --stdin - -t bash -e 'wc -w'\n\n", SCRIPT_HELP,
     "\n\nThe exit code of a failed job is its script's, from 1 to 63, or 128 and the\n\
                         number of the signal that ended it; else it is 1, also for a script's own 64 to 127. Hero's own\n\
-                        codes: 2 wrong usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job."].concat())]
+                        codes: 2 wrong usage, 65 to 78 as in hero(1). Ctrl-C stops waiting, not the job.\n\
+                        At a terminal, --every-machine and --every-actor show a table of them while they wait."].concat())]
 pub(super) struct Exec {
     #[command(flatten)]
     pub(super) options: JobOptions,

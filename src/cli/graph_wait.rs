@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::api::{ApiMethods, CALL_WAIT};
+use super::fleet_table::FleetTable;
 use super::job_notes::{blocker, report_blocker};
 use super::progress::Bar;
 use super::{Global, output};
@@ -56,14 +57,15 @@ impl GraphWait {
         Self { id, wait }
     }
 
-    /// Waits for the end of a graph. Returns the exit code if a signal ends the wait.
+    /// Waits for the end of a graph; a table shows its jobs meanwhile. Returns the exit code if a signal ends the wait.
     pub(super) async fn awaited(
         &self,
         methods: &ApiMethods,
+        table: Option<FleetTable>,
     ) -> Result<Result<(Value, GraphDocument), ExitCode>, Error> {
         let mut interrupts = Interrupts::listen()?;
         tokio::select! {
-            ended = self.ended(methods) => ended.map(Ok),
+            ended = self.ended(methods, table) => ended.map(Ok),
             signal = interrupts.next() => {
                 let id = &self.id;
                 output::note(&format!(
@@ -80,7 +82,7 @@ impl GraphWait {
         methods: &ApiMethods,
         global: &Global,
     ) -> Result<ExitCode, Error> {
-        let (document, graph) = match self.awaited(methods).await? {
+        let (document, graph) = match self.awaited(methods, None).await? {
             Ok(ended) => ended,
             Err(interrupted) => return Ok(interrupted),
         };
@@ -96,8 +98,12 @@ impl GraphWait {
         Err(Error::new(Exit::JobError, format!("{kind} {id} {state}: hero graph show {id}")))
     }
 
-    /// Waits for the end, with its progress at a terminal.
-    async fn ended(&self, methods: &ApiMethods) -> Result<(Value, GraphDocument), Error> {
+    /// Waits for the end, with its progress at a terminal: the table, or a bar.
+    async fn ended(
+        &self,
+        methods: &ApiMethods,
+        mut table: Option<FleetTable>,
+    ) -> Result<(Value, GraphDocument), Error> {
         let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
         let mut noted = None;
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
@@ -122,12 +128,14 @@ impl GraphWait {
             }
             let pause = graph.pause(str::to_owned);
             if let Some(pause) = pause.as_ref().filter(|_| pause != noted) {
+                bar.clear();
+                table.iter_mut().for_each(FleetTable::clear);
                 output::note(&format!("hero: {} {} pauses {pause}", graph.kind, graph.id));
             }
             noted = pause;
             let counts = graph.counts();
             if is_over {
-                drop(bar);
+                drop((bar, table));
                 let id = &graph.id;
                 report_first_blocker(methods, id).await;
                 let after = self.wait.map(format_duration).unwrap_or_default();
@@ -135,6 +143,10 @@ impl GraphWait {
                     "gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}"
                 );
                 return Err(Error::new(Exit::GaveUp, message));
+            }
+            if let Some(table) = &mut table {
+                table.show(methods, &graph.id).await;
+                continue;
             }
             #[expect(clippy::cast_precision_loss, reason = "a share, for a person")]
             let share = (counts.jobs - counts.waiting()) as f64 / counts.jobs.max(1) as f64;

@@ -224,7 +224,7 @@ impl Bar {
         }
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if self.is_drawn {
             let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
             self.is_drawn = false;

@@ -138,6 +138,8 @@ fn colour_of(word: &str) -> Option<&'static str> {
         "cancelled" | "replaced" | "stopped" | "paused" | "draining" | "held" | "disabled" => {
             Some(YELLOW)
         }
+        "running" => Some(CYAN),
+        "waiting" => Some(BLUE),
         "failed" | "lost" | "crashed" | "failing" | "expired" => Some(RED),
         _ => None,
     }

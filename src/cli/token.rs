@@ -41,16 +41,17 @@ pub(super) enum TokenCommand {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  hero token new ci --scope read,submit --expires 90d --type python\n  \
-                        hero token new night --scope read,submit,operate\n\n\
+                        hero token new night --scope read,submit,operate\n  \
+                        hero token new keeper --scope read,submit,fleet --type bash\n\n\
                         read looks at everything, or with --type, --group, --caller or --context at what is within them alone; \
                         submit submits jobs, gets their output with POST /jobs?wait=10 alone, and \
                         stops, retries and deletes its own; operate changes queues and actors, and with submit any job; admin does what cannot be undone for \
-                        many jobs. No scope includes another. The name becomes caller_id of the jobs."
+                        many jobs; fleet, with submit, runs scripts on every machine. No scope includes another. The name becomes caller_id of the jobs."
 )]
 pub(super) struct NewTokenCommand {
     /// The name of the token
     name: String,
-    /// Its rights: read, submit, operate, admin; several are separated by commas
+    /// Its rights: read, submit, operate, admin, fleet; several are separated by commas
     #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPE")]
     scope: Vec<String>,
     /// Refuse it after this time; by default it holds until it is revoked

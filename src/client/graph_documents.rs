@@ -193,6 +193,12 @@ pub struct JobOfGraphDocument {
     /// The limit that holds it: `@graph=ID` for the window of the graph, `@paused=ID` for its pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
+    /// The exit code of its last attempt, if its script is a process that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// The last line of its log, the first 200 characters, if it is a copy for a machine or actor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<String>,
 }
 
 impl From<&JobOfGraph> for JobOfGraphDocument {
@@ -206,6 +212,8 @@ impl From<&JobOfGraph> for JobOfGraphDocument {
             error: field("error"),
             place: member.place(),
             held_by: field("held_by"),
+            exit_code: field("exit_code").and_then(|code| code.parse().ok()),
+            last_line: None,
         }
     }
 }

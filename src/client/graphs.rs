@@ -71,6 +71,11 @@ impl Client {
         Ok(self.of(graph)?.short_outputs(jobs, bytes_max).await?)
     }
 
+    /// Reads the last line of the log of each of these jobs of a graph or batch; empty without one.
+    pub async fn last_lines(&self, graph: &JobId, jobs: &[&JobId]) -> Result<Vec<String>> {
+        Ok(self.of(graph)?.last_lines(jobs).await?)
+    }
+
     /// Waits until all jobs of a graph or batch have ended, at most for `bound`. `news` gets it again and again meanwhile.
     ///
     /// # Errors

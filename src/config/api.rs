@@ -80,7 +80,7 @@ key_table! {
     public_key: Text;
 
     /// Its scopes.
-    scopes: SomeOf(&["read", "submit", "operate", "admin"]);
+    scopes: SomeOf(&["read", "submit", "operate", "admin", "fleet"]);
 
     /// These bound its jobs, as the options of `hero token new` do; empty for all.
     types: Texts;

@@ -16,7 +16,7 @@ name!(TokenName, "name of a token", "1 to 64 of A-Z, a-z, 0-9, _, . and -", |nam
 words! {
     /// A right of a caller. Each method needs one.
     #[derive(PartialOrd, Ord, Deserialize)]
-    Scope, "scope", "read, submit, operate or admin";
+    Scope, "scope", "read, submit, operate, admin or fleet";
     /// Reads jobs, queues, actors and the rest.
     Read = "read",
     /// Submits jobs; stops, retries and deletes one's own.
@@ -25,6 +25,8 @@ words! {
     Operate = "operate",
     /// Does everything, including what cannot be undone for many jobs.
     Admin = "admin",
+    /// Runs scripts on every machine, also as an agent; of no use without the scope submit.
+    Fleet = "fleet",
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 //! protocol has it since 2026-07-28.
 
 mod course;
+mod fleet;
 mod published;
 mod resources;
 mod results;
@@ -104,7 +105,7 @@ impl AgentServer {
             "ping" => json!({}),
             "tools/list" => {
                 let types = types::AgentTypes::of(&self.context).await;
-                let mut all = tools::list(&self.table, &types);
+                let mut all = tools::list(&self.table, &types, fleet::is_offered(&self.context));
                 all.extend(published::list(&self.context, &types).await);
                 json!({ "tools": all, "ttlMs": KEPT_MS, "cacheScope": "private" })
             }

@@ -16,6 +16,7 @@ mod access;
 mod actor;
 mod audit;
 mod batch;
+mod batch_every;
 mod correction_rights;
 mod cron;
 mod dead;
@@ -49,6 +50,7 @@ pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(crate) use graph::names_graph;
 pub(crate) use job::submitted_awaited;
 pub(crate) use job_files::found_file;
+pub(super) use params::patience;
 
 /// The results that the page reads.
 pub(crate) mod results {

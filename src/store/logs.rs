@@ -271,6 +271,14 @@ impl Store {
         Ok(reply.ids.into_iter().rev().map(log_line).collect())
     }
 
+    /// Reads the last line of each of these logs, in one round trip; empty without one.
+    pub async fn last_lines(&self, ids: &[&JobId]) -> Result<Vec<String>, StoreError> {
+        let last = |id: &&JobId| ("XREVRANGE", (self.keys.log(id), "+", "-", "COUNT", 1));
+        let found: Vec<Option<StreamRangeReply>> = self.link.each(READING, ids, last).await?;
+        let line = |of: Option<StreamRangeReply>| Some(log_line(of?.ids.pop()?).line);
+        Ok(found.into_iter().map(|of| line(of).unwrap_or_default()).collect())
+    }
+
     /// Waits up to `timeout` for lines of a log after the one named, on a connection of its own.
     pub async fn follow_log(
         &self,

@@ -85,6 +85,10 @@ const told = await call('tell_job', { id: waiting, event: 'approved', data: { un
 expect(told, !told.isError && ['told', 'kept'].includes(told.structuredContent.result));
 const approved = (await call('wait_job', { id: waiting })).structuredContent;
 expect(approved, approved.status === 'finished' && JSON.parse(approved.output).data.until === 18);
+if (untried.has('run_on_machines')) {
+    const fleet = (await call('run_on_machines', { ...script, at_a_time: 2, stop_after: 1 })).structuredContent;
+    expect(fleet, fleet.state === 'finished' && fleet.answers[0].output === '42' && fleet.answers[0].machines.length === 1);
+}
 const late = await call('tell_job', { id: waiting, event: 'approved' });
 expect(late, late.isError && late.text.includes('finished'));
 const greeted = await call('call_greet', { who: 'ann' });
@@ -121,6 +125,20 @@ const ended = client.callTool({ name: 'run_script', arguments: endless }, undefi
 const error = await ended.then(() => null, (error) => error);
 expect(String(error), error !== null && running !== undefined);
 await expectStopped(running);
+
+// A cancel of the tool for every machine stops its batch.
+if (tools.some((tool) => tool.name === 'run_on_machines')) {
+    const stop = new AbortController();
+    const params = { name: 'run_on_machines', arguments: endless };
+    const stopped = client.callTool(params, undefined, { signal: stop.signal }).then(() => null, (error) => error);
+    let begun;
+    while (begun === undefined) {
+        begun = await idOfRunning();
+    }
+    stop.abort();
+    expect('a result', await stopped !== null);
+    await expectStopped(begun);
+}
 
 // Since the version in which each request stands alone, a client cancels one by closing it: as a stream, and without.
 for (const meta of kind === 'http' ? [{ progressToken: 1 }, {}] : []) {

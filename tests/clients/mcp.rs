@@ -61,6 +61,6 @@ fn typescript_client_lists_and_calls_every_tool_over_http() {
     let site = Served::with(Hero::on(&redis).set("job.retries", "0"), &redis);
     let _units = ["osis-default-1", "bash-default-1"].map(|unit| site.hero.actor(unit).start());
     publish(&site.hero);
-    let token = site.token(&["agent", "--scope", "read,submit"]);
+    let token = site.token(&["agent", "--scope", "read,submit,fleet"]);
     assert_done(&talk(&["http", &site.at("/mcp"), &token], &site.hero.config_file()));
 }

@@ -40,7 +40,7 @@ fn wrong_scope_type_or_name_is_refused() {
     hero.run(&["mcp", "--type", "ruby"]).code(65).says("`ruby` is not configured");
     hero.run(&["token", "new", "a", "--scope", "root"])
         .code(65)
-        .says("read, submit, operate or admin");
+        .says("read, submit, operate, admin or fleet");
     hero.run(&["token", "new", "a b", "--scope", "read"]).code(65).says("name of a token");
     hero.run(&["token", "new", "a", "--scope", "read", "--type", "a:b"]).code(65);
     hero.run(&["token", "new", "a"]).code(2);

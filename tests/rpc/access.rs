@@ -17,7 +17,7 @@ fn osis(id: &str, more: Value) -> Value {
 #[test]
 fn each_method_refuses_a_caller_without_its_scope() {
     let api = Api::start(&[]);
-    let all = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin];
+    let all = [Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin, Scope::Fleet];
     for method in committed()["methods"].as_array().expect("methods") {
         let name = method["name"].as_str().expect("a name");
         let Some(needed) = method.get("x-scope") else { continue };

@@ -134,6 +134,30 @@ fn agent_has_the_rights_of_its_token() {
     hero.run(&["mcp", "--token", "hero_none"]).code(77);
 }
 
+#[test]
+fn tool_for_every_machine_is_listed_and_called_with_its_scope_alone() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _actor = hero.actor("osis-default-1").start();
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let script = json!({ "script": "1", "script_type": "osis" });
+    for (scopes, is_offered) in [
+        ("read,submit,operate,admin", false),
+        ("read,submit", false),
+        ("read,fleet", false),
+        ("submit,fleet", true),
+    ] {
+        let name = scopes.replace(',', "-");
+        let made = hero.run(&["token", "new", &name, "--scope", scopes]).code(0);
+        let calls = [list.clone(), tool(2, "run_on_machines", script.clone())];
+        let answers = talk(&hero, &["--token", made.stdout.trim()], &calls);
+        let tools = answers[0]["result"]["tools"].as_array().expect("tools");
+        let listed = tools.iter().any(|tool| tool["name"] == "run_on_machines");
+        let refused = answers[1]["result"]["isError"] == true;
+        assert_eq!((listed, refused), (is_offered, !is_offered), "{scopes}: {}", answers[1]);
+    }
+}
+
 /// Writes a page of text, a table that is larger than what comes in one answer, an image and an archive.
 const FILES: &str = r#"
 import os
@@ -256,7 +280,7 @@ async def main():
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         names = [tool.name for tool in (await session.list_tools()).tools]
-        assert "run_script" in names, names
+        assert "run_script" in names and "run_on_machines" in names, names
         script = {"script": "40 + 2", "script_type": "osis"}
         done = await session.call_tool("run_script", script)
         assert done.content[0].text == "42", done
@@ -274,6 +298,8 @@ async def main():
         assert called.content[0].text == "2", called
         refused = await session.call_tool("call_sum", {"rows": [1, "a"]})
         assert '"a"' in refused.content[0].text, refused
+        fleet = await session.call_tool("run_on_machines", {**script, "at_a_time": 2, "stop_after": "50%"})
+        assert '"output":"42"' in fleet.content[0].text, fleet
         print("done")
 
 asyncio.run(main())
@@ -291,8 +317,10 @@ fn official_python_client_lists_tools_and_runs_scripts() {
     let sum = "// /// hero\n// description = \"Counts rows\"\n// [params.rows]\n// type = \"array\"\n\
                // items = { type = \"integer\" }\n// required = true\n// ///\nparams.rows.len()\n";
     hero.run_with_input(&["script", "publish", "sum", "-", "-t", "osis"], sum).code(0);
+    let made = hero.run(&["token", "new", "keeper", "--scope", "read,submit,fleet"]).code(0);
     let done = Command::new(pypi().expect("found"))
         .args(["-c", CLIENT, env!("CARGO_BIN_EXE_hero")])
+        .env("HERO_MCP_TOKEN", made.stdout.trim())
         .env("HERO_CONFIG", hero.config_file())
         .output()
         .expect("python runs");

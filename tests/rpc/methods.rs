@@ -327,7 +327,7 @@ fn objects_are_counted_listed_found_and_deleted() {
 fn caller_and_daemon_report_who_they_are() {
     let api = Api::start(&[]);
     let who = api.call("whoami", json!([]));
-    let scopes = ["read", "submit", "operate", "admin"];
+    let scopes = ["read", "submit", "operate", "admin", "fleet"];
     assert_eq!(who, json!({ "name": "root", "scopes": scopes, "bounds": {} }));
     let info = api.call("system.info", Value::Null);
     assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));

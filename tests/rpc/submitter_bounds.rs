@@ -94,6 +94,44 @@ fn copy_for_every_machine_or_actor_has_the_bounds_of_its_token() {
 }
 
 #[test]
+fn copies_of_a_token_with_the_scope_fleet_stay_within_its_groups() {
+    let api = Api::start(&["bash-g-1", "bash-h-1", "bash-h-2"]);
+    let bound = |scopes: &[Scope]| {
+        let bounds = Bounds { groups: words(&["h", "i"]), ..Bounds::default() };
+        Caller { bounds, ..caller("sub", scopes) }
+    };
+    let who = bound(&[Scope::Read, Scope::Submit, Scope::Fleet]);
+    let batch = |every: &str, more: Value| {
+        let mut job = json!({ "script": "echo 1", "script_type": "bash" });
+        job.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("one"));
+        json!({ "jobs": [job], "every": every })
+    };
+    for (every, number) in [("machine", 1), ("actor", 2)] {
+        let done = api.call_as(&who, "batch.submit", batch(every, json!({}))).expect("submitted");
+        let ids = done["ids"].as_array().expect("ids");
+        assert_eq!(ids.len(), number, "{done}");
+        for id in ids.iter().filter_map(Value::as_str) {
+            let job = api.call_as(&who, "job.get", json!([id])).expect("its own");
+            assert_eq!((&job["group"], &job["fallback"]), (&json!("h"), &json!("none")), "{job}");
+            assert_eq!(bounds_of(&api, id), json!({ "groups": ["h", "i"] }), "{every}");
+        }
+    }
+    let beyond = batch("machine", json!({ "where": "group = g" }));
+    assert_eq!(api.fails(&who, "batch.submit", beyond).0, code::NOT_FOUND);
+    let fallback = batch("machine", json!({ "fallback": "type" }));
+    assert_eq!(api.fails(&who, "batch.submit", fallback).0, code::NOT_PERMITTED);
+    api.call(
+        "job.submit",
+        json!([{ "id": "foreign", "script": "1", "script_type": "bash", "group": "g" }]),
+    );
+    let waits = batch("machine", json!({ "prerequisites": ["foreign"] }));
+    assert_eq!(api.fails(&who, "batch.submit", waits).0, code::NOT_FOUND);
+    // The scope operate alone is as it was.
+    let operator = bound(&[Scope::Read, Scope::Submit, Scope::Operate]);
+    api.fails(&operator, "batch.submit", batch("machine", json!({})));
+}
+
+#[test]
 fn corrected_job_has_what_the_bounds_of_both_tokens_allow() {
     let api = Api::start(&[]);
     let mut job = bash("j", "echo 1");

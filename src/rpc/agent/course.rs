@@ -1,5 +1,5 @@
 //! The course of a call of a tool: its progress, if the agent asks for that, and its cancel, which stops the job of
-//! `run_script`.
+//! `run_script`, or the batch of `run_on_machines`.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::fleet::ON_MACHINES;
 use super::tools::RUN;
 use super::{AgentServer, published};
 use crate::proto::job::JobId;
@@ -40,7 +41,11 @@ impl CallCourse {
         let token = Some(&params["_meta"]["progressToken"]).filter(|token| !token.is_null());
         let named = params["arguments"]["id"].as_str().and_then(|id| id.parse().ok());
         let name = params["name"].as_str().unwrap_or_default();
-        let stops = name == RUN || published::script_of(name).is_some();
+        let stop = match name {
+            ON_MACHINES => Some("graph.stop"),
+            _ if name == RUN || published::script_of(name).is_some() => Some("job.stop"),
+            _ => None,
+        };
         let (mut call, mut told) = (pin!(call), None);
         let (mut is_cancelled, mut may_cancel, mut may_begin) = (false, true, true);
         let mut looks = interval(LOOK);
@@ -54,12 +59,14 @@ impl CallCourse {
                 changed = begun.changed(), if may_begin => may_begin = changed.is_ok(),
                 _ = looks.tick(), if token.is_some() => {}
             }
+            if is_cancelled && stop.is_none() {
+                return None;
+            }
             let job = begun.borrow().clone();
             match job {
-                _ if is_cancelled && !stops => return None,
                 Some(id) if is_cancelled => {
                     // A job that has ended meanwhile cannot be stopped.
-                    drop(server.call("job.stop", json!({ "id": id })).await);
+                    drop(server.call(stop.unwrap_or_default(), json!({ "id": id })).await);
                     return None;
                 }
                 // Its job is being stored.

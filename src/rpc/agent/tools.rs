@@ -6,9 +6,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::super::method::Method;
+use super::fleet::ON_MACHINES;
 use super::types::AgentTypes;
 use super::{
-    AgentServer, MethodTable, Result, RpcError, code, published, results, schema, written,
+    AgentServer, MethodTable, Result, RpcError, code, fleet, published, results, schema, written,
 };
 use crate::proto::job::{JobId, SETTINGS};
 use crate::proto::text::{did_you_mean, meant, shown};
@@ -61,11 +62,16 @@ const SETTINGS_TAKEN: [&str; 13] = [
 const FILTERS_TAKEN: [&str; 7] =
     ["status", "script_type", "name", "caller", "since", "limit", "cursor"];
 
-const TOOLS: [AgentTool; 20] = tools! {
+const TOOLS: [AgentTool; 21] = tools! {
     /// Runs a script and returns its output, or its error and log. If it takes longer than `wait`, returns the id
     /// of the job, which goes on; a cancel stops it. Files that the script leaves in the folder $HERO_OUTPUT_DIR
     /// are kept: job_files, get_file. A Python script may name packages of PyPI at its head (PEP 723).
     "run_script", "job.run", Submits;
+    /// Runs a script once on every machine that has an actor of its type and matches `where`, and returns the answers:
+    /// machines with an equal one together, failed ones with the error; and the absent machines. If it takes longer than
+    /// `wait`, the jobs go on; a cancel stops them. To change machines, begin with one by `where`, and set `at_a_time`
+    /// and `stop_after`.
+    "run_on_machines", "batch.submit", Changes;
     /// Submits a script as a job and returns its id, without waiting.
     "submit_job", "job.submit", Submits;
     /// Waits for the end of a job and returns it.
@@ -122,15 +128,19 @@ const START_SESSION: &str = "start_session";
 /// The longest wait for lines of a log.
 const FOLLOW_MAX: Duration = Duration::from_secs(30);
 
-pub(super) fn list(table: &MethodTable, types: &AgentTypes) -> Vec<Value> {
+/// Lists the tools; the one for every machine only if it is offered.
+pub(super) fn list(table: &MethodTable, types: &AgentTypes, on_machines: bool) -> Vec<Value> {
     let described = |tool: &AgentTool| Some(tool.description(table.method(tool.method)?, types));
-    TOOLS.iter().filter_map(described).collect()
+    let is_offered = |tool: &&AgentTool| on_machines || tool.name != ON_MACHINES;
+    TOOLS.iter().filter(is_offered).filter_map(described).collect()
 }
 
 impl AgentTool {
     fn description(&self, method: &Method, types: &AgentTypes) -> Value {
         let reads = self.kind == ToolKind::Reads;
-        let description = if self.kind == ToolKind::Submits || self.name == START_SESSION {
+        let runs =
+            self.kind == ToolKind::Submits || [START_SESSION, ON_MACHINES].contains(&self.name);
+        let description = if runs {
             format!("{} {}{}", self.description, types.waiting(), types.sandboxes())
         } else {
             self.description.to_owned()
@@ -162,6 +172,14 @@ impl AgentTool {
             }
             schema.insert("required".to_owned(), json!(["script", "script_type"]));
         }
+        if self.name == ON_MACHINES {
+            let mut job =
+                properties.remove("jobs").unwrap_or_default()["items"]["properties"].take();
+            properties.retain(|name, _| fleet::BOUNDS.contains(&name.as_str()));
+            let settings = fleet::SETTINGS.map(|name| (name.to_owned(), job[name].take()));
+            properties.extend(settings);
+            schema.insert("required".to_owned(), json!(["script", "script_type"]));
+        }
         if let Some(script_type) =
             properties.get_mut("script_type").filter(|_| self.kind != ToolKind::Reads)
         {
@@ -190,9 +208,15 @@ impl AgentTool {
         let own = own.iter().map(String::as_str);
         let submits = self.kind == ToolKind::Submits;
         let own = own.filter(|own| !submits || *own != "job");
+        let of_machines = self.name == ON_MACHINES;
+        let own = own.filter(|own| !of_machines || fleet::BOUNDS.contains(own));
         let further = self.own_arguments();
         let own = own.chain(further.iter().map(|(name, _)| *name));
-        let settings: &[&str] = if submits { &SETTINGS_TAKEN } else { &[] };
+        let settings: &[&str] = match self.name {
+            ON_MACHINES => &fleet::SETTINGS,
+            _ if submits => &SETTINGS_TAKEN,
+            _ => &[],
+        };
         let known: Vec<&str> = settings.iter().copied().chain(own).collect();
         let hint = match meant(name, known.iter().copied()) {
             None => format!("; there are `{}`", known.join("`, `")),
@@ -234,6 +258,13 @@ impl AgentTool {
     async fn call(&self, server: &AgentServer, arguments: Map<String, Value>) -> Result<Value> {
         match self.name {
             FOLLOW => return follow(server, arguments).await.map(results::of_values),
+            ON_MACHINES => {
+                let known = [&fleet::SETTINGS[..], &fleet::BOUNDS, &["wait"]].concat();
+                return match arguments.keys().find(|name| !known.contains(&name.as_str())) {
+                    Some(name) => Err(self.unknown(&server.table, name)),
+                    None => fleet::run(server, arguments).await,
+                };
+            }
             FILE => return written::file(server, arguments).await,
             OUTPUT => return written::output(server, arguments).await,
             _ => {}
@@ -261,6 +292,13 @@ impl AgentTool {
                 "wait",
                 json!({
                     "description": "The longest time to wait for a line, in seconds, up to 30; 10 without it",
+                    "type": "number",
+                }),
+            )],
+            ON_MACHINES => vec![(
+                "wait",
+                json!({
+                    "description": "The longest time to wait, in seconds, up to 3600; 60 without it",
                     "type": "number",
                 }),
             )],
@@ -386,7 +424,8 @@ mod tests {
         let names = vec!["bash".to_owned()];
         let none = Vec::new;
         let types = AgentTypes { names, unsandboxed: none(), network: none(), unserved: none() };
-        let tools = list(&table, &types);
+        assert_eq!(list(&table, &types, false).len(), TOOLS.len() - 1);
+        let tools = list(&table, &types, true);
         assert_eq!(tools.len(), TOOLS.len());
         for tool in tools {
             let schema = &tool["inputSchema"];

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::batch_every::{checked, fleet};
 use super::graph::{callbacks, notifications};
 use super::job_files::given_files;
 use super::job_types::{BatchJob, JobSettings};
@@ -57,7 +58,7 @@ struct Batch {
     /// without it.
     stop_after: Option<StopAfter>,
     /// Submits the only job of the batch once for every machine, or every actor, of its type that matches its `where`,
-    /// each named after it. Needs the scope operate. Those that are absent get it if the job has `expires`.
+    /// each named after it. Needs the scope operate or fleet. Those that are absent get it if the job has `expires`.
     every: Option<Every>,
     /// The number of its jobs, up to 100, that start before the others, and how long these pause once the first have ended
     /// well, up to 30d, such as `1 10m`; `1 tell` pauses until `graph.tell`. No pause without it.
@@ -324,27 +325,6 @@ async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBat
     })
 }
 
-/// Returns the copies of the only job of a batch for every machine or actor.
-async fn fleet(context: &CallContext, jobs: &[BatchJob], every: Every) -> Result<Vec<FleetMember>> {
-    if !context.caller.operates() {
-        let what = "submit a job for every machine: this needs the scope operate";
-        return Err(context.may_not(what));
-    }
-    let only = match jobs {
-        [only] if only.inputs.is_empty() && only.stdin.is_none() => &only.settings,
-        _ => {
-            let message = "a batch for every machine has one job without files, which each gets";
-            return Err(RpcError::wrong("jobs", message));
-        }
-    };
-    let job = checked(context, only).await?;
-    let members = context.client.fleet(&job, every).await?;
-    for job in members.iter().filter_map(|of| of.job.as_ref()) {
-        context.client.check(job)?;
-    }
-    Ok(members)
-}
-
 /// Returns the machines or actors of a batch; those with a copy that was not rejected have the ids in their order.
 fn documents(
     members: Vec<FleetMember>,
@@ -371,11 +351,4 @@ fn documents(
         }
     });
     documents.collect()
-}
-
-async fn checked(context: &CallContext, settings: &JobSettings) -> Result<Job> {
-    let job = settings.job(context).await?;
-    context.client.check(&job)?;
-    context.has_type(&job)?;
-    Ok(job)
 }

@@ -43,6 +43,9 @@ methods! {
     "graph.delete", Scope::Submit => delete;
 }
 
+/// The longest last line of a job of a graph, in characters.
+const LINE_CHARS_MAX: usize = 200;
+
 /// The jobs of a submitted graph.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SubmittedGraph {
@@ -275,7 +278,19 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph> {
     let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
     jobs.retain(|job| job.job.as_ref().is_none_or(|job| context.caller.sees(job)));
-    let jobs = jobs.iter().map(JobOfGraphDocument::from).collect();
+    let lines = match graph.every {
+        Some(_) => {
+            let ids: Vec<&JobId> = jobs.iter().map(|job| &job.member.id).collect();
+            context.client.last_lines(&id, &ids).await?
+        }
+        None => Vec::new(),
+    };
+    let mut jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
+    for (job, line) in
+        jobs.iter_mut().zip(lines).filter(|(job, line)| job.status.is_some() && !line.is_empty())
+    {
+        job.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
+    }
     let is_open = graph.counts.waiting() > 0 && !context.caller.is_bound();
     let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
     let graph = context.client.graph_document(&graph).await?;

@@ -45,9 +45,18 @@ const MASKED: &str = "***";
 impl JobSettings {
     /// Returns the job as one of the caller's, within its bounds.
     pub(super) async fn job(&self, context: &CallContext) -> Result<Job> {
+        self.job_within(context, context).await
+    }
+
+    /// Does the same within the bounds of the same caller that `adopter` has.
+    pub(super) async fn job_within(
+        &self,
+        context: &CallContext,
+        adopter: &CallContext,
+    ) -> Result<Job> {
         let mut job = job_of_members(self.0.clone())?;
         context.resolve(&mut job).await?;
-        context.adopt(&mut job)?;
+        adopter.adopt(&mut job)?;
         Ok(job)
     }
 

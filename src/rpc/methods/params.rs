@@ -109,7 +109,7 @@ const WAIT_S: f64 = 60.0;
 const WAIT_MAX_S: f64 = 3600.0;
 
 /// Returns the time to wait, of a number of seconds.
-pub(super) fn patience(wait: Option<f64>) -> Result<Duration> {
+pub(in crate::rpc) fn patience(wait: Option<f64>) -> Result<Duration> {
     let seconds = wait.unwrap_or(WAIT_S);
     if (0.0..=WAIT_MAX_S).contains(&seconds) {
         return Ok(Duration::from_secs_f64(seconds));

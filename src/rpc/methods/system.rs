@@ -31,7 +31,7 @@ struct Info {
 struct Who {
     /// Its name, which becomes `caller_id` of its jobs.
     name: String,
-    /// Its rights: read, submit, operate, admin.
+    /// Its rights: read, submit, operate, admin, fleet.
     scopes: Vec<&'static str>,
     /// The bounds of its jobs.
     bounds: WhoBounds,

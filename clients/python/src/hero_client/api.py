@@ -992,6 +992,10 @@ class JobOfGraphDocument(_JobOfGraphDocumentRequired, total=False):
     """Its error, the first 200 characters."""
     held_by: Optional[str]
     """The limit that holds it: `@graph=ID` for the window of the graph, `@paused=ID` for its pause."""
+    exit_code: Optional[int]
+    """The exit code of its last attempt, if its script is a process that has ended."""
+    last_line: Optional[str]
+    """The last line of its log, the first 200 characters, if it is a copy for a machine or actor."""
 
 
 class JobPage(TypedDict):
