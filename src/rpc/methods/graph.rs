@@ -1,7 +1,7 @@
 //! `graph.*`: submits jobs that wait for each other by name; reads, retries, stops and deletes graphs
 //! and batches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,8 @@ use super::params::{page_size, patience};
 use super::submitted::{UnservedJobs, unserved};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{
-    ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraphDocument,
+    ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraph,
+    JobOfGraphDocument,
 };
 use crate::proto::graph::{GraphCallback, GraphInfo, GraphJobOutcome};
 use crate::proto::graph_plan::{GraphPlan, PlannedJob};
@@ -275,22 +276,26 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph> {
     let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
     let id = named(&context, &given.id).await?;
     let graph = visible(&context, &id).await?;
-    let mut jobs = context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit).await?;
+    let page = || context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit);
+    let (mut jobs, mut lines) = (page().await?, HashMap::new());
+    if graph.every.is_some() {
+        let ids: Vec<&JobId> = jobs.iter().map(|job| &job.member.id).collect();
+        let last = context.client.last_lines(&id, &ids).await?;
+        lines = ids.into_iter().cloned().zip(last).collect();
+        // The lines are those of the jobs that are in the graph after they were read.
+        jobs = page().await?;
+    }
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);
     jobs.retain(|job| job.job.as_ref().is_none_or(|job| context.caller.sees(job)));
-    let lines = match graph.every {
-        Some(_) => {
-            let ids: Vec<&JobId> = jobs.iter().map(|job| &job.member.id).collect();
-            context.client.last_lines(&id, &ids).await?
+    let document = |of: &JobOfGraph| {
+        let line = of.job.as_ref().and_then(|_| lines.get(&of.member.id));
+        let line = line.filter(|line| !line.is_empty());
+        JobOfGraphDocument {
+            last_line: line.map(|line| line.chars().take(LINE_CHARS_MAX).collect()),
+            ..JobOfGraphDocument::from(of)
         }
-        None => Vec::new(),
     };
-    let mut jobs: Vec<JobOfGraphDocument> = jobs.iter().map(JobOfGraphDocument::from).collect();
-    for (job, line) in
-        jobs.iter_mut().zip(lines).filter(|(job, line)| job.status.is_some() && !line.is_empty())
-    {
-        job.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
-    }
+    let jobs = jobs.iter().map(document).collect();
     let is_open = graph.counts.waiting() > 0 && !context.caller.is_bound();
     let waits_for = if is_open { reasons(&context, &id).await? } else { Vec::new() };
     let graph = context.client.graph_document(&graph).await?;
