@@ -344,7 +344,8 @@ impl Protocol {
             let head = s.list_of(queue).find_map(|id| s.score(id)).unwrap_or_else(|| s.now());
             let limit = s.marks[queue].map_or(0, |before| before.min(head));
             let lost = s.ready_of(queue).take_while(|(score, _)| *score < limit);
-            for (_, id) in lost.collect::<Vec<_>>().into_iter().rev() {
+            let lost: Vec<_> = lost.filter(|(_, id)| !s.list.contains(id)).collect();
+            for (_, id) in lost.into_iter().rev() {
                 if s.jobs[id].status == Status::Dispatched {
                     s.list.insert(0, id);
                     s.wake(id);

@@ -115,8 +115,12 @@ impl GraphWait {
             let waited = methods.typed::<GraphDocument>("graph.wait", params).await;
             let is_over = self.wait.is_some_and(|most| began.elapsed() >= most);
             let (document, graph) = match waited {
-                // An outage ends no wait.
-                Err(error) if error.exit == Exit::Unavailable && is_known && !is_over => {
+                // An outage ends no wait that had an answer or has a bound.
+                Err(error)
+                    if error.exit == Exit::Unavailable
+                        && (is_known || self.wait.is_some())
+                        && !is_over =>
+                {
                     tokio::time::sleep(PROGRESS_EVERY).await;
                     continue;
                 }

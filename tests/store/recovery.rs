@@ -201,6 +201,17 @@ async fn job_that_a_foreign_actor_popped_and_never_started_goes_back_in_front_af
 }
 
 #[tokio::test]
+async fn job_that_stands_behind_a_later_one_is_not_taken_for_a_popped_one() {
+    let world = World::new();
+    world.accepts(&["a", "b", "c"].map(job)).await;
+    let work = keys::work("type:osis");
+    world.redis.run(&format!("LPOP {work} 2"));
+    world.redis.run(&format!("RPUSH {work} a b"));
+    assert_eq!(recover_pops(&world).await.put_back, 0);
+    assert_eq!(world.work("type:osis"), ["c", "a", "b"]);
+}
+
+#[tokio::test]
 async fn a_job_whose_list_could_not_take_it_comes_back_once_the_list_is_repaired() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;

@@ -1,9 +1,9 @@
 -- Puts back jobs that foreign actors popped and never started, and notes jobs that they popped and
 -- started. Constant time per queue.
 --
--- A ready entry before the head of the list is in no list: it was popped. Every sweep leaves a mark,
--- the head's score and the time. An entry that stood before the head at a mark older than the grace
--- is lost.
+-- A ready entry before the head of the list is in no list: it was popped, unless a program pushed a later
+-- job in front of it. Every sweep leaves a mark, the head's score and the time. An entry that stood before
+-- the head at a mark older than the grace, and is not among the first of the list, is lost.
 --
 -- ARGV: 1 grace in ms  2 limit on entries to find the head  3 limit on queues  4 retention
 -- returns { put back, started by foreign actors, ended by foreign actors, gone, notes on jobs }
@@ -16,16 +16,16 @@ local at = now_us()
 local put_back, started, ended, gone = 0, 0, 0, 0
 despite_full_memory()
 
--- The score of the first entry that has one; foreign producers push ids without. Now for an empty
--- list, nil if unknown.
+-- The score of the first entry that has one, and the first entries; foreign producers push ids without. Now
+-- for an empty list, nil if unknown.
 local function head_of(queue)
   local ids = redis.pcall('LRANGE', WORK .. queue, 0, depth - 1)
   if ids.err then return nil end
   for _, id in ipairs(ids) do
     local score = redis.call('ZSCORE', READY .. queue, id)
-    if score then return tonumber(score) end
+    if score then return tonumber(score), ids end
   end
-  return #ids < depth and at or nil
+  return #ids < depth and at or nil, ids
 end
 
 local function settle(id, queue)
@@ -59,7 +59,8 @@ local function settle(id, queue)
 end
 
 for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
-  local head = left > 0 and head_of(queue)
+  local head, ids
+  if left > 0 then head, ids = head_of(queue) end
   if head then
     local mark = redis.call('HGET', MARKS, queue)
     local since, before = string.match(mark or '', '^(%d+) (%d+)$')
@@ -70,7 +71,11 @@ for _, queue in ipairs(redis.call('SRANDMEMBER', QUEUES, ARGV[3])) do
       local lost = redis.call('ZREVRANGEBYSCORE', READY .. queue, '(' .. integer(limit), '-inf',
         'LIMIT', 0, left)
       left = left - #lost
-      for _, id in ipairs(lost) do settle(id, queue) end
+      local stands = {}
+      for _, id in ipairs(ids) do stands[id] = true end
+      for _, id in ipairs(lost) do
+        if not stands[id] then settle(id, queue) end
+      end
       since = nil
     end
     if not since then
