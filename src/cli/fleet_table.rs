@@ -121,7 +121,12 @@ impl Drop for FleetTable {
 
 fn state(job: &JobOfGraphDocument) -> &'static str {
     match job.outcome {
-        GraphJobOutcome::Waiting if job.status == Some(JobStatus::Started) => RUNNING,
+        // Its graph learns of an end in the next step.
+        GraphJobOutcome::Waiting
+            if job.status.is_some_and(|of| of == JobStatus::Started || of.is_terminal()) =>
+        {
+            RUNNING
+        }
         outcome => outcome.as_str(),
     }
 }

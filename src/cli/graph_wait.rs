@@ -21,6 +21,8 @@ use crate::rpc::results::ShownGraph;
 
 /// The time between two looks at the progress of a graph.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// The longest outage during a wait without a bound, as of a wait for a job.
+const OUTAGE_MAX: Duration = Duration::from_secs(30);
 
 /// Wait until all jobs of a graph or batch have ended
 #[derive(Debug, Args)]
@@ -105,7 +107,7 @@ impl GraphWait {
         mut table: Option<FleetTable>,
     ) -> Result<(Value, GraphDocument), Error> {
         let (began, mut bar, mut is_known) = (Instant::now(), Bar::new(), false);
-        let mut noted = None;
+        let (mut noted, mut away) = (None, None);
         let step = if io::stderr().is_terminal() { PROGRESS_EVERY } else { CALL_WAIT };
         loop {
             // The first call learns at once whether there is such a graph.
@@ -114,19 +116,23 @@ impl GraphWait {
             let params = json!({ "id": self.id, "wait": left.min(step).as_secs_f64() });
             let waited = methods.typed::<GraphDocument>("graph.wait", params).await;
             let is_over = self.wait.is_some_and(|most| began.elapsed() >= most);
+            // An outage ends no wait that has a bound; another one only once it has lasted for long.
+            let goes_on = match self.wait {
+                Some(_) => !is_over,
+                None => is_known && away.is_none_or(|since: Instant| since.elapsed() < OUTAGE_MAX),
+            };
             let (document, graph) = match waited {
-                // An outage ends no wait that had an answer or has a bound.
-                Err(error)
-                    if error.exit == Exit::Unavailable
-                        && (is_known || self.wait.is_some())
-                        && !is_over =>
-                {
+                Err(error) if error.exit == Exit::Unavailable && goes_on => {
+                    if away.is_none() {
+                        output::note(&format!("hero: {}; waiting for it", error.message));
+                    }
+                    away.get_or_insert_with(Instant::now);
                     tokio::time::sleep(PROGRESS_EVERY).await;
                     continue;
                 }
                 waited => waited?,
             };
-            is_known = true;
+            (is_known, away) = (true, None);
             if graph.state != GraphState::Running {
                 return Ok((document, graph));
             }

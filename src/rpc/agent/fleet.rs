@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::caller::Scope;
 use super::super::methods::patience;
 use super::super::methods::results::SubmittedBatch;
-use super::{AgentServer, CallContext, Result, RpcError, code, results};
+use super::{AgentServer, CallContext, Result, RpcError, code, results, written};
 use crate::client::ClientError;
 use crate::proto::graph::GraphState;
 use crate::proto::job::{JobId, JobStatus};
@@ -84,31 +84,32 @@ async fn add_answers(
     jobs.sort_by(|one, other| host(one).cmp(host(other)));
     let is_finished = |job: &&JobSummary| job.status == JobStatus::Finished;
     let finished: Vec<&JobId> = jobs.iter().filter(is_finished).map(|job| &job.id).collect();
-    let mut outputs = context
-        .client
-        .short_outputs(batch, &finished, OUTPUT_BYTES_MAX)
-        .await?
-        .into_iter()
-        .map(|output| output.unwrap_or_else(|| LONG.into()));
-    let outputs: Vec<Vec<u8>> = jobs
-        .iter()
-        .map(|job| Some(job).filter(is_finished).and_then(|_| outputs.next()).unwrap_or_default())
-        .collect();
-    let answers = jobs.iter().zip(&outputs).map(|(job, output)| FleetAnswer {
-        name: host(job).to_owned(),
-        id: job.id.as_str(),
-        error: answered_error(job.status, job.fields.get("error").map(String::as_str)),
-        output,
+    let mut outputs =
+        context.client.short_outputs(batch, &finished, OUTPUT_BYTES_MAX).await?.into_iter();
+    let output = |job: &JobSummary| match job.status {
+        JobStatus::Finished => outputs.next().flatten(),
+        _ => Some(Vec::new()),
+    };
+    let outputs: Vec<Option<Vec<u8>>> = jobs.iter().map(output).collect();
+    let answers = jobs.iter().zip(&outputs).filter_map(|(job, output)| {
+        let error = answered_error(job.status, job.fields.get("error").map(String::as_str));
+        let (name, id) = (host(job).to_owned(), job.id.as_str());
+        Some(FleetAnswer { name, id, error, output: output.as_deref()? })
     });
+    // Nobody has compared them.
+    let long = jobs.iter().zip(&outputs).filter(|(_, output)| output.is_none());
+    let long =
+        long.map(|(job, _)| json!({ "machines": [host(job)], "jobs": [job.id], "note": LONG }));
     let groups = EqualAnswers::of(answers);
     let answer = |of: &EqualAnswers<'_>| {
         let mut answer = json!({ "machines": of.names, "jobs": of.ids });
-        match &of.error {
-            Some(error) => answer["error"] = json!(error),
-            None => answer["output"] = json!(String::from_utf8_lossy(of.output)),
+        match (&of.error, std::str::from_utf8(of.output)) {
+            (Some(error), _) => answer["error"] = json!(error),
+            (None, Ok(text)) => answer["output"] = json!(text),
+            (None, Err(_)) => answer["note"] = json!(written::no_text(of.output.len() as u64)),
         }
         answer
     };
-    about["answers"] = groups.iter().map(answer).collect();
+    about["answers"] = groups.iter().map(answer).chain(long).collect();
     Ok(groups.iter().any(EqualAnswers::has_failed))
 }

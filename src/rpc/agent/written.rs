@@ -140,7 +140,7 @@ fn bytes_of(found: &Value) -> Result<Vec<u8>> {
     }
 }
 
-fn no_text(size: u64) -> String {
+pub(super) fn no_text(size: u64) -> String {
     format!(
         "the output is no text: {size} bytes; a script leaves such data in a file in $HERO_OUTPUT_DIR, for get_file"
     )

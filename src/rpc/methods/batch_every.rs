@@ -7,6 +7,7 @@ use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{ClientError, FleetMember};
 use crate::proto::every::Every;
 use crate::proto::job::Job;
+use crate::proto::message::ActorState;
 use crate::proto::target::Fallback;
 
 /// Returns the copies of the only job of a batch for every machine or actor.
@@ -67,12 +68,17 @@ async fn within_groups(
         return Err(ClientError::NoMachine(what).into());
     }
     if every == Every::Machine {
-        let is_live = |of: &FleetMember| {
+        let place_of_state = |of: &FleetMember| {
             let actor = of.actor.as_ref().map(ToString::to_string);
-            of.machine.actors.iter().any(|one| one.live && Some(&one.actor) == actor.as_ref())
+            let found = of.machine.actors.iter().find(|one| Some(&one.actor) == actor.as_ref());
+            match found.and_then(|one| one.state) {
+                Some(ActorState::Ready) => 0,
+                Some(_) => 1,
+                None => 2,
+            }
         };
         let place = |of: &FleetMember| (of.machine.host.clone(), of.machine.machine.clone());
-        own.sort_by_key(|of| (place(of), !is_live(of)));
+        own.sort_by_key(|of| (place(of), place_of_state(of)));
         own.dedup_by(|one, before| one.machine.machine == before.machine.machine);
     }
     for job in own.iter_mut().filter_map(|of| of.job.as_mut()) {

@@ -282,7 +282,7 @@ async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph> {
         let ids: Vec<&JobId> = jobs.iter().map(|job| &job.member.id).collect();
         let last = context.client.last_lines(&id, &ids).await?;
         lines = ids.into_iter().cloned().zip(last).collect();
-        // The lines are those of the jobs that are in the graph after they were read.
+        // A job that is in the graph after its line was read has written it.
         jobs = page().await?;
     }
     let next = jobs.last().filter(|_| jobs.len() == limit).map(|job| job.member.score);

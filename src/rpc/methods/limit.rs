@@ -50,12 +50,15 @@ async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument
     context.needs_whole_types("read the numbers of script types")?;
     let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
     let script_type = given.script_type.map(|Spelled(name)| name);
+    let (since, until) = (time(given.since), time(given.until));
+    if since.zip(until).is_some_and(|(since, until)| since > until) {
+        return Err(RpcError::wrong("until", "the period ends before it begins"));
+    }
     if let Some(by) = given.by {
-        let (since, until) = (time(given.since), time(given.until));
         let asked = AskedPlaces { by, script_type, since, until };
         return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
     }
-    let mut stats = match (time(given.since), time(given.until)) {
+    let mut stats = match (since, until) {
         (None, None) => context.client.stats().await?,
         (Some(from), to) => {
             let period = context.client.stats_between(from, to).await?;
