@@ -102,13 +102,19 @@ progress_is() { # ID TEXT
     has "$(alice hero graph show "$1")" "$2"
 }
 
+is_noted() { # NUMBER
+    has "$(inside redis-cli ZRANGE hero:meta:actor:seen 0 -1)" ":$1"
+}
+
 # Web2 restarts nginx when its power goes; the others finish. What is submitted meanwhile waits for it as well.
 goes_on_without_one() {
     local restart uname
-    echo 60 > "$run_dir/further-3/etc/nginx-takes"
+    echo 90 > "$run_dir/further-3/etc/nginx-takes"
     restart=$(page_block "Five runs" sh 1 | sed 's/^hero exec/hero submit --expires 2d/')
     restart=$(alice sh -c "$restart")
     eventually 10 is activating on_machine 3 inside systemctl show -P ActiveState nginx
+    # Supervisors note every half minute which machines there are.
+    eventually 60 is_noted 3
     cut_power 3
     eventually 30 progress_is "$restart" "3 of 4 done"
     # Until its lease ends, it counts as live.
