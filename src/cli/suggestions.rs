@@ -126,7 +126,7 @@ fn keep_alike(error: &mut clap::Error, unknown: ContextKind, tips: ContextKind) 
     }
 }
 
-/// Says where an unknown option or argument belongs, if that is known, in place of other tips.
+/// Returns where an unknown option or argument would be legal, if that is known, in place of other tips.
 fn suggest_option(error: &mut clap::Error, args: &[OsString]) {
     let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let (name, command) = given_command(&words);

@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 
 use super::job::show::without_secrets;
 use super::{Global, output};
-use crate::client::{Client, UntoldShard};
+use crate::client::{Client, UnreachedShard};
 use crate::config::parse_duration;
 use crate::daemon::Interrupts;
 use crate::error::{Error, Exit, reason};
@@ -334,11 +334,11 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
             format!("resumed {chosen}")
         }
         Act::Drain(actor) => {
-            let untold = client.tell_actor(&actor, &Control::Drain).await?;
+            let untold = client.send_to_actor(&actor, &Control::Drain).await?;
             with_untold(format!("{actor} drains"), &untold)
         }
         Act::Undrain(actor) => {
-            let untold = client.tell_actor(&actor, &Control::Resume).await?;
+            let untold = client.send_to_actor(&actor, &Control::Resume).await?;
             with_untold(format!("{actor} claims jobs again"), &untold)
         }
         Act::Quit | Act::Close | Act::Open(_) | Act::List(_) => String::new(),
@@ -346,6 +346,6 @@ async fn perform(client: &Client, act: Act) -> Result<String, Error> {
 }
 
 /// Adds to a sentence the shards that do not answer.
-fn with_untold(done: String, untold: &[UntoldShard]) -> String {
+fn with_untold(done: String, untold: &[UnreachedShard]) -> String {
     untold.iter().fold(done, |done, shard| format!("{done}, {shard}"))
 }

@@ -19,12 +19,12 @@ use crate::store::{PresenceOf, Store, StoreError};
 
 /// A shard where an actor could not be told something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UntoldShard {
+pub struct UnreachedShard {
     pub shard: Shard,
     pub error: StoreError,
 }
 
-impl fmt::Display for UntoldShard {
+impl fmt::Display for UnreachedShard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not told on shard {}: {}", self.shard, self.error)
     }
@@ -33,7 +33,7 @@ impl fmt::Display for UntoldShard {
 /// The live actors of each shard that answers, and the shards that do not.
 struct Reached<'a> {
     answers: Vec<(&'a Store, Vec<PresenceOf>)>,
-    away: Vec<UntoldShard>,
+    away: Vec<UnreachedShard>,
 }
 
 impl Client {
@@ -67,7 +67,11 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Store`] if no shard answers.
-    pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<Vec<UntoldShard>> {
+    pub async fn send_to_actor(
+        &self,
+        actor: &ActorId,
+        message: &Control,
+    ) -> Result<Vec<UnreachedShard>> {
         let untold = self.tell_shards(actor, message).await?;
         let what = match message {
             Control::Drain => "actor.drain",
@@ -83,9 +87,9 @@ impl Client {
         &self,
         actor: &ActorId,
         message: &Control,
-    ) -> Result<Vec<UntoldShard>> {
+    ) -> Result<Vec<UnreachedShard>> {
         if let [only] = self.shards.all() {
-            only.tell_actor(actor, message).await?;
+            only.send_to_actor(actor, message).await?;
             return Ok(Vec::new());
         }
         let Reached { answers, away: mut untold } = self.ask_for_actors(actor).await?;
@@ -104,7 +108,7 @@ impl Client {
         }
         let processes = of_processes.len();
         let told = of_processes.into_values().map(|shards| tell_one(shards, actor, message));
-        let failed: Vec<UntoldShard> = join_all(told).await.into_iter().flatten().collect();
+        let failed: Vec<UnreachedShard> = join_all(told).await.into_iter().flatten().collect();
         if failed.len() == processes
             && let Some(first) = failed.first()
         {
@@ -123,7 +127,7 @@ impl Client {
         for (store, answer) in all.zip(asked) {
             match answer {
                 Ok(live) => answers.push((store, live)),
-                Err(error) => away.push(UntoldShard { shard: store.shard(), error }),
+                Err(error) => away.push(UnreachedShard { shard: store.shard(), error }),
             }
         }
         match away.first() {
@@ -149,11 +153,11 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::NoSuchActor`] if it is not live; [`ClientError::Store`] if no shard answers.
-    pub async fn tell_live_actor(
+    pub async fn send_to_live_actor(
         &self,
         actor: &ActorId,
         message: &Control,
-    ) -> Result<Vec<UntoldShard>> {
+    ) -> Result<Vec<UnreachedShard>> {
         // A message to an absent one would stay in its queue until the next start.
         let Reached { answers, away } = self.ask_for_actors(actor).await?;
         if answers.iter().flat_map(|(_, live)| live).all(|one| one.actor != *actor) {
@@ -163,7 +167,7 @@ impl Client {
                 |untold| untold.error.into(),
             ));
         }
-        self.tell_actor(actor, message).await
+        self.send_to_actor(actor, message).await
     }
 
     /// Asks a live actor for an answer. Returns the time that it took.
@@ -178,7 +182,7 @@ impl Client {
         let (store, _) = on.ok_or_else(|| ClientError::NoSuchActor(actor.clone()))?;
         let reply_to = store.keys().reply(&JobId::random());
         let began = Instant::now();
-        store.tell_actor(actor, &Control::Ping { reply_to: Some(reply_to.clone()) }).await?;
+        store.send_to_actor(actor, &Control::Ping { reply_to: Some(reply_to.clone()) }).await?;
         let mut connection = store.blocking();
         match connection.pop(&[reply_to], patience).await? {
             Some(_) => Ok(began.elapsed()),
@@ -188,12 +192,16 @@ impl Client {
 }
 
 /// Tells an actor something on the first of these shards that takes it; returns the last if none does.
-async fn tell_one(shards: Vec<&Store>, actor: &ActorId, message: &Control) -> Option<UntoldShard> {
+async fn tell_one(
+    shards: Vec<&Store>,
+    actor: &ActorId,
+    message: &Control,
+) -> Option<UnreachedShard> {
     let mut untold = None;
     for store in shards {
-        match store.tell_actor(actor, message).await {
+        match store.send_to_actor(actor, message).await {
             Ok(()) => return None,
-            Err(error) => untold = Some(UntoldShard { shard: store.shard(), error }),
+            Err(error) => untold = Some(UnreachedShard { shard: store.shard(), error }),
         }
     }
     untold

@@ -66,7 +66,7 @@ mod tell;
 mod tokens;
 mod wait;
 
-pub use actors::UntoldShard;
+pub use actors::UnreachedShard;
 pub use audit::{AUDIT_LOST, AuditFilter};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use builder::{JobBuilder, job_of_members, members_of_line};

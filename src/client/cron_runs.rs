@@ -106,7 +106,7 @@ impl Client {
             if let Some(due) = due.filter(|_| !delay.is_zero()) {
                 job.spec.run_at = due.checked_add(delay).ok();
             }
-            self.place_beside(&id, &mut job)?;
+            self.place_on_shard_of(&id, &mut job)?;
             jobs.push(job);
         }
         let note = without_copy(&absent);

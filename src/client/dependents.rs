@@ -154,7 +154,11 @@ impl Client {
     }
 
     /// Reads jobs of a graph with what they wait for, in two round trips. A job that does not exist is left out.
-    pub async fn bonds_in_graph(&self, graph: &JobId, ids: Vec<JobId>) -> Result<Vec<GraphJob>> {
+    pub async fn relations_in_graph(
+        &self,
+        graph: &JobId,
+        ids: Vec<JobId>,
+    ) -> Result<Vec<GraphJob>> {
         let store = self.of(graph)?;
         let relations = store.dependents(&ids).await?;
         let jobs = store.summaries(ids).await?.into_iter().zip(relations);

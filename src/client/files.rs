@@ -128,7 +128,7 @@ impl Client {
         let mut given = Vec::new();
         for (place, files) in files {
             let Some(Ok(job)) = jobs.get_mut(*place) else { continue };
-            let mut gave = batch.map_or(Ok(()), |batch| self.place_beside(batch, job));
+            let mut gave = batch.map_or(Ok(()), |batch| self.place_on_shard_of(batch, job));
             if gave.is_ok() {
                 gave = self.give_files(job, files).await;
             }

@@ -257,7 +257,7 @@ impl LogFollower {
         Ok(Some(self.job.read_on().await?).filter(|lines| !lines.is_empty()))
     }
 
-    /// Tells the follower that the job has ended, so that it reads the rest without waiting.
+    /// Marks the job as ended, so that the follower reads the rest without waiting.
     pub fn job_ended(&mut self) {
         self.ended = true;
     }

@@ -185,7 +185,7 @@ impl Client {
     }
 
     /// Sends these actors of a machine an order. Returns the shards that do not answer, each after its actor.
-    pub async fn tell_machine(
+    pub async fn send_to_machine(
         &self,
         machine: &MachineDocument,
         actors: &[ActorId],

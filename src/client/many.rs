@@ -153,7 +153,7 @@ impl Client {
         let new = graph.head.stored_with(GraphKind::Graph, &jobs);
         let mut jobs = members(&jobs, graph.id());
         for (place, job) in jobs.iter_mut().enumerate() {
-            self.place_beside(graph.id(), job)
+            self.place_on_shard_of(graph.id(), job)
                 .map_err(|error| refused(place, graph.name(place), error))?;
         }
         Ok((new, jobs))

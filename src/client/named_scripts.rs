@@ -236,7 +236,7 @@ impl Client {
         Ok(Box::pin(self.store.resolve_script(&mut job.spec)).await??)
     }
 
-    /// Gives jobs their published scripts, each script read once. The error has the place of its job; the jobs before
+    /// Resolves the published scripts of jobs, each script read once. The error has the place of its job; the jobs before
     /// it have theirs.
     pub(super) async fn resolve_all(
         &self,
@@ -263,7 +263,7 @@ impl Client {
         Ok(each.collect())
     }
 
-    /// Gives the jobs and callbacks of a graph their published scripts. Submitting it does this as well.
+    /// Resolves the published scripts of the jobs and callbacks of a graph. Submitting it does this as well.
     ///
     /// # Errors
     /// [`ClientError::Refused`] names the job; [`ClientError::Store`].
@@ -279,7 +279,7 @@ impl Client {
         })
     }
 
-    /// Gives the jobs of an atomic batch their published scripts.
+    /// Resolves the published scripts of the jobs of an atomic batch.
     pub(super) async fn resolved_members(&self, jobs: &[Job]) -> Result<Vec<Job>> {
         let mut resolved = jobs.to_vec();
         self.resolve_all(resolved.iter_mut()).await.map_err(|(place, error)| {
@@ -289,7 +289,7 @@ impl Client {
         Ok(resolved)
     }
 
-    /// Gives the callbacks of a batch that has so many jobs their published scripts.
+    /// Resolves the published scripts of the callbacks of a batch that has so many jobs.
     pub(super) async fn resolve_callbacks(&self, place: usize, batch: &mut NewBatch) -> Result<()> {
         let names: Vec<&str> = batch.callbacks.keys().map(|of| of.as_str()).collect();
         let resolved = self.resolve_all(batch.callbacks.values_mut()).await;

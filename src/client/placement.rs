@@ -60,7 +60,7 @@ impl Client {
     }
 
     /// Gives a job an id of the same shard as another id.
-    pub(super) fn place_beside(&self, id: &JobId, job: &mut Job) -> Result<()> {
+    pub(super) fn place_on_shard_of(&self, id: &JobId, job: &mut Job) -> Result<()> {
         let count = self.shards.count();
         put(job, count.shard_of(id.as_str())?, count)
     }

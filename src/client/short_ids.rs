@@ -55,7 +55,7 @@ impl Client {
         caller: Option<&str>,
         sees: impl Fn(&JobSummary) -> bool,
     ) -> Result<JobId> {
-        let (store, length) = self.looked_for(id)?;
+        let (store, length) = self.searched_store(id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id.clone());
         }
@@ -134,7 +134,7 @@ impl Client {
         caller: Option<&str>,
         sees: impl Fn(&GraphInfo) -> bool,
     ) -> Result<JobId> {
-        let (store, length) = self.looked_for(&id)?;
+        let (store, length) = self.searched_store(&id)?;
         if !(CHARS_MIN..JobId::UUID_CHARS).contains(&length) {
             return Ok(id);
         }
@@ -150,8 +150,8 @@ impl Client {
         found.one("graph", id.clone(), length)
     }
 
-    /// Returns the shard that the beginning of an id tells, and the length of the rest.
-    fn looked_for(&self, id: &JobId) -> Result<(&Store, usize)> {
+    /// Returns the shard that the beginning of an id names, and the length of the rest.
+    fn searched_store(&self, id: &JobId) -> Result<(&Store, usize)> {
         let (store, text) = (self.of(id)?, id.as_str());
         let told = if store.shard() == Shard::HOME { None } else { text.find('-') };
         Ok((store, text.len() - told.map_or(0, |at| at + 1)))

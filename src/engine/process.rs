@@ -173,7 +173,7 @@ impl CommandEngine {
         missing.or_else(module).or_else(of_silence).into_iter().collect()
     }
 
-    /// Keeps the files that a script left. Fails for a job that wants its output in full, if some files exceed a bound.
+    /// Stores the files that a script left. Fails for a job that wants its output in full, if some files exceed a bound.
     fn keep_files(&self, home: &Path, script: &Script<'_>, log: &dyn Log) -> Result<(), Failure> {
         let (room, contents) = (self.job.files_size_max, &self.preparer.contents);
         let Collected { files, not_kept, lacks_some } = collect(home, room, contents, log);

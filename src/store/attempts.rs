@@ -180,7 +180,7 @@ impl Store {
         Ok(jobs.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, at))).collect())
     }
 
-    /// Keeps a state, as JSON, for the next attempt of a job; an empty one keeps none. Returns `false` if the boot
+    /// Stores a state, as JSON, for the next attempt of a job; an empty one keeps none. Returns `false` if the boot
     /// does not own the job any more, or has claimed it again after `claimed_at`: nothing was written.
     pub async fn keep_state(
         &self,

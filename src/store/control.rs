@@ -82,7 +82,11 @@ impl Store {
         StoreError::or_parsed(DOING, &word)
     }
 
-    pub async fn tell_actor(&self, actor: &ActorId, message: &Control) -> Result<(), StoreError> {
+    pub async fn send_to_actor(
+        &self,
+        actor: &ActorId,
+        message: &Control,
+    ) -> Result<(), StoreError> {
         let list = self.keys.control(actor);
         let doing = "sending a control message";
         self.push_for(doing, &list, &message.to_json(), CONTROL_TTL_SECS).await

@@ -31,7 +31,7 @@ pub struct FoundLate {
 }
 
 impl Store {
-    /// Looks at up to `limit` ended jobs that would expire: one that another may need stays. Calling again is safe.
+    /// Checks up to `limit` ended jobs that would expire: one that another may need stays. Calling again is safe.
     pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs, StoreError> {
         let (jobs, next_us): (usize, i64) = self
             .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)

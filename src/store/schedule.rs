@@ -49,7 +49,7 @@ impl Store {
         Ok(())
     }
 
-    /// Tells as many dependents as an actor may tell before it goes on; the supervisor tells the others.
+    /// Notifies as many dependents as an actor may before it goes on; the supervisor notifies the others.
     pub(super) async fn settle_some(&self, retention: &str) -> Result<(), StoreError> {
         const STEPS: usize = 8;
         for _ in 0..STEPS {

@@ -134,7 +134,7 @@ async fn secret(notify: &NotifyConfig, name: &NotifyName) -> Result<Option<Passw
     read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
-/// Gives a message to a program on its standard input, sandboxed as a script is: it gets no secret and no variable of the
+/// Passes a message to a program on its standard input, sandboxed as a script is: it gets no secret and no variable of the
 /// supervisor.
 ///
 /// # Errors

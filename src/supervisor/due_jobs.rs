@@ -54,7 +54,7 @@ pub(super) async fn late(round: Round) -> Result<Next, StoreError> {
     Ok(round.until_due(WorkKind::Expected, found.next).unless_more(found.looked_at == PER_ROUND))
 }
 
-/// Keeps ended jobs whose outputs and files other jobs may need: dependents that wait, and callbacks of their graph.
+/// Retains ended jobs whose outputs and files other jobs may need: dependents that wait, and callbacks of their graph.
 pub(super) async fn awaited(round: Round) -> Result<Next, StoreError> {
     let looked = round.store.keep_awaited(PER_ROUND).await?;
     Ok(round.until_due(WorkKind::Awaited, looked.next).unless_more(looked.jobs == PER_ROUND))

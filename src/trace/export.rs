@@ -42,11 +42,11 @@ impl DroppedSpans {
     }
 
     /// Takes the number that was not taken yet.
-    pub(super) fn take_untold(&self) -> u64 {
+    pub(super) fn take_unreported(&self) -> u64 {
         self.untold.swap(0, Ordering::Relaxed)
     }
 
-    /// Gives back a number that could not be reported.
+    /// Adds a number back that could not be reported.
     pub(super) fn give_back(&self, number: u64) {
         self.untold.fetch_add(number, Ordering::Relaxed);
     }

@@ -65,7 +65,7 @@ impl Tracer {
     /// Adds the dropped spans to the count of the namespace. Without new ones it asks Redis nothing; if Redis does not
     /// take them, the next call adds them.
     pub async fn count_dropped(&self, store: &Store) {
-        let number = self.dropped.take_untold();
+        let number = self.dropped.take_unreported();
         if number == 0 {
             return;
         }

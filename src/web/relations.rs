@@ -43,7 +43,7 @@ pub(super) async fn add_to(visit: &Visit, jobs: &mut [JobDoc]) -> PageResult<()>
 }
 
 /// Returns id, name and error of a job.
-pub(super) fn told_of(job: &JobSummary) -> Value {
+pub(super) fn error_of_prerequisite(job: &JobSummary) -> Value {
     let field = |name| job.fields.get(name).map_or("", String::as_str);
     json!({ "id": job.id, "name": field("name"), "error": field("error") })
 }
@@ -54,7 +54,7 @@ async fn names(visit: &Visit, mut ids: Vec<JobId>) -> PageResult<HashMap<String,
     ids.dedup();
     let mut known = visit.site.client.job_summaries(ids).await?;
     known.retain(|job| visit.sees(job));
-    Ok(known.iter().map(|job| (job.id.to_string(), told_of(job))).collect())
+    Ok(known.iter().map(|job| (job.id.to_string(), error_of_prerequisite(job))).collect())
 }
 
 /// Returns the jobs that a job waits for: the first by their names, and the number of the others.

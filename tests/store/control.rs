@@ -129,7 +129,7 @@ async fn control_list_without_a_reader_expires_and_is_bounded() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let own = world.started(&life, "a").await;
     world.store.stop(&own, RETENTION, None).await.expect("stopping");
-    world.store.tell_actor(&life.actor, &Control::Drain).await.expect("telling");
+    world.store.send_to_actor(&life.actor, &Control::Drain).await.expect("telling");
     let list = keys::control("osis:default:1");
     assert_eq!(world.redis.list(&list).len(), 2);
     let ttl_s = world.redis.ttl(&list);

@@ -80,7 +80,7 @@ impl CallCourse {
         }
     }
 
-    /// Tells the progress of a job, if it has grown beyond what was told last.
+    /// Reports the progress of a job, if it has grown since the last report.
     async fn tell(&self, server: &AgentServer, id: JobId, token: &Value, told: &mut Option<f64>) {
         let found = server.context.client.job_summaries(vec![id]).await.unwrap_or_default();
         let Some(job) = found.first().filter(|job| server.context.finds(job)) else { return };

@@ -17,11 +17,11 @@ methods! {
     /// Lists the live actors.
     "actor.list", Scope::Read => list;
     /// Lets an actor claim no more jobs; running jobs end, the process stays.
-    "actor.drain", Scope::Operate => |context, given| tell(context, given, Control::Drain);
+    "actor.drain", Scope::Operate => |context, params| tell(context, params, Control::Drain);
     /// Lets a drained actor claim jobs again.
-    "actor.resume", Scope::Operate => |context, given| tell(context, given, Control::Resume);
+    "actor.resume", Scope::Operate => |context, params| tell(context, params, Control::Resume);
     /// Drains an actor, then ends its process.
-    "actor.stop", Scope::Admin => |context, given| tell(context, given, Control::Shutdown);
+    "actor.stop", Scope::Admin => |context, params| tell(context, params, Control::Shutdown);
     /// Asks a live actor for an answer.
     "actor.ping", Scope::Read => ping;
 }
@@ -44,9 +44,9 @@ pub(crate) struct LiveActors {
     pub(crate) actors: Vec<ActorDocument>,
 }
 
-async fn list(context: CallContext, given: ListActors) -> Result<LiveActors> {
-    let script_type = given.script_type.map(|Spelled(name)| name);
-    let selector = given.selector.map(|Spelled(selector)| selector);
+async fn list(context: CallContext, params: ListActors) -> Result<LiveActors> {
+    let script_type = params.script_type.map(|Spelled(name)| name);
+    let selector = params.selector.map(|Spelled(selector)| selector);
     let mut actors =
         context.client.actor_documents(script_type.as_ref(), selector.as_ref()).await?;
     actors.retain(|actor| context.caller.admits(&actor.script_type, Some(&actor.group)));
@@ -79,10 +79,10 @@ pub(crate) struct NotifiedActors {
     pub(crate) not_told: Vec<String>,
 }
 
-async fn tell(context: CallContext, given: OneActor, message: Control) -> Result<NotifiedActors> {
-    let id = given.id(&context)?;
+async fn tell(context: CallContext, params: OneActor, message: Control) -> Result<NotifiedActors> {
+    let id = params.id(&context)?;
     context.needs_all_callers("tell actors what to do")?;
-    let untold = context.client.tell_live_actor(&id, &message).await?;
+    let untold = context.client.send_to_live_actor(&id, &message).await?;
     let not_told = untold.iter().map(ToString::to_string).collect();
     Ok(NotifiedActors { told: vec![id.to_string()], not_told })
 }
@@ -106,9 +106,9 @@ struct PingActor {
     wait: Option<f64>,
 }
 
-async fn ping(context: CallContext, given: PingActor) -> Result<Pong> {
-    let id = OneActor { actor: given.actor }.id(&context)?;
-    let wait = patience(given.wait.or(Some(PING_S)))?;
+async fn ping(context: CallContext, params: PingActor) -> Result<Pong> {
+    let id = OneActor { actor: params.actor }.id(&context)?;
+    let wait = patience(params.wait.or(Some(PING_S)))?;
     let took = context.client.ping_actor(&id, wait).await?;
     Ok(Pong { actor: id.to_string(), seconds: took.as_secs_f64() })
 }

@@ -39,14 +39,14 @@ pub(crate) struct AuditList {
     pub(crate) records: Vec<AuditRecord>,
 }
 
-async fn list(context: CallContext, given: ListAudit) -> Result<AuditList> {
+async fn list(context: CallContext, params: ListAudit) -> Result<AuditList> {
     context.needs_no_bounds("read the record of changes")?;
     let filter = AuditFilter {
-        since: given.since.map(|Spelled(time)| time),
-        until: given.until.map(|Spelled(time)| time),
-        who: given.who,
-        what: given.what,
-        limit: page_size(given.limit, RECORDS_MAX)?,
+        since: params.since.map(|Spelled(time)| time),
+        until: params.until.map(|Spelled(time)| time),
+        who: params.who,
+        what: params.what,
+        limit: page_size(params.limit, RECORDS_MAX)?,
     };
     Ok(AuditList { records: context.client.audit(&filter).await? })
 }

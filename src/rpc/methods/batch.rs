@@ -124,15 +124,15 @@ pub(crate) struct Refused {
     pub(crate) error: String,
 }
 
-async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch> {
-    let mut read = read(&context, &mut given).await?;
+async fn submit(context: CallContext, mut params: Batch) -> Result<SubmittedBatch> {
+    let mut read = read(&context, &mut params).await?;
     context.check_new(&read.jobs).await?;
-    let mut batch = without_jobs(&context, &mut given).await?;
-    let token = given.opening.take().unwrap_or_else(|| JobId::random().to_string());
+    let mut batch = without_jobs(&context, &mut params).await?;
+    let token = params.opening.take().unwrap_or_else(|| JobId::random().to_string());
     // Nobody else has it with this name.
     batch.opening = format!("{token} {}", context.caller.name);
-    let stored = if !given.all_or_none {
-        each(&context, &mut batch, &mut read, given.more).await?
+    let stored = if !params.all_or_none {
+        each(&context, &mut batch, &mut read, params.more).await?
     } else if read.refused.is_empty() {
         Box::pin(whole(&context, &mut batch, &mut read)).await?
     } else {
@@ -147,7 +147,7 @@ async fn submit(context: CallContext, mut given: Batch) -> Result<SubmittedBatch
     let ids: Vec<String> = accepted.iter().map(ToString::to_string).collect();
     let (batch_id, refused) = (id.map(|id| id.to_string()), read.refused);
     let every = documents(read.members, &ids, &refused);
-    let opening = batch_id.is_some().then_some(token).filter(|_| given.more);
+    let opening = batch_id.is_some().then_some(token).filter(|_| params.more);
     Ok(SubmittedBatch {
         id: batch_id.clone(),
         batch_id,
@@ -242,10 +242,10 @@ async fn whole(
 
 /// Returns the jobs that have the ids, and their batch, if all were submitted before as they are.
 async fn same(context: &CallContext, read: &JobsToSubmit) -> Option<StoredBatch> {
-    let mut given = read.jobs.clone();
-    await_ends(&mut given);
+    let mut params = read.jobs.clone();
+    await_ends(&mut params);
     let (mut accepted, mut batches) = (Vec::new(), HashSet::new());
-    for (at, job) in given.into_iter().enumerate() {
+    for (at, job) in params.into_iter().enumerate() {
         let taken = Err(ClientError::IdTaken(job.id.clone()));
         let has_files = read.files.contains_key(&at);
         let known = stored_or_same(context, job, has_files, taken).await.ok()?;
@@ -268,32 +268,32 @@ struct JobsToSubmit {
     members: Vec<FleetMember>,
 }
 
-async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit> {
-    let most = if given.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
-    if given.jobs.len() > most {
-        let error = ClientError::TooMany { jobs: given.jobs.len(), most };
+async fn read(context: &CallContext, params: &mut Batch) -> Result<JobsToSubmit> {
+    let most = if params.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
+    if params.jobs.len() > most {
+        let error = ClientError::TooMany { jobs: params.jobs.len(), most };
         return Err(RpcError::from(error).with("field", "jobs"));
     }
-    let is_joined = given.opening.is_some();
-    if given.jobs.is_empty() && !is_joined {
+    let is_joined = params.opening.is_some();
+    if params.jobs.is_empty() && !is_joined {
         let message = "the batch has no job: give at least one in `jobs`";
         return Err(RpcError::wrong("jobs", message));
     }
-    if (given.more || is_joined) && (given.all_or_none || given.every.is_some()) {
+    if (params.more || is_joined) && (params.all_or_none || params.every.is_some()) {
         let message = "a batch of several calls is neither all_or_none nor for every machine";
         return Err(RpcError::wrong("more", message));
     }
-    if is_joined && given.id.is_none() {
+    if is_joined && params.id.is_none() {
         return Err(RpcError::wrong("id", "the `id` of the batch is missing beside `opening`"));
     }
     let mut read = JobsToSubmit::default();
-    if let Some(every) = given.every {
-        read.members = fleet(context, &given.jobs, every).await?;
+    if let Some(every) = params.every {
+        read.members = fleet(context, &params.jobs, every).await?;
         read.jobs = read.members.iter().filter_map(|of| of.job.clone()).collect();
         read.places = (0..read.jobs.len()).collect();
         return Ok(read);
     }
-    for (place, of) in given.jobs.drain(..).enumerate() {
+    for (place, of) in params.jobs.drain(..).enumerate() {
         let BatchJob { settings, inputs, stdin } = of;
         let files = |job: &Job| given_files(context, (place, job), inputs, stdin);
         let job = checked(context, &settings).await;
@@ -311,17 +311,17 @@ async fn read(context: &CallContext, given: &mut Batch) -> Result<JobsToSubmit> 
     Ok(read)
 }
 
-async fn without_jobs(context: &CallContext, given: &mut Batch) -> Result<NewBatch> {
-    let Batch { at_a_time, stop_after, pause_after, .. } = *given;
-    let asked = [given.on_success.take(), given.on_failure.take(), given.on_end.take()];
+async fn without_jobs(context: &CallContext, params: &mut Batch) -> Result<NewBatch> {
+    let Batch { at_a_time, stop_after, pause_after, .. } = *params;
+    let asked = [params.on_success.take(), params.on_failure.take(), params.on_end.take()];
     Ok(NewBatch {
-        name: given.name.take().map(|Spelled(name)| name),
+        name: params.name.take().map(|Spelled(name)| name),
         callbacks: callbacks(context, asked).await?,
-        notify: notifications(&given.notify)?,
+        notify: notifications(&params.notify)?,
         window: GraphWindow { at_a_time, stop_after, pause_after },
-        every: given.every,
-        is_joined: given.opening.is_some(),
-        ..NewBatch::with_id(given.id.take().map(|Spelled(id)| id))
+        every: params.every,
+        is_joined: params.opening.is_some(),
+        ..NewBatch::with_id(params.id.take().map(|Spelled(id)| id))
     })
 }
 

@@ -42,9 +42,9 @@ methods! {
     /// Deletes a periodic job in Redis, with its history; its jobs stay.
     "cron.delete", Scope::Admin => delete;
     /// Lets a disabled periodic job fire again.
-    "cron.enable", Scope::Operate => |context, given| switch(context, given, true);
+    "cron.enable", Scope::Operate => |context, params| switch(context, params, true);
     /// Disables a periodic job: it does not fire until it is enabled.
-    "cron.disable", Scope::Operate => |context, given| switch(context, given, false);
+    "cron.disable", Scope::Operate => |context, params| switch(context, params, false);
 }
 
 /// The periodic jobs.
@@ -89,9 +89,9 @@ struct OnePeriodicJob {
     name: String,
 }
 
-async fn get(context: CallContext, given: OnePeriodicJob) -> Result<PeriodicJobHistoryDocument> {
+async fn get(context: CallContext, params: OnePeriodicJob) -> Result<PeriodicJobHistoryDocument> {
     let crontab = seen(&context).await?;
-    let mut found = context.client.periodic_job_history(&crontab, &given.name).await?;
+    let mut found = context.client.periodic_job_history(&crontab, &params.name).await?;
     let job = std::slice::from_mut(&mut found.job);
     hide_jobs_beyond(&context, job, &mut found.history).await?;
     if !context.caller.operates() {
@@ -124,10 +124,10 @@ pub(crate) struct FiringList {
     pub(crate) firings: Vec<FiringDocument>,
 }
 
-async fn history(context: CallContext, given: LatestFirings) -> Result<FiringList> {
-    let most = page_size(given.limit, FIRINGS_MAX)?;
+async fn history(context: CallContext, params: LatestFirings) -> Result<FiringList> {
+    let most = page_size(params.limit, FIRINGS_MAX)?;
     let crontab = seen(&context).await?;
-    let mut firings = context.client.cron_firings(&crontab, &given.name, most).await?;
+    let mut firings = context.client.cron_firings(&crontab, &params.name, most).await?;
     hide_jobs_beyond(&context, &mut [], &mut firings).await?;
     Ok(FiringList { firings })
 }
@@ -183,23 +183,23 @@ struct Backfilled {
     firings: Vec<BackfilledFiring>,
 }
 
-async fn backfill(context: CallContext, given: BackfilledPeriod) -> Result<Backfilled> {
+async fn backfill(context: CallContext, params: BackfilledPeriod) -> Result<Backfilled> {
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
-    let until = match given.until {
+    let until = match params.until {
         Some(Spelled(PastTime(until))) => until,
         None => context.client.now().await?,
     };
-    let Spelled(PastTime(since)) = given.since;
-    let period = BackfillPeriod { since, until, only_missing: given.only_missing };
-    let firings = context.client.backfill(&crontab, &given.name, &period).await?;
+    let Spelled(PastTime(since)) = params.since;
+    let period = BackfillPeriod { since, until, only_missing: params.only_missing };
+    let firings = context.client.backfill(&crontab, &params.name, &period).await?;
     Ok(Backfilled { firings })
 }
 
-async fn run(context: CallContext, given: OnePeriodicJob) -> Result<Id> {
+async fn run(context: CallContext, params: OnePeriodicJob) -> Result<Id> {
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
-    let id = context.client.run_periodic_job(&crontab, &given.name).await?;
+    let id = context.client.run_periodic_job(&crontab, &params.name).await?;
     Ok(Id { id: id.to_string() })
 }
 
@@ -270,10 +270,10 @@ struct ChangedPeriodicJob {
 
 async fn add(
     context: CallContext,
-    given: PeriodicJobSettings<String, Option<JobSettings>>,
+    params: PeriodicJobSettings<String, Option<JobSettings>>,
 ) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("add periodic jobs")?;
-    let (name, new) = given.change(|job| job.map(JobSettings::members).unwrap_or_default());
+    let (name, new) = params.change(|job| job.map(JobSettings::members).unwrap_or_default());
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     context.client.add_periodic_job(&crontab, &name, new, by, |job| context.has_type(job)).await?;
     Ok(ChangedPeriodicJob { name })
@@ -281,11 +281,11 @@ async fn add(
 
 async fn edit(
     context: CallContext,
-    given: PeriodicJobSettings<Option<String>, Option<ChangedSettings>>,
+    params: PeriodicJobSettings<Option<String>, Option<ChangedSettings>>,
 ) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("change periodic jobs")?;
     let (name, change) =
-        given.change(|job| job.map(|ChangedSettings(members)| members).unwrap_or_default());
+        params.change(|job| job.map(|ChangedSettings(members)| members).unwrap_or_default());
     let (crontab, by) = (crontab(&context).await?, context.caller.name.as_str());
     // A new script or setting of a type is a use of the type.
     let may_submit = |job: &Job| context.has_type(job);
@@ -293,11 +293,11 @@ async fn edit(
     Ok(ChangedPeriodicJob { name })
 }
 
-async fn delete(context: CallContext, given: OnePeriodicJob) -> Result<ChangedPeriodicJob> {
+async fn delete(context: CallContext, params: OnePeriodicJob) -> Result<ChangedPeriodicJob> {
     context.needs_no_bounds("delete periodic jobs")?;
     let may_submit = |job: &Job| context.has_type(job);
-    context.client.delete_periodic_job(&crontab(&context).await?, &given.name, may_submit).await?;
-    Ok(ChangedPeriodicJob { name: given.name })
+    context.client.delete_periodic_job(&crontab(&context).await?, &params.name, may_submit).await?;
+    Ok(ChangedPeriodicJob { name: params.name })
 }
 
 /// Members of a job, named as the fields of its hash.

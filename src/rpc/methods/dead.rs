@@ -15,14 +15,14 @@ methods! {
     /// Lists dead letters, the newest first, page by page.
     "dead.list", Scope::Read => list;
     /// Runs dead letters again: those that are named, or all that match a filter.
-    "dead.retry", Scope::Operate => |context, given| change(context, ChangeWord::Retry, given);
+    "dead.retry", Scope::Operate => |context, params| change(context, ChangeWord::Retry, params);
     /// Deletes dead letters: those that are named, or, with the scope admin, all that match a filter.
-    "dead.delete", Scope::Operate => |context, given| change(context, ChangeWord::Delete, given);
+    "dead.delete", Scope::Operate => |context, params| change(context, ChangeWord::Delete, params);
 }
 
-async fn list(context: CallContext, mut given: ListJobs) -> Result<JobPage> {
-    given.filter = given.filter.with("dead", "true");
-    job_list::list(context, given).await
+async fn list(context: CallContext, mut params: ListJobs) -> Result<JobPage> {
+    params.filter = params.filter.with("dead", "true");
+    job_list::list(context, params).await
 }
 
 /// Dead letters by their ids, or by a filter.

@@ -40,8 +40,8 @@ pub(super) fn methods() -> Vec<Method> {
             UNSUBSCRIBE,
             None,
             "Ends a subscription of this connection; false if it has ended before.",
-            async |_: CallContext, given: EndSubscription| -> Result<bool> {
-                let EndSubscription { subscription } = given;
+            async |_: CallContext, params: EndSubscription| -> Result<bool> {
+                let EndSubscription { subscription } = params;
                 let message = format!(
                     "there is no subscription {} here: subscriptions are of a WebSocket, at /rpc",
                     shown(&subscription)
@@ -71,11 +71,11 @@ struct FollowJob {
     since: Option<Spelled<StreamPlace>>,
 }
 
-async fn job(context: CallContext, given: FollowJob) -> Result<Following> {
-    let seen = context.seen(given.id).await?;
+async fn job(context: CallContext, params: FollowJob) -> Result<Following> {
+    let seen = context.seen(params.id).await?;
     let job = context.client.get_job(&seen.id).await;
     let job = context.still(&seen, job).await?;
-    let since = given.since.map(|Spelled(place)| place);
+    let since = params.since.map(|Spelled(place)| place);
     let bound = context.caller.is_bound().then(|| Arc::clone(&context.caller));
     Ok(Following { topic: FollowTopic::Job(job.id, job.created_at), since, types: None, bound })
 }
@@ -88,19 +88,19 @@ struct FollowSince {
     since: Option<Spelled<StreamPlace>>,
 }
 
-async fn events(context: CallContext, given: FollowSince) -> Result<Following> {
+async fn events(context: CallContext, params: FollowSince) -> Result<Following> {
     context.needs_no_bounds("follow the events of all jobs")?;
     if !context.config.job.events {
         let message = "cannot follow events: none are recorded; set job.events = true";
         return Err(RpcError::new(code::CONFLICT, message));
     }
-    let since = given.since.map(|Spelled(place)| place);
+    let since = params.since.map(|Spelled(place)| place);
     Ok(Following { topic: FollowTopic::Events, since, types: None, bound: None })
 }
 
-async fn stats(context: CallContext, given: FollowSince) -> Result<Following> {
+async fn stats(context: CallContext, params: FollowSince) -> Result<Following> {
     context.needs_whole_types("follow the numbers of script types")?;
-    let since = given.since.map(|Spelled(place)| place);
+    let since = params.since.map(|Spelled(place)| place);
     let types = context.caller.bounds.types.clone();
     Ok(Following { topic: FollowTopic::Stats, since, types, bound: None })
 }

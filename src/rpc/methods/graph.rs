@@ -61,25 +61,25 @@ pub(crate) struct SubmittedGraph {
     pub(crate) unserved: Vec<UnservedJobs>,
 }
 
-async fn submit(context: CallContext, given: GraphPlan<JobSettings>) -> Result<SubmittedGraph> {
-    if given.jobs.len() > Store::WHOLE_MAX {
-        let error = ClientError::TooMany { jobs: given.jobs.len(), most: Store::WHOLE_MAX };
+async fn submit(context: CallContext, params: GraphPlan<JobSettings>) -> Result<SubmittedGraph> {
+    if params.jobs.len() > Store::WHOLE_MAX {
+        let error = ClientError::TooMany { jobs: params.jobs.len(), most: Store::WHOLE_MAX };
         return Err(RpcError::from(error).with("field", "jobs"));
     }
-    if given.jobs.is_empty() {
+    if params.jobs.is_empty() {
         let message = "the graph has no job: give at least one in `jobs`";
         return Err(RpcError::wrong("jobs", message));
     }
     let mut graph = Graph::new();
-    graph.set_window(given.window());
-    graph.notify(notifications(&given.notify)?);
-    if let Some(id) = given.id {
+    graph.set_window(params.window());
+    graph.notify(notifications(&params.notify)?);
+    if let Some(id) = params.id {
         graph.set_id(id);
     }
-    if let Some(name) = given.name {
+    if let Some(name) = params.name {
         graph.set_name(name);
     }
-    for (place, of) in given.jobs.into_iter().enumerate() {
+    for (place, of) in params.jobs.into_iter().enumerate() {
         let PlannedJob { name, job, after, after_any, inputs, stdin } = of;
         let files = |job: &Job| given_files(&context, (place, job), inputs, stdin);
         let read = job.job(&context).await.and_then(|job| Ok((files(&job)?, job)));
@@ -89,8 +89,8 @@ async fn submit(context: CallContext, given: GraphPlan<JobSettings>) -> Result<S
         })?;
         graph.add(name, job).files(files).waits_for(after, after_any);
     }
-    let given = [given.on_success, given.on_failure, given.on_end];
-    for (callback, job) in callbacks(&context, given).await? {
+    let params = [params.on_success, params.on_failure, params.on_end];
+    for (callback, job) in callbacks(&context, params).await? {
         graph.on(callback, job);
     }
     context.check_new(&graph.jobs()?).await?;
@@ -109,10 +109,10 @@ pub(super) fn notifications(names: &[String]) -> Result<Vec<NotifyName>> {
 /// Reads the callbacks of a graph or batch, in the order of [`GraphCallback::ALL`].
 pub(super) async fn callbacks(
     context: &CallContext,
-    given: [Option<JobSettings>; 3],
+    params: [Option<JobSettings>; 3],
 ) -> Result<BTreeMap<GraphCallback, Job>> {
     let mut callbacks = BTreeMap::new();
-    for (callback, settings) in GraphCallback::ALL.into_iter().zip(given) {
+    for (callback, settings) in GraphCallback::ALL.into_iter().zip(params) {
         let Some(settings) = settings else { continue };
         let job = settings.job(context).await?;
         context.has_type(&job)?;
@@ -148,9 +148,9 @@ pub(crate) struct ListedGraphs {
     pub(crate) next: Option<u64>,
 }
 
-async fn list(context: CallContext, given: ListGraphs) -> Result<ListedGraphs> {
-    let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
-    let (mut graphs, mut next, mut looked) = (Vec::new(), given.cursor, 0);
+async fn list(context: CallContext, params: ListGraphs) -> Result<ListedGraphs> {
+    let limit = page_size(params.limit, Store::GRAPHS_PER_PAGE_MAX)?;
+    let (mut graphs, mut next, mut looked) = (Vec::new(), params.cursor, 0);
     loop {
         // A page ends with a graph that the caller sees: another one's time would tell of it.
         let wanted = limit.saturating_sub(graphs.len()).max(1);
@@ -272,11 +272,11 @@ async fn reasons(context: &CallContext, id: &JobId) -> Result<Vec<String>> {
     Ok(reasons)
 }
 
-async fn get(context: CallContext, given: GetGraph) -> Result<ShownGraph> {
-    let limit = page_size(given.limit, Store::GRAPHS_PER_PAGE_MAX)?;
-    let id = named(&context, &given.id).await?;
+async fn get(context: CallContext, params: GetGraph) -> Result<ShownGraph> {
+    let limit = page_size(params.limit, Store::GRAPHS_PER_PAGE_MAX)?;
+    let id = named(&context, &params.id).await?;
     let graph = visible(&context, &id).await?;
-    let page = || context.client.jobs_of_graph(&id, given.outcome, given.cursor, limit);
+    let page = || context.client.jobs_of_graph(&id, params.outcome, params.cursor, limit);
     let (mut jobs, mut lines) = (page().await?, HashMap::new());
     if graph.every.is_some() {
         let ids: Vec<&JobId> = jobs.iter().map(|job| &job.member.id).collect();
@@ -312,9 +312,9 @@ struct AwaitGraph {
     wait: Option<f64>,
 }
 
-async fn wait(context: CallContext, given: AwaitGraph) -> Result<GraphDocument> {
-    let patience = patience(given.wait)?;
-    let id = named(&context, &given.id).await?;
+async fn wait(context: CallContext, params: AwaitGraph) -> Result<GraphDocument> {
+    let patience = patience(params.wait)?;
+    let id = named(&context, &params.id).await?;
     visible(&context, &id).await?;
     let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
         Ok(_) | Err(ClientError::GaveUp { .. }) => visible(&context, &id).await?,
@@ -346,8 +346,8 @@ struct ResumeGraph {
     changes: BTreeMap<String, Map<String, Value>>,
 }
 
-async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange> {
-    let ResumeGraph { id, from, mut changes } = given;
+async fn retry(context: CallContext, params: ResumeGraph) -> Result<GraphChange> {
+    let ResumeGraph { id, from, mut changes } = params;
     let id = own(&context, &id, "retry").await?;
     let mut checked = Vec::new();
     if !changes.is_empty() {
@@ -361,12 +361,12 @@ async fn retry(context: CallContext, given: ResumeGraph) -> Result<GraphChange> 
     Ok(context.client.pinned(checked).retry_graph(&id, &how).await?)
 }
 
-async fn stop(context: CallContext, given: NamedGraph) -> Result<GraphChange> {
-    let id = own(&context, &given.id, "stop").await?;
+async fn stop(context: CallContext, params: NamedGraph) -> Result<GraphChange> {
+    let id = own(&context, &params.id, "stop").await?;
     Ok(context.client.stop_graph(&id).await?)
 }
 
-async fn delete(context: CallContext, given: NamedGraph) -> Result<GraphChange> {
-    let id = own(&context, &given.id, "delete").await?;
+async fn delete(context: CallContext, params: NamedGraph) -> Result<GraphChange> {
+    let id = own(&context, &params.id, "delete").await?;
     Ok(context.client.delete_graph(&id).await?)
 }

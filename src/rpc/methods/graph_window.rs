@@ -35,8 +35,8 @@ struct EditGraph {
     pause_after: Option<PauseAfter>,
 }
 
-async fn edit(context: CallContext, given: EditGraph) -> Result<GraphDocument> {
-    let EditGraph { id, at_a_time, stop_after, pause_after } = given;
+async fn edit(context: CallContext, params: EditGraph) -> Result<GraphDocument> {
+    let EditGraph { id, at_a_time, stop_after, pause_after } = params;
     let window = GraphWindow { at_a_time, stop_after, pause_after };
     if window == GraphWindow::default() {
         let message = "the graph stays as it is: give at_a_time, stop_after or pause_after";
@@ -67,8 +67,8 @@ words! {
     Go = "go",
 }
 
-async fn tell(context: CallContext, given: TellGraph) -> Result<GraphDocument> {
-    let (id, GraphOrder::Go) = (own(&context, &given.id, "tell").await?, given.order);
+async fn tell(context: CallContext, params: TellGraph) -> Result<GraphDocument> {
+    let (id, GraphOrder::Go) = (own(&context, &params.id, "tell").await?, params.order);
     may_change_all(&context, &id).await?;
     if !context.client.end_pause(&id).await? {
         let message = format!("graph {id} has no pause to end: hero graph show {id}");

@@ -113,8 +113,8 @@ impl SubmitNew {
     }
 }
 
-async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId> {
-    let (job, files) = given.job(&context).await?;
+async fn submit(context: CallContext, params: SubmitNew) -> Result<SubmittedId> {
+    let (job, files) = params.job(&context).await?;
     let stored = context.client.submit_with_files(job.clone(), &files).await;
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
@@ -122,9 +122,9 @@ async fn submit(context: CallContext, given: SubmitNew) -> Result<SubmittedId> {
 /// Submits a job as one of the caller's, who waits for its end. Returns it with whether it is new, and its `caller_id`.
 pub(super) async fn submit_awaited(
     context: &CallContext,
-    given: SubmitNew,
+    params: SubmitNew,
 ) -> Result<((AwaitedJob, bool), String)> {
-    let (job, files) = given.job(context).await?;
+    let (job, files) = params.job(context).await?;
     let submitter = job.spec.caller_id.clone();
     let stored = context.client.submit_awaited(job.clone(), &files).await;
     Ok((awaited_or_same(context, job, !files.is_empty(), stored).await?, submitter))
@@ -140,19 +140,19 @@ pub(crate) async fn submitted_awaited(
 }
 
 /// Stores a job of the caller without starting it.
-pub(super) async fn create(context: CallContext, given: SubmitNew) -> Result<SubmittedId> {
-    let (job, files) = given.job(&context).await?;
+pub(super) async fn create(context: CallContext, params: SubmitNew) -> Result<SubmittedId> {
+    let (job, files) = params.job(&context).await?;
     let stored = context.client.create_with_files(job.clone(), &files).await;
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-async fn start(context: CallContext, given: OneJob) -> Result<JobChangeResult> {
-    let id = context.own_job(given.id, "start").await?;
+async fn start(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
+    let id = context.own_job(params.id, "start").await?;
     Ok(JobChangeResult::new(&id, context.client.start_job(&id).await?.as_str()))
 }
 
-async fn run(context: CallContext, given: RunNew) -> Result<JobDocument> {
-    let RunNew { job, wait, inputs, stdin } = given;
+async fn run(context: CallContext, params: RunNew) -> Result<JobDocument> {
+    let RunNew { job, wait, inputs, stdin } = params;
     let patience = patience(wait)?;
     let ((job, _), submitter) =
         Box::pin(submit_awaited(&context, SubmitNew { job, inputs, stdin })).await?;
@@ -189,14 +189,14 @@ struct GetJob {
     dead: bool,
 }
 
-async fn get(context: CallContext, given: GetJob) -> Result<JobDocument> {
-    let (seen, client) = (context.seen(given.id).await?, &context.client);
+async fn get(context: CallContext, params: GetJob) -> Result<JobDocument> {
+    let (seen, client) = (context.seen(params.id).await?, &context.client);
     let document = async {
-        if given.dead {
+        if params.dead {
             client.dead_letter(&seen.id).await?;
         }
         let mut document = client.job_document(&seen.id).await?;
-        if given.trees && !context.hides_jobs() {
+        if params.trees && !context.hides_jobs() {
             let trees = client.trees(&client.get_job(&seen.id).await?).await?;
             if !trees.is_empty() {
                 document[TREES] = json!(trees);
@@ -217,9 +217,9 @@ struct AwaitEnd {
     wait: Option<f64>,
 }
 
-async fn wait(context: CallContext, given: AwaitEnd) -> Result<JobDocument> {
-    let patience = patience(given.wait)?;
-    let id = context.job_named(&given.id.0).await?;
+async fn wait(context: CallContext, params: AwaitEnd) -> Result<JobDocument> {
+    let patience = patience(params.wait)?;
+    let id = context.job_named(&params.id.0).await?;
     ended(&context, &id.into(), None, patience).await
 }
 
@@ -233,8 +233,8 @@ struct OutputResult {
     output_encoding: Option<&'static str>,
 }
 
-async fn output(context: CallContext, given: OneJob) -> Result<OutputResult> {
-    let output = output_of(&context, given.id).await?;
+async fn output(context: CallContext, params: OneJob) -> Result<OutputResult> {
+    let output = output_of(&context, params.id).await?;
     let output_encoding = matches!(output, JobOutput::Bytes(_)).then_some("base64");
     Ok(OutputResult { output: output.into_text(), output_encoding })
 }
@@ -252,8 +252,8 @@ pub(super) async fn output_of(
     })
 }
 
-async fn delete(context: CallContext, given: OneJob) -> Result<JobChangeResult> {
-    let id = context.own_job(given.id, "delete").await?;
+async fn delete(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
+    let id = context.own_job(params.id, "delete").await?;
     context.client.delete_job(&id).await?;
     Ok(JobChangeResult::new(&id, "deleted"))
 }
@@ -282,12 +282,12 @@ struct ClonedJob {
     job: Option<JobDocument>,
 }
 
-async fn clone(context: CallContext, given: CopyJob) -> Result<ClonedJob> {
+async fn clone(context: CallContext, params: CopyJob) -> Result<ClonedJob> {
     context.needs(Scope::Read, "job.clone")?;
-    let id = context.job_named(&given.id.0).await?;
+    let id = context.job_named(&params.id.0).await?;
     let seen = context.visible(&id).await?;
     let is_own = seen.spec.caller_id == context.caller.name;
-    let mut changes = Setting::by_fields(&given.changes)?;
+    let mut changes = Setting::by_fields(&params.changes)?;
     if !is_own && !context.changes_any_job() {
         // The copy is one of the caller's; it may not read the variables of others.
         changes.entry("caller_id").or_insert(Value::Null);
@@ -300,7 +300,7 @@ async fn clone(context: CallContext, given: CopyJob) -> Result<ClonedJob> {
     context.resolve(&mut job).await?;
     context.adopt(&mut job)?;
     context.check_new(std::slice::from_ref(&job)).await?;
-    if given.dry_run {
+    if params.dry_run {
         let document = JobDocument::of(&context, job.to_json()).await?;
         context.same_job(&seen).await?;
         return Ok(ClonedJob { id: job.id.to_string(), job: Some(document) });
@@ -327,8 +327,8 @@ pub(crate) struct Deleted {
     pub(crate) deleted: u64,
 }
 
-async fn clear(context: CallContext, given: ClearJobs) -> Result<Deleted> {
-    confirmed("job.clear", given.yes)?;
+async fn clear(context: CallContext, params: ClearJobs) -> Result<Deleted> {
+    confirmed("job.clear", params.yes)?;
     cleared(&context).await
 }
 

@@ -84,8 +84,8 @@ pub(super) struct Retried {
     jobs: Vec<ResultOfJob>,
 }
 
-pub(super) async fn retry(context: CallContext, given: RetryOne) -> Result<Retried> {
-    let RetryOne { id, with_dependents, mut changes } = given;
+pub(super) async fn retry(context: CallContext, params: RetryOne) -> Result<Retried> {
+    let RetryOne { id, with_dependents, mut changes } = params;
     let id = context.job_named(&id.0).await?;
     context.keep_groups(&mut changes);
     let checked = context.may_correct(&id, &changes, "retry").await?;
@@ -110,9 +110,9 @@ pub(super) struct StopJob {
 }
 
 /// Stops a job that the caller may change. Jobs of others below it stay as they are.
-pub(super) async fn stop(context: CallContext, given: StopJob) -> Result<JobChangeResult> {
-    let id = context.own_job(given.id, "stop").await?;
-    if !given.children {
+pub(super) async fn stop(context: CallContext, params: StopJob) -> Result<JobChangeResult> {
+    let id = context.own_job(params.id, "stop").await?;
+    if !params.children {
         let has_ended = context.client.stop_job(&id).await?;
         return Ok(JobChangeResult::new(&id, if has_ended { "stopped" } else { "told to stop" }));
     }
@@ -137,10 +137,10 @@ pub(super) struct TellOne {
     data: Value,
 }
 
-pub(super) async fn tell(context: CallContext, given: TellOne) -> Result<JobChangeResult> {
-    let id = context.own_job(given.id, "tell").await?;
-    let data = (!given.data.is_null()).then(|| given.data.to_string());
-    let waited = context.client.tell_job(&id, &given.event, data.as_deref()).await?;
+pub(super) async fn tell(context: CallContext, params: TellOne) -> Result<JobChangeResult> {
+    let id = context.own_job(params.id, "tell").await?;
+    let data = (!params.data.is_null()).then(|| params.data.to_string());
+    let waited = context.client.tell_job(&id, &params.event, data.as_deref()).await?;
     if waited {
         return Ok(JobChangeResult::new(&id, "told"));
     }
@@ -203,8 +203,8 @@ impl EditedValues {
     }
 }
 
-pub(super) async fn edit(context: CallContext, given: EditOne) -> Result<JobChangeResult> {
-    let EditOne { id, priority, group, run_at, mut changes } = given;
+pub(super) async fn edit(context: CallContext, params: EditOne) -> Result<JobChangeResult> {
+    let EditOne { id, priority, group, run_at, mut changes } = params;
     let id = context.job_named(&id.0).await?;
     context.keep_groups(&mut changes);
     let edit = EditedValues { priority, group, run_at, changes }.edit()?;

@@ -66,8 +66,8 @@ pub(crate) struct ListedFiles {
     pub(crate) files_not_kept: Option<String>,
 }
 
-pub(super) async fn files(context: CallContext, given: OneJob) -> Result<ListedFiles> {
-    let seen = context.seen(given.id).await?;
+pub(super) async fn files(context: CallContext, params: OneJob) -> Result<ListedFiles> {
+    let seen = context.seen(params.id).await?;
     let listed = async {
         let files_not_kept = context.client.get_job(&seen.id).await?.extra.remove(FILES_NOT_KEPT);
         Ok((context.client.job_files(&seen.id).await?, files_not_kept))
@@ -101,9 +101,9 @@ pub(crate) struct FileContent {
     pub(crate) path: Option<String>,
 }
 
-pub(super) async fn file(context: CallContext, given: OneFile) -> Result<FileContent> {
-    let name = given.name;
-    let (id, found) = find(&context, given.id, &name).await?;
+pub(super) async fn file(context: CallContext, params: OneFile) -> Result<FileContent> {
+    let name = params.name;
+    let (id, found) = find(&context, params.id, &name).await?;
     let size = found.size();
     if size > ANSWER_BYTES_MAX {
         let path = format!("/jobs/{id}/files/{}", utf8_percent_encode(&name, NON_ALPHANUMERIC));
@@ -169,15 +169,15 @@ pub(super) struct LogPart {
     ended: bool,
 }
 
-pub(super) async fn log(context: CallContext, given: ReadLog) -> Result<LogPart> {
-    let limit = page_size(given.limit.or(Some(LINES_MAX)), LINES_MAX)?;
+pub(super) async fn log(context: CallContext, params: ReadLog) -> Result<LogPart> {
+    let limit = page_size(params.limit.or(Some(LINES_MAX)), LINES_MAX)?;
     let after =
-        given.after.or_else(|| given.since.map(|Spelled(time)| LogLine::place_before(time)));
+        params.after.or_else(|| params.since.map(|Spelled(time)| LogLine::place_before(time)));
     if after.as_ref().is_some_and(|place| place.parse::<StreamPlace>().is_err()) {
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::wrong("after", message));
     }
-    let seen = context.seen(given.id).await?;
+    let seen = context.seen(params.id).await?;
     // The log is complete before a job has ended.
     let state = context.client.state_and_unfinished(&seen.id).await?;
     let lines = context.client.get_job_logs(&seen.id, after.as_deref(), limit).await;

@@ -52,23 +52,23 @@ const PARENT: &str = "parent";
 /// Returns the jobs that a filter finds, at most so many. A parent may be the unique beginning of an id.
 pub(super) async fn search_of(
     context: &CallContext,
-    mut given: ListJobs,
+    mut params: ListJobs,
     limit: usize,
 ) -> Result<(ListQuery, JobSearch)> {
-    if let Some(parent) = given.filter.value(PARENT).map(str::to_owned) {
+    if let Some(parent) = params.filter.value(PARENT).map(str::to_owned) {
         let parent = context.job_named(&parent.parse()?).await?;
-        given.filter = given.filter.with(PARENT, parent.as_str());
+        params.filter = params.filter.with(PARENT, parent.as_str());
     }
-    let found = JobSearch::of(&given.filter, &TimeZone::UTC, Timestamp::now());
+    let found = JobSearch::of(&params.filter, &TimeZone::UTC, Timestamp::now());
     let (query, search) = found.map_err(|error| RpcError::wrong(error.row.name, error.reason))?;
     let search = search.seeing_all(!context.hides_jobs());
-    let cursor = given.rest.cursor.map(|Spelled(cursor)| cursor);
+    let cursor = params.rest.cursor.map(|Spelled(cursor)| cursor);
     Ok((ListQuery { limit, cursor, budget: Some(ListQuery::BUDGET), ..query }, search))
 }
 
-pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPage> {
-    let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (query, search) = search_of(&context, given, limit).await?;
+pub(super) async fn list(context: CallContext, params: ListJobs) -> Result<JobPage> {
+    let limit = page_size(params.rest.limit, ListQuery::LIMIT_MAX)?;
+    let (query, search) = search_of(&context, params, limit).await?;
     let sees = |job: &JobSummary| context.caller.sees(job);
     let found = context.client.find_jobs(&query, &search, sees).await?;
     Ok(JobPage {
@@ -80,9 +80,9 @@ pub(super) async fn list(context: CallContext, given: ListJobs) -> Result<JobPag
 }
 
 /// Groups failed jobs; `limit` bounds the groups.
-pub(super) async fn errors(context: CallContext, given: ListJobs) -> Result<ErrorGroupsDocument> {
-    let limit = page_size(given.rest.limit, ListQuery::LIMIT_MAX)?;
-    let (mut query, search) = search_of(&context, given, limit).await?;
+pub(super) async fn errors(context: CallContext, params: ListJobs) -> Result<ErrorGroupsDocument> {
+    let limit = page_size(params.rest.limit, ListQuery::LIMIT_MAX)?;
+    let (mut query, search) = search_of(&context, params, limit).await?;
     // A person can end the search.
     query.budget = query.budget.filter(|_| !context.is_of_command_line);
     let sees = |job: &JobSummary| context.caller.sees(job);
@@ -112,11 +112,11 @@ pub(super) struct DependentsPage {
 
 pub(super) async fn dependents(
     context: CallContext,
-    given: ListDependents,
+    params: ListDependents,
 ) -> Result<DependentsPage> {
-    let limit = page_size(given.limit, DEPENDENTS_MAX)?;
-    let skip = given.cursor.unwrap_or_default() as usize;
-    let seen = context.seen(given.id).await?;
+    let limit = page_size(params.limit, DEPENDENTS_MAX)?;
+    let skip = params.cursor.unwrap_or_default() as usize;
+    let seen = context.seen(params.id).await?;
     let job = context.still(&seen, context.client.get_job(&seen.id).await).await?;
     let (ids, next) = if context.hides_jobs() {
         visible(&context, &job, skip, limit).await?

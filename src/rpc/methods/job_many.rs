@@ -24,7 +24,7 @@ methods! {
     /// Groups the latest failed jobs that job.list finds by the kind of their error.
     "job.errors", Scope::Read => job_list::errors;
     /// Retries, stops, deletes or edits many jobs: those that are named, or all that match a filter.
-    "job.change_many", Scope::Submit => |context, given| change(context, given, false);
+    "job.change_many", Scope::Submit => |context, params| change(context, params, false);
 }
 
 /// The word of a change.
@@ -137,41 +137,41 @@ impl ChangeMany {
 /// Changes jobs, or only dead letters.
 pub(super) async fn change(
     context: CallContext,
-    given: ChangeMany,
+    params: ChangeMany,
     only_dead: bool,
 ) -> Result<ManyChangedDocument> {
     let wrong = |field: &str, message: String| Err(RpcError::wrong(field, message));
-    let mut change = match given.change {
+    let mut change = match params.change {
         ChangeWord::Retry => {
-            JobChange::Retry { with_dependents: given.with_dependents, changes: given.changes }
+            JobChange::Retry { with_dependents: params.with_dependents, changes: params.changes }
         }
-        ChangeWord::Stop if given.children => JobChange::StopTree,
+        ChangeWord::Stop if params.children => JobChange::StopTree,
         ChangeWord::Stop => JobChange::Stop,
         ChangeWord::Delete => JobChange::Delete,
-        ChangeWord::Edit => JobChange::Edit(given.edit.edit()?),
+        ChangeWord::Edit => JobChange::Edit(params.edit.edit()?),
     };
     if let JobChange::Retry { changes, .. } | JobChange::Edit(JobValues { changes, .. }) =
         &mut change
     {
         context.keep_groups(changes);
     }
-    match (given.filter, given.ids.len()) {
+    match (params.filter, params.ids.len()) {
         (Some(_), 1..) => wrong("filter", "`filter` cannot be set beside `ids`".to_owned()),
         (None, 0) => wrong("ids", "name jobs in `ids`, or find them with `filter`".to_owned()),
         (None, 1..=JOBS_MAX) => {
-            change_named(&context, &change, given.ids, (given.dry_run, only_dead)).await
+            change_named(&context, &change, params.ids, (params.dry_run, only_dead)).await
         }
         (None, _) => wrong("ids", format!("`ids` names more than {JOBS_MAX} jobs")),
-        (Some(_), 0) if change.destroys() && !given.yes && !given.dry_run => {
+        (Some(_), 0) if change.destroys() && !params.yes && !params.dry_run => {
             let word = change.word();
             wrong("yes", format!("to {word} all jobs that match, set yes = true; or dry_run"))
         }
         (Some(filter), 0) => {
             // Jobs of others are among them; a caller that does not operate deletes its own alone.
-            if matches!(change, JobChange::Delete) && !given.dry_run && context.caller.operates() {
+            if matches!(change, JobChange::Delete) && !params.dry_run && context.caller.operates() {
                 context.needs(Scope::Admin, "job.change_many that deletes what a filter finds")?;
             }
-            change_found(&context, &change, filter, (given.dry_run, given.uncounted)).await
+            change_found(&context, &change, filter, (params.dry_run, params.uncounted)).await
         }
     }
 }

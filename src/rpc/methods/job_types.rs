@@ -294,8 +294,8 @@ mod tests {
     #[test]
     fn words_of_settings_are_those_that_are_read() {
         let read = |name: &str, word: &str| {
-            let given = json!({ "script": "1", "unique_key": "k", name: word });
-            Job::from_json(given.as_object().expect("an object")).is_ok()
+            let params = json!({ "script": "1", "unique_key": "k", name: word });
+            Job::from_json(params.as_object().expect("an object")).is_ok()
         };
         for set in SETTINGS {
             for word in words_of(set.field).unwrap_or_default() {
@@ -310,7 +310,7 @@ mod tests {
         for (other, field) in OTHER_NAMES {
             assert_eq!(Setting::named(other).map(|setting| setting.field), Some(field));
         }
-        let given = json!({ "script": "1", "caller": "ann", "caller_id": "bob" });
-        assert!(job_of_members(given.as_object().expect("an object").clone()).is_err());
+        let params = json!({ "script": "1", "caller": "ann", "caller_id": "bob" });
+        assert!(job_of_members(params.as_object().expect("an object").clone()).is_err());
     }
 }

@@ -46,15 +46,15 @@ struct StatsPeriod {
     script_type: Option<Spelled<ScriptType>>,
 }
 
-async fn stats(context: CallContext, given: StatsPeriod) -> Result<StatsDocument> {
+async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocument> {
     context.needs_whole_types("read the numbers of script types")?;
     let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
-    let script_type = given.script_type.map(|Spelled(name)| name);
-    let (since, until) = (time(given.since), time(given.until));
+    let script_type = params.script_type.map(|Spelled(name)| name);
+    let (since, until) = (time(params.since), time(params.until));
     if since.zip(until).is_some_and(|(since, until)| since > until) {
         return Err(RpcError::wrong("until", "the period ends before it begins"));
     }
-    if let Some(by) = given.by {
+    if let Some(by) = params.by {
         let asked = AskedPlaces { by, script_type, since, until };
         return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
     }

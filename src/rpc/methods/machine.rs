@@ -27,8 +27,8 @@ methods! {
     /// Lets no live actor of a machine claim more jobs, and waits for those that run.
     "machine.drain", Scope::Operate => drain;
     /// Lets the live actors of a machine claim jobs again.
-    "machine.resume", Scope::Operate => async |context: CallContext, given: OneMachine| {
-        order(&context, &given, &Control::Resume).await
+    "machine.resume", Scope::Operate => async |context: CallContext, params: OneMachine| {
+        order(&context, &params, &Control::Resume).await
     };
     /// Forgets a machine without a live actor, until one is seen on it again.
     "machine.forget", Scope::Operate => forget;
@@ -52,9 +52,9 @@ pub(crate) struct MachineList {
     pub(crate) machines: Vec<MachineDocument>,
 }
 
-async fn list(context: CallContext, given: ListMachines) -> Result<MachineList> {
-    let script_type = given.script_type.map(|Spelled(name)| name);
-    let selector = given.selector.map(|Spelled(selector)| selector);
+async fn list(context: CallContext, params: ListMachines) -> Result<MachineList> {
+    let script_type = params.script_type.map(|Spelled(name)| name);
+    let selector = params.selector.map(|Spelled(selector)| selector);
     let is_chosen = |actor: &ActorId, labels: &Labels| {
         script_type.as_ref().is_none_or(|of| *of == actor.script_type)
             && selector.as_ref().is_none_or(|of| of.matches(labels))
@@ -198,10 +198,10 @@ impl MachineChange {
     }
 }
 
-async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChange> {
-    let (began, wait) = (Instant::now(), patience(given.wait.or(Some(0.0)))?);
+async fn drain(context: CallContext, params: DrainMachine) -> Result<MachineChange> {
+    let (began, wait) = (Instant::now(), patience(params.wait.or(Some(0.0)))?);
     let mut boots = context.client.list_actors(None).await?;
-    let named = OneMachine { machine: given.machine };
+    let named = OneMachine { machine: params.machine };
     let mut change = order(&context, &named, &Control::Drain).await?;
     boots.retain(|of| change.actors.contains(&of.actor.to_string()));
     loop {
@@ -221,18 +221,18 @@ async fn drain(context: CallContext, given: DrainMachine) -> Result<MachineChang
 /// Sends the live actors of a machine an order.
 async fn order(
     context: &CallContext,
-    given: &OneMachine,
+    params: &OneMachine,
     message: &Control,
 ) -> Result<MachineChange> {
     context.needs_all_callers("tell actors what to do")?;
-    let machine = given.found(context).await?;
+    let machine = params.found(context).await?;
     let live = machine.actors.iter().filter(|of| of.live);
     let live = live.map(|of| of.actor.parse()).collect::<Result<Vec<ActorId>, _>>()?;
     if live.is_empty() {
-        let message = format!("machine {} has no live actor: hero machine list", given.machine);
+        let message = format!("machine {} has no live actor: hero machine list", params.machine);
         return Err(RpcError::new(code::NOT_FOUND, message));
     }
-    let not_told = context.client.tell_machine(&machine, &live, message).await?;
+    let not_told = context.client.send_to_machine(&machine, &live, message).await?;
     Ok(MachineChange {
         actors: live.iter().map(ToString::to_string).collect(),
         machine: machine.machine,
@@ -270,14 +270,14 @@ impl ForgottenMachine {
     }
 }
 
-async fn forget(context: CallContext, given: OneMachine) -> Result<ForgottenMachine> {
+async fn forget(context: CallContext, params: OneMachine) -> Result<ForgottenMachine> {
     context.needs_all_callers("forget machines")?;
-    let machine = given.found(&context).await?;
+    let machine = params.found(&context).await?;
     let actors = context.client.forget_absent(&machine).await?;
     if actors.is_empty() {
         let message = format!(
             "cannot forget machine {}: all its actors are live; hero machine drain lets them take no jobs",
-            given.machine
+            params.machine
         );
         return Err(RpcError::new(code::CONFLICT, message));
     }

@@ -54,9 +54,9 @@ pub(crate) struct DeliveryList {
     pub(crate) failing: Vec<DeliveryRecord>,
 }
 
-async fn list(context: CallContext, given: DeliveriesToList) -> Result<DeliveryList> {
+async fn list(context: CallContext, params: DeliveriesToList) -> Result<DeliveryList> {
     context.needs_no_bounds("read deliveries of notifications")?;
-    let limit = page_size(given.limit, DELIVERIES_MAX)?;
+    let limit = page_size(params.limit, DELIVERIES_MAX)?;
     let LatestDeliveries { recent, failing } = context.client.deliveries(limit).await?;
     let configured = context.config.notify.iter().map(|(name, notify)| ConfiguredNotification {
         name: name.to_string(),
@@ -84,9 +84,9 @@ struct TestResult {
     delivery: Option<DeliveryRecord>,
 }
 
-async fn test(context: CallContext, given: NotificationToTest) -> Result<TestResult> {
+async fn test(context: CallContext, params: NotificationToTest) -> Result<TestResult> {
     context.needs_no_bounds("test a notification")?;
-    let Spelled(name) = given.name;
+    let Spelled(name) = params.name;
     let id = context.client.test_notification(&name).await?;
     let delivery = context.client.await_delivery(&id, TEST_PATIENCE).await?;
     Ok(TestResult { id, delivery })

@@ -56,15 +56,15 @@ pub(crate) struct TypeCount {
     pub(crate) objects: u64,
 }
 
-async fn types(context: CallContext, given: Types) -> Result<TypeCounts> {
-    let (contexts, next) = if let Some(Spelled(named)) = given.context {
+async fn types(context: CallContext, params: Types) -> Result<TypeCounts> {
+    let (contexts, next) = if let Some(Spelled(named)) = params.context {
         context.admits_context(&named.text())?;
         (vec![named], None)
     } else {
         if context.caller.bounds.contexts.is_none() {
             context.admits_context("")?;
         }
-        let after = given.after.map(|Spelled(after)| after);
+        let after = params.after.map(|Spelled(after)| after);
         if let Some(own) = &context.caller.bounds.contexts {
             // No cursor names a context of others.
             (own.iter().filter_map(|name| name.parse().ok()).collect(), None)
@@ -119,10 +119,10 @@ fn named(context: &CallContext, name: &str) -> Result<object::Context> {
     Ok(name.parse()?)
 }
 
-async fn list(context: CallContext, given: ListObjects) -> Result<ObjectPage> {
-    let of = named(&context, &given.context)?;
-    let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
-    let after = given.after.map(|Spelled(id)| id);
+async fn list(context: CallContext, params: ListObjects) -> Result<ObjectPage> {
+    let of = named(&context, &params.context)?;
+    let (Spelled(object_type), limit) = (params.object_type, page_size(params.limit, PAGE_MAX)?);
+    let after = params.after.map(|Spelled(id)| id);
     let (objects, next) =
         context.client.object_page(&of, &object_type, after.as_ref(), limit).await?;
     Ok(ObjectPage {
@@ -147,11 +147,11 @@ struct Find {
     limit: Option<usize>,
 }
 
-async fn find(context: CallContext, given: Find) -> Result<ObjectPage> {
-    let of = named(&context, &given.context)?;
-    let (Spelled(object_type), limit) = (given.object_type, page_size(given.limit, PAGE_MAX)?);
+async fn find(context: CallContext, params: Find) -> Result<ObjectPage> {
+    let of = named(&context, &params.context)?;
+    let (Spelled(object_type), limit) = (params.object_type, page_size(params.limit, PAGE_MAX)?);
     let query =
-        Query::parse(&given.query).map_err(|error| RpcError::wrong("query", error.to_string()))?;
+        Query::parse(&params.query).map_err(|error| RpcError::wrong("query", error.to_string()))?;
     let ask = Ask::Find { object_type, query, after: None, limit };
     let objects = match context.client.objects(&of, ask, &context.config.osis).await? {
         Answer::Objects(objects) => objects.iter().map(Object::document).collect(),
@@ -174,9 +174,9 @@ struct OneObject {
     context: String,
 }
 
-async fn get(context: CallContext, given: OneObject) -> Result<Map<String, Value>> {
-    let of = named(&context, &given.context)?;
-    let (Spelled(object_type), Spelled(id)) = (given.object_type, given.id);
+async fn get(context: CallContext, params: OneObject) -> Result<Map<String, Value>> {
+    let of = named(&context, &params.context)?;
+    let (Spelled(object_type), Spelled(id)) = (params.object_type, params.id);
     let ask = Ask::Get(object_type.clone(), id.clone());
     let answer = context.client.objects(&of, ask, &context.config.osis).await?;
     if let Answer::Object(Some(object)) = answer {
@@ -200,18 +200,18 @@ struct SomeObjects {
     context: String,
 }
 
-async fn delete(context: CallContext, given: SomeObjects) -> Result<Deleted> {
-    let of = named(&context, &given.context)?;
-    if given.ids.len() > PAGE_MAX {
+async fn delete(context: CallContext, params: SomeObjects) -> Result<Deleted> {
+    let of = named(&context, &params.context)?;
+    if params.ids.len() > PAGE_MAX {
         let message = format!("`ids` names more than {PAGE_MAX} objects");
         return Err(RpcError::wrong("ids", message));
     }
-    let Spelled(object_type) = given.object_type;
+    let Spelled(object_type) = params.object_type;
     let write = |Spelled(id): Spelled<ObjectId>| {
         let object_type = object_type.clone();
         Write { object_type, id, expected: None, change: Change::Delete }
     };
-    let writes = given.ids.into_iter().map(write).collect();
+    let writes = params.ids.into_iter().map(write).collect();
     let written = context.client.change_objects(&of, writes, &context.config.osis).await?;
     let deleted = written.iter().filter(|written| written.existed).count();
     Ok(Deleted { deleted: deleted as u64 })

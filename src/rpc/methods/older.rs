@@ -52,8 +52,8 @@ struct NewJob {
     job: JobSettings,
 }
 
-async fn create_job(context: CallContext, given: NewJob) -> Result<String> {
-    Ok(create(context, given.job.into()).await?.id)
+async fn create_job(context: CallContext, params: NewJob) -> Result<String> {
+    Ok(create(context, params.job.into()).await?.id)
 }
 
 /// One job.
@@ -74,8 +74,8 @@ struct Succeeded {
 
 const SUCCESS: Succeeded = Succeeded { success: true };
 
-async fn start_job(context: CallContext, given: ById) -> Result<Succeeded> {
-    let id = context.own_job(given.id, "start").await?;
+async fn start_job(context: CallContext, params: ById) -> Result<Succeeded> {
+    let id = context.own_job(params.id, "start").await?;
     context.client.start_job(&id).await?;
     Ok(SUCCESS)
 }
@@ -150,19 +150,20 @@ impl JobResult {
     }
 }
 
-async fn ran(context: &CallContext, given: RunJob) -> Result<JobOutput> {
-    let patience = patience(given.wait)?;
-    let ((job, _), submitter) = Box::pin(submit_awaited(context, given.settings()?.into())).await?;
+async fn ran(context: &CallContext, params: RunJob) -> Result<JobOutput> {
+    let patience = patience(params.wait)?;
+    let ((job, _), submitter) =
+        Box::pin(submit_awaited(context, params.settings()?.into())).await?;
     let (_, ended) = context.after_end(&job, Some(&submitter), patience).await?;
     ended.map_err(|error| RpcError::from(error).with("id", job.id.as_str()))
 }
 
-async fn run_job(context: CallContext, given: RunJob) -> Result<JobResult> {
-    JobResult::of(Box::pin(ran(&context, given)).await)
+async fn run_job(context: CallContext, params: RunJob) -> Result<JobResult> {
+    JobResult::of(Box::pin(ran(&context, params)).await)
 }
 
-async fn run_job_and_await_result(context: CallContext, given: RunJob) -> Result<String> {
-    Ok(Box::pin(ran(&context, given)).await?.into_text())
+async fn run_job_and_await_result(context: CallContext, params: RunJob) -> Result<String> {
+    Ok(Box::pin(ran(&context, params)).await?.into_text())
 }
 
 /// A script to run.
@@ -184,34 +185,34 @@ struct Played {
     output: String,
 }
 
-async fn play(context: CallContext, given: Play) -> Result<Played> {
+async fn play(context: CallContext, params: Play) -> Result<Played> {
     let run = RunJob {
-        job: JobOrScript::Script(given.script),
-        script_type: Some(given.script_type.unwrap_or_else(|| "osis".to_owned())),
+        job: JobOrScript::Script(params.script),
+        script_type: Some(params.script_type.unwrap_or_else(|| "osis".to_owned())),
         prerequisites: Vec::new(),
-        wait: given.wait,
+        wait: params.wait,
     };
     Ok(Played { output: Box::pin(ran(&context, run)).await?.into_text() })
 }
 
-async fn get_job_status(context: CallContext, given: ById) -> Result<JobStatus> {
-    let seen = context.seen(given.id).await?;
+async fn get_job_status(context: CallContext, params: ById) -> Result<JobStatus> {
+    let seen = context.seen(params.id).await?;
     let status = context.client.get_job_status(&seen.id).await;
     context.still(&seen, status).await
 }
 
-async fn get_job_output(context: CallContext, given: ById) -> Result<Option<String>> {
-    let seen = context.seen(given.id).await?;
+async fn get_job_output(context: CallContext, params: ById) -> Result<Option<String>> {
+    let seen = context.seen(params.id).await?;
     let output = context.client.get_job_output(&seen.id).await;
     Ok(context.still(&seen, output).await?.map(JobOutput::into_text))
 }
 
-async fn get_job_result(context: CallContext, given: ById) -> Result<JobResult> {
-    JobResult::of(output_of(&context, given.id).await)
+async fn get_job_result(context: CallContext, params: ById) -> Result<JobResult> {
+    JobResult::of(output_of(&context, params.id).await)
 }
 
-async fn get_job_logs(context: CallContext, given: ById) -> Result<Option<String>> {
-    let seen = context.seen(given.id).await?;
+async fn get_job_logs(context: CallContext, params: ById) -> Result<Option<String>> {
+    let seen = context.seen(params.id).await?;
     let lines = context.client.get_job_logs(&seen.id, None, LOG_LINES_MAX).await;
     let lines = context.still(&seen, lines).await?;
     let lines: Vec<String> =
@@ -231,12 +232,12 @@ struct ListIds {
     cursor: Option<Spelled<Cursor>>,
 }
 
-async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>> {
+async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>> {
     let most = ListQuery::LIMIT_MAX;
     let query = ListQuery {
-        statuses: given.status.into_iter().collect(),
-        limit: page_size(given.limit.or(Some(most)), most)?,
-        cursor: given.cursor.map(|Spelled(cursor)| cursor),
+        statuses: params.status.into_iter().collect(),
+        limit: page_size(params.limit.or(Some(most)), most)?,
+        cursor: params.cursor.map(|Spelled(cursor)| cursor),
         ..ListQuery::default()
     };
     let sees = |job: &JobSummary| context.caller.sees(job);
@@ -244,14 +245,14 @@ async fn list_jobs(context: CallContext, given: ListIds) -> Result<Vec<String>> 
     Ok(found.items.iter().map(|job| job.id.to_string()).collect())
 }
 
-async fn stop_job(context: CallContext, given: ById) -> Result<Succeeded> {
-    let id = context.own_job(given.id, "stop").await?;
+async fn stop_job(context: CallContext, params: ById) -> Result<Succeeded> {
+    let id = context.own_job(params.id, "stop").await?;
     context.client.stop_job(&id).await?;
     Ok(SUCCESS)
 }
 
-async fn delete_job(context: CallContext, given: ById) -> Result<Succeeded> {
-    let id = context.own_job(given.id, "delete").await?;
+async fn delete_job(context: CallContext, params: ById) -> Result<Succeeded> {
+    let id = context.own_job(params.id, "delete").await?;
     context.client.delete_job(&id).await?;
     Ok(SUCCESS)
 }
@@ -265,8 +266,8 @@ struct ClearAll {
     yes: bool,
 }
 
-async fn clear_all_jobs(context: CallContext, given: ClearAll) -> Result<Succeeded> {
-    confirmed("clear_all_jobs", given.yes)?;
+async fn clear_all_jobs(context: CallContext, params: ClearAll) -> Result<Succeeded> {
+    confirmed("clear_all_jobs", params.yes)?;
     cleared(&context).await?;
     Ok(SUCCESS)
 }

@@ -143,20 +143,20 @@ pub(crate) struct Paused {
     pub(crate) paused: Vec<String>,
 }
 
-async fn pause(context: CallContext, given: NamedQueues) -> Result<Paused> {
-    Ok(Paused { paused: paused(&context, &given).await?.0 })
+async fn pause(context: CallContext, params: NamedQueues) -> Result<Paused> {
+    Ok(Paused { paused: paused(&context, &params).await?.0 })
 }
 
 /// Pauses queues. Returns the names of those that were not paused before, and all that are named.
-async fn paused(context: &CallContext, given: &NamedQueues) -> Result<(Vec<String>, Pauses)> {
+async fn paused(context: &CallContext, params: &NamedQueues) -> Result<(Vec<String>, Pauses)> {
     context.needs_all_callers("pause queues")?;
-    if let Some(rule) = given.rule(context)? {
-        given.check(&rule, context).await?;
+    if let Some(rule) = params.rule(context)? {
+        params.check(&rule, context).await?;
         let is_new = context.client.pause_by_rule(&rule).await?;
         let changed = is_new.then(|| rule.to_string()).into_iter().collect();
         return Ok((changed, Pauses { rules: [rule].into(), ..Pauses::default() }));
     }
-    let queues = given.queues(context).await?;
+    let queues = params.queues(context).await?;
     let changed = context.client.pause_queues(&queues).await?;
     let changed = changed.iter().map(ToString::to_string).collect();
     Ok((changed, Pauses { queues: queues.into_iter().collect(), ..Pauses::default() }))
@@ -171,8 +171,8 @@ pub(crate) struct Drained {
     pub(crate) running: u64,
 }
 
-async fn drain(context: CallContext, given: NamedQueues) -> Result<Drained> {
-    let (paused, of) = paused(&context, &given).await?;
+async fn drain(context: CallContext, params: NamedQueues) -> Result<Drained> {
+    let (paused, of) = paused(&context, &params).await?;
     Ok(Drained { paused, running: context.client.count_running(&of).await? })
 }
 
@@ -183,13 +183,13 @@ pub(crate) struct Resumed {
     pub(crate) resumed: Vec<String>,
 }
 
-async fn resume(context: CallContext, given: NamedQueues) -> Result<Resumed> {
+async fn resume(context: CallContext, params: NamedQueues) -> Result<Resumed> {
     context.needs_all_callers("resume queues")?;
-    if let Some(rule) = given.rule(&context)? {
+    if let Some(rule) = params.rule(&context)? {
         let ended = context.client.resume_by_rule(&rule).await?;
         return Ok(Resumed { resumed: ended.names() });
     }
-    let resumed = context.client.resume_queues(&given.queues(&context).await?).await?;
+    let resumed = context.client.resume_queues(&params.queues(&context).await?).await?;
     Ok(Resumed { resumed: resumed.iter().map(ToString::to_string).collect() })
 }
 
@@ -200,10 +200,10 @@ pub(crate) struct Purged {
     pub(crate) purged: u64,
 }
 
-async fn purge(context: CallContext, given: NamedQueues) -> Result<Purged> {
+async fn purge(context: CallContext, params: NamedQueues) -> Result<Purged> {
     context.needs_all_callers("purge queues")?;
     let mut purged = 0;
-    for queue in given.queues(&context).await? {
+    for queue in params.queues(&context).await? {
         purged += context.client.purge_queue(&queue).await?;
     }
     Ok(Purged { purged })

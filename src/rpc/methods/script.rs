@@ -72,8 +72,8 @@ struct OneScript {
     name: Spelled<ScriptUse>,
 }
 
-async fn get(context: CallContext, given: OneScript) -> Result<ScriptTextDocument> {
-    let Spelled(used) = given.name;
+async fn get(context: CallContext, params: OneScript) -> Result<ScriptTextDocument> {
+    let Spelled(used) = params.name;
     let script = ScriptTextDocument::of(context.visible_script(&used).await?);
     Ok(ScriptTextDocument { of: shown(&context, script.of), ..script })
 }
@@ -93,8 +93,8 @@ pub(crate) struct ScriptVersions {
     pub(crate) versions: Vec<ScriptDocument>,
 }
 
-async fn history(context: CallContext, given: NamedScript) -> Result<ScriptVersions> {
-    let Spelled(name) = given.name;
+async fn history(context: CallContext, params: NamedScript) -> Result<ScriptVersions> {
+    let Spelled(name) = params.name;
     context.visible_script(&ScriptUse { name: name.clone(), version: None }).await?;
     let versions = context.client.script_history(&name).await?;
     let seen = versions.iter().filter(|of| context.sees_script(of));
@@ -120,9 +120,9 @@ struct NewScript {
     settings: Map<String, Value>,
 }
 
-async fn publish(context: CallContext, given: NewScript) -> Result<PublishedDocument> {
+async fn publish(context: CallContext, params: NewScript) -> Result<PublishedDocument> {
     context.needs_no_bounds("publish scripts")?;
-    let NewScript { name: Spelled(name), script, description, params, settings } = given;
+    let NewScript { name: Spelled(name), script, description, params, settings } = params;
     let mut spec = JobSpec::default();
     let path = format!("{name}");
     let head = read_script_head(Path::new(&path), &script, &mut spec);
@@ -162,14 +162,14 @@ struct OlderVersion {
     version: u32,
 }
 
-async fn rollback(context: CallContext, given: OlderVersion) -> Result<PublishedDocument> {
+async fn rollback(context: CallContext, params: OlderVersion) -> Result<PublishedDocument> {
     context.needs_no_bounds("publish scripts")?;
-    let Spelled(name) = given.name;
-    let used = ScriptUse { name, version: Some(given.version) };
+    let Spelled(name) = params.name;
+    let used = ScriptUse { name, version: Some(params.version) };
     let older = context.visible_script(&used).await?;
     context.uses(&older.of.definition.script_type)?;
     let by = context.caller.name.as_str();
-    Ok(context.client.rollback_script(&used.name, given.version, by).await?)
+    Ok(context.client.rollback_script(&used.name, params.version, by).await?)
 }
 
 /// A script that was deleted.
@@ -179,9 +179,9 @@ struct DeletedScript {
     name: String,
 }
 
-async fn delete(context: CallContext, given: NamedScript) -> Result<DeletedScript> {
+async fn delete(context: CallContext, params: NamedScript) -> Result<DeletedScript> {
     context.needs_no_bounds("delete scripts")?;
-    let Spelled(name) = given.name;
+    let Spelled(name) = params.name;
     let newest = context.visible_script(&ScriptUse { name: name.clone(), version: None }).await?;
     // Of a type that is no longer configured anybody may delete it.
     if context.config.types.contains_key(&newest.of.definition.script_type) {
@@ -211,8 +211,8 @@ pub(crate) struct Findings {
     pub(crate) errors: Vec<Finding>,
 }
 
-async fn check(context: CallContext, given: CheckScript) -> Result<Findings> {
-    let Spelled(script_type) = given.script_type;
+async fn check(context: CallContext, params: CheckScript) -> Result<Findings> {
+    let Spelled(script_type) = params.script_type;
     context.admits(script_type.as_str(), None).or_else(|error| {
         // A check has no group.
         let is_of_groups = error.data.as_ref().is_some_and(|data| data["bound"] == "groups");
@@ -220,7 +220,7 @@ async fn check(context: CallContext, given: CheckScript) -> Result<Findings> {
     })?;
     context.uses(&script_type)?;
     let most = context.config.job.script_size_max;
-    if given.script.len() as u64 > most {
+    if params.script.len() as u64 > most {
         return Err(InvalidJob::new("script", format!("is longer than {most} bytes")).into());
     }
     let config = Arc::clone(&context.config);
@@ -229,8 +229,8 @@ async fn check(context: CallContext, given: CheckScript) -> Result<Findings> {
             &config.types,
             (&config.job, &config.osis),
             &script_type,
-            &given.script,
-            &given.extension,
+            &params.script,
+            &params.extension,
         )?)
     });
     Ok(Findings { errors: errors.await? })
@@ -253,15 +253,15 @@ pub(crate) struct Documented {
     pub(crate) functions: Vec<FunctionDocument>,
 }
 
-async fn functions(context: CallContext, given: FindFunctions) -> Result<Documented> {
+async fn functions(context: CallContext, params: FindFunctions) -> Result<Documented> {
     // Without a type, only the functions of osis for a caller that may not use sal.
     let may_use_sal = context.usable_types().any(|name| {
         let config = context.config.types.get(name);
         config.is_some_and(|config| config.engine == EngineKind::Sal)
     });
-    let script_type = given.script_type.or_else(|| (!may_use_sal).then(|| "osis".to_owned()));
+    let script_type = params.script_type.or_else(|| (!may_use_sal).then(|| "osis".to_owned()));
     let mut functions = blocking(move || Ok(script_functions(script_type.as_deref())?)).await?;
-    if let Some(name) = given.name {
+    if let Some(name) = params.name {
         functions.retain(|function| function.name.contains(&name));
     }
     Ok(Documented { functions })

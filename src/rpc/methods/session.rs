@@ -79,9 +79,9 @@ struct StartedSession {
     status: JobStatus,
 }
 
-async fn start(context: CallContext, given: StartSession) -> Result<StartedSession> {
-    let wait = patience(given.wait.or(Some(START_WAIT_S)))?;
-    let (mut job, inputs) = session_job(&context, given).await?;
+async fn start(context: CallContext, params: StartSession) -> Result<StartedSession> {
+    let wait = patience(params.wait.or(Some(START_WAIT_S)))?;
+    let (mut job, inputs) = session_job(&context, params).await?;
     let files = given_files(&context, (0, &job), inputs, None)?;
     let most = context.config.job.sessions_max;
     for place in 1..=most {
@@ -105,8 +105,8 @@ fn place_of(number: u64) -> String {
     format!("session-{number}")
 }
 
-async fn session_job(context: &CallContext, given: StartSession) -> Result<(Job, EncodedFiles)> {
-    let Spelled(script_type) = given.script_type;
+async fn session_job(context: &CallContext, params: StartSession) -> Result<(Job, EncodedFiles)> {
+    let Spelled(script_type) = params.script_type;
     context.uses(&script_type)?;
     let of_type = context.config.types.get(&script_type);
     let Some(driver) = of_type.and_then(TypeConfig::session_driver) else {
@@ -124,36 +124,36 @@ async fn session_job(context: &CallContext, given: StartSession) -> Result<(Job,
         return Err(InvalidJob::new("script_type", why).into());
     }
     let most = context.config.job.session_timeout_max;
-    let timeout = time("timeout", given.timeout, TIMEOUT.min(most), most)?;
-    let idle = time("idle", given.idle, IDLE.min(timeout), most)?.as_secs().max(1);
+    let timeout = time("timeout", params.timeout, TIMEOUT.min(most), most)?;
+    let idle = time("idle", params.idle, IDLE.min(timeout), most)?.as_secs().max(1);
     let settings = [
         ("script", json!(driver)),
         ("script_type", json!(script_type)),
         ("args", json!([idle.to_string()])),
         ("timeout", json!(timeout.as_secs_f64())),
         ("retries", json!(0)),
-        ("env_vars", json!(given.env_vars)),
+        ("env_vars", json!(params.env_vars)),
         ("tags", json!([TAG])),
         ("unique_key", json!(place_of(1))),
         ("on_duplicate", json!("reject")),
     ];
-    let names = [("name", given.name), ("group", given.group), ("context_id", given.context_id)];
+    let names = [("name", params.name), ("group", params.group), ("context_id", params.context_id)];
     let names = names.into_iter().filter_map(|(name, value)| Some((name, json!(value?))));
     let mut job = JobSettings::of(settings.into_iter().chain(names)).job(context).await?;
     job.unique_scope = Some(unique_scope(&job.spec.caller_id, ""));
     job.session = idle;
     context.check_new(std::slice::from_ref(&job)).await?;
-    Ok((job, given.inputs))
+    Ok((job, params.inputs))
 }
 
 /// Returns a time that is given in seconds, of at most so much.
 fn time(
     field: &'static str,
-    given: Option<f64>,
+    params: Option<f64>,
     without: Duration,
     most: Duration,
 ) -> Result<Duration> {
-    let Some(seconds) = given else { return Ok(without) };
+    let Some(seconds) = params else { return Ok(without) };
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     time.filter(|time| *time <= most).ok_or_else(|| {
         let most = format_duration(most);
@@ -226,11 +226,11 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession> {
+async fn run(context: CallContext, params: RunInSession) -> Result<RanInSession> {
     let most = context.config.job.session_timeout_max;
     let timeout = Duration::from_secs_f64(CALL_TIMEOUT_S).min(most);
-    let timeout = time("timeout", given.timeout, timeout, most)?;
-    let id = context.job_named(&given.id.0).await?;
+    let timeout = time("timeout", params.timeout, timeout, most)?;
+    let id = context.job_named(&params.id.0).await?;
     let job = context.visible(&id).await?;
     // An operator may end it, and no more: what it keeps is its caller's.
     if job.spec.caller_id != context.caller.name {
@@ -248,7 +248,7 @@ async fn run(context: CallContext, given: RunInSession) -> Result<RanInSession> 
     }
     context.has_type(&job)?;
     let client = context.client.pinned([(id.clone(), job.created_at)]);
-    let answer = match client.call_session(&id, given.script, timeout).await {
+    let answer = match client.call_session(&id, params.script, timeout).await {
         Ok(answer) => answer,
         Err(error) => {
             // The error tells how the job of this id has ended.
@@ -345,8 +345,8 @@ struct EndSession {
     id: Spelled<JobReference>,
 }
 
-async fn end(context: CallContext, given: EndSession) -> Result<JobChangeResult> {
-    let id = context.own_job(given.id, "end").await?;
+async fn end(context: CallContext, params: EndSession) -> Result<JobChangeResult> {
+    let id = context.own_job(params.id, "end").await?;
     let has_ended = context.client.end_session(&id).await?;
     Ok(JobChangeResult::new(&id, if has_ended { "ended" } else { "told to stop" }))
 }

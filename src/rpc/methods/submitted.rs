@@ -42,7 +42,7 @@ impl From<StoredJob> for SubmittedId {
 /// same submission has the id.
 pub(super) async fn stored_or_same(
     context: &CallContext,
-    given: Job,
+    params: Job,
     is_other: bool,
     stored: Result<JobId, ClientError>,
 ) -> Result<StoredJob> {
@@ -50,14 +50,14 @@ pub(super) async fn stored_or_same(
         Err(ClientError::IdTaken(id)) if !is_other => id,
         other => {
             let id = other?;
-            return Ok(StoredJob { is_new: id == given.id, id, before: None });
+            return Ok(StoredJob { is_new: id == params.id, id, before: None });
         }
     };
     match context.visible(&id).await {
         // A token that submits alone learns nothing of a job of another, whose name it gives.
         Ok(known)
             if (context.caller.reads() || known.spec.caller_id == context.caller.name)
-                && is_repeated(&known, given) =>
+                && is_repeated(&known, params) =>
         {
             Ok(StoredJob { id, is_new: false, before: Some(Box::new(known)) })
         }
@@ -68,17 +68,17 @@ pub(super) async fn stored_or_same(
 /// The same for a job whose end the caller waits for. Returns whether it is new, too.
 pub(super) async fn awaited_or_same(
     context: &CallContext,
-    given: Job,
+    params: Job,
     has_files: bool,
     stored: Result<AwaitedJob, ClientError>,
 ) -> Result<(AwaitedJob, bool)> {
     match stored {
         Ok(job) => {
-            let is_new = job.id == given.id;
+            let is_new = job.id == params.id;
             Ok((job, is_new))
         }
         Err(error) => {
-            let known = stored_or_same(context, given, has_files, Err(error)).await?;
+            let known = stored_or_same(context, params, has_files, Err(error)).await?;
             Ok((known.id.into(), false))
         }
     }

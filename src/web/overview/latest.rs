@@ -8,7 +8,7 @@ use super::super::links::SiteLinks;
 use super::super::parts::{
     ShownState, ago, bar, count, data_table, empty, percent_of, rate, time_of, until,
 };
-use super::super::relations::{error_line, told_of};
+use super::super::relations::{error_line, error_of_prerequisite};
 use super::super::snapshot::{LATEST, SiteSnapshot};
 use crate::client::PeriodicJobDocument;
 use crate::store::{JobSummary, LastHour, TypeState};
@@ -48,7 +48,7 @@ pub(super) fn errors(links: &SiteLinks, now: &SiteSnapshot) -> Markup {
 fn told(now: &SiteSnapshot, job: &JobSummary) -> JobDoc {
     let mut told = JobDoc::from(job);
     if let Some(prerequisite) = now.latest.prerequisite(job) {
-        told.set(FAILED, told_of(prerequisite));
+        told.set(FAILED, error_of_prerequisite(prerequisite));
     }
     told
 }
