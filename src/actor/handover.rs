@@ -172,7 +172,7 @@ impl Handover {
             match used {
                 Use::Keep(shard) => self.kept[shard].notify_one(),
                 Use::Run(shard) => {
-                    if !self.send_first(shard) {
+                    if !self.waiting[shard].is_empty() && !self.send_first(shard) {
                         return;
                     }
                 }
