@@ -194,6 +194,8 @@ fn record_of_changes_is_for_admins_and_has_filters() {
     assert_eq!(found(json!({ "what": "jo" })), [""; 0]);
     assert_eq!(found(json!({ "what": "job", "who": "uid" })), ["b"]);
     assert_eq!(found(json!({ "since": "2100-01-01T00:00:00Z" })), [""; 0]);
+    let turned = json!({ "since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z" });
+    assert_eq!(api.fails(&admin(), "audit.list", turned).0, code::INVALID_PARAMS);
     let operator = caller("op", &[Scope::Read, Scope::Submit, Scope::Operate]);
     assert_eq!(api.fails(&operator, "audit.list", json!({})).0, code::NOT_PERMITTED);
     let by_command = api.site.hero.run(&["audit", "--what", "job.stop", "--json"]).code(0).stdout;

@@ -218,6 +218,10 @@ fn numbers_of_a_period_and_the_jobs_of_an_actor_are_reported() {
     assert_eq!(api.fails(&admin(), "stats.get", old).0, code::NOT_FOUND);
     let open = json!({ "until": "1h" });
     assert_eq!(api.fails(&admin(), "stats.get", open).0, code::INVALID_PARAMS);
+    for by in [json!("host"), Value::Null] {
+        let turned = json!({ "since": "1h", "until": "2h", "by": by });
+        assert_eq!(api.fails(&admin(), "stats.get", turned).0, code::INVALID_PARAMS);
+    }
 
     let host = api.call("job.get", json!([id]))["hostname"].clone();
     let found =

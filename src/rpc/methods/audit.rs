@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Spelled, page_size};
+use super::params::{Spelled, check_period, page_size};
 use super::{CallContext, Result, Scope};
 use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
@@ -48,5 +48,6 @@ async fn list(context: CallContext, params: ListAudit) -> Result<AuditList> {
         what: params.what,
         limit: page_size(params.limit, RECORDS_MAX)?,
     };
+    check_period(filter.since, filter.until)?;
     Ok(AuditList { records: context.client.audit(&filter).await? })
 }

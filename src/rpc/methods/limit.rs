@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Nothing, PastTime, Spelled};
+use super::params::{Nothing, PastTime, Spelled, check_period};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{AskedPlaces, LimitDocument, PeriodStats, StatsBy, StatsDocument};
 use crate::proto::target::ScriptType;
@@ -51,9 +51,7 @@ async fn stats(context: CallContext, params: StatsPeriod) -> Result<StatsDocumen
     let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
     let script_type = params.script_type.map(|Spelled(name)| name);
     let (since, until) = (time(params.since), time(params.until));
-    if since.zip(until).is_some_and(|(since, until)| since > until) {
-        return Err(RpcError::wrong("until", "the period ends before it begins"));
-    }
+    check_period(since, until)?;
     if let Some(by) = params.by {
         let asked = AskedPlaces { by, script_type, since, until };
         return Ok(context.client.stats_by(&asked, |job| context.caller.sees(job)).await?);
