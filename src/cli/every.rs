@@ -207,18 +207,17 @@ impl MemberAnswer {
 
     fn document(&self) -> Value {
         let FleetMemberDocument { machine, host, actor, id, .. } = &self.of;
-        let job = self.job.as_ref();
+        let (job, output) = (self.job.as_ref(), JobOutput::from(self.output().to_vec()).to_json());
         let mut document = json!({
             "machine": machine, "host": host, "actor": actor, "id": id,
             "status": job.map_or("absent", |job| job.status.as_str()),
             "exit_code": job.and_then(|job| job.exit_code),
+            "output": output["output"],
             "error": self.error(),
         });
-        let output = JobOutput::from(self.output().to_vec()).to_json();
-        document
-            .as_object_mut()
-            .into_iter()
-            .for_each(|of| of.extend(output.as_object().cloned().unwrap_or_default()));
+        if let Some(encoding) = output.get("output_encoding") {
+            document["output_encoding"] = encoding.clone();
+        }
         document
     }
 }
