@@ -108,7 +108,7 @@ pub(super) fn confirmed(method: &str, yes: bool) -> Result<()> {
 const WAIT_S: f64 = 60.0;
 const WAIT_MAX_S: f64 = 3600.0;
 
-/// Rejects a period that ends before it begins: nothing is in it, whatever there is.
+/// Rejects a period that ends before it begins: it holds nothing.
 pub(super) fn check_period(since: Option<Timestamp>, until: Option<Timestamp>) -> Result<()> {
     if since.zip(until).is_some_and(|(since, until)| since > until) {
         return Err(RpcError::wrong("until", "the period ends before it begins"));
