@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ impl Way {
         let _ = fs::remove_dir_all(&home);
         fs::create_dir(&home).expect("created");
         let script = home.join(format!("script{extension}"));
-        fs::write(&script, source).expect("written");
+        write_program(&script, source);
         let mut program = command("/usr/bin/setsid".as_ref());
         program.args(["/usr/bin/prlimit", "--core=0"]);
         if waits {
@@ -139,6 +140,18 @@ impl Way {
         let (stdout, stderr) = log.0.into_inner().expect("a lock");
         Seen { end, output, stdout, stderr, ..Seen::default() }
     }
+}
+
+/// Writes a file by another process: a child that a test starts meanwhile would inherit the open file of this one, and
+/// the kernel executes no file that is open for writing.
+fn write_program(file: &Path, text: &str) {
+    let mut tee = command("/usr/bin/tee".as_ref());
+    tee.arg(file).stdin(Stdio::piped()).stdout(Stdio::null());
+    let (mut child, _registered) = Registered::start(|| tee.spawn()).expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(text.as_bytes()).expect("written");
+    drop(stdin);
+    assert!(child.wait().expect("it runs").success(), "tee cannot write {}", file.display());
 }
 
 fn job(engine: &CommandEngine, source: &str, extension: &str) -> Seen {
