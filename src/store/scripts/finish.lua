@@ -69,9 +69,12 @@ end
 local function note_usage(id, ran_before, used)
   if ran_before then redis.call('HDEL', JOB .. id, 'cpu_time', 'memory_peak', 'signal', 'limit',
     'log_missing', 'output_truncated', 'output_files', 'files_not_kept') end
+  local fields = {}
   for name, value in string.gmatch(used, '([^=\n]+)=([^\n]*)\n') do
-    redis.call('HSET', JOB .. id, name, value)
+    fields[#fields + 1] = name
+    fields[#fields + 1] = value
   end
+  if #fields > 0 then redis.call('HSET', JOB .. id, unpack(fields)) end
 end
 
 -- Notes the events that a job was told and has not read at its end.
@@ -178,7 +181,6 @@ local function finish(number)
     return 'ok'
   end
   local status = (kind == 'finished' or kind == 'apart') and 'finished' or 'error'
-  if hostname then redis.call('HSET', JOB .. id, 'hostname', hostname) end
   if status == 'finished' and ran_before then
     redis.call('HDEL', JOB .. id, 'error')
   end
@@ -186,7 +188,7 @@ local function finish(number)
   if status == 'finished' and f[16] then redis.call('HDEL', JOB .. id, 'kept_state', 'kept_state_at') end
   local job = { script_type = script_type, reply = f[2], unique_key = f[3], retention = f[7],
     ready_reply = present(ready_reply), graph_id = f[12], cron = f[15], reply_format = f[13], entries = entries,
-    is_dead = kind == 'dead',
+    is_dead = kind == 'dead', hostname = hostname,
     holds = not says_no(f[2]) and (ARGV[4] == 'hold' or present(f[14]) and not says_no(f[14])) or false,
     has_files = (f[10] or f[11] or string.find(used, 'output_files=', 1, true)) and true or false }
   if status == 'finished' and kind == 'apart' then text = take_output(id, staged(id, ARGV[a + 1]), job) end

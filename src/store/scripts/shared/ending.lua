@@ -91,7 +91,7 @@ local function enter_ended(id, status, word, script_type, at, expiry, entries)
 end
 
 -- Ends a job in `finished` or `error`. `job` holds its script_type, reply, unique_key, retention,
--- ready_reply, has_files, is_dead and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
+-- ready_reply, has_files, is_dead, hostname and is_apart (`text` is then the key of its output), which may be nil; graph_id, cron and
 -- reply_format, which are nil only if nobody has looked for them; holds, if its reply waits; and entries, as `enter_ended` has it.
 -- The caller removes it from the index of the state before, and tells its dependents. Returns true if
 -- `settle` has callbacks of its graph to start.
@@ -103,6 +103,10 @@ local function end_job(id, job, status, text, exit_code, at, retention)
   if present(exit_code) then
     fields[#fields + 1] = 'exit_code'
     fields[#fields + 1] = exit_code
+  end
+  if job.hostname then
+    fields[#fields + 1] = 'hostname'
+    fields[#fields + 1] = job.hostname
   end
   redis.call('HSET', JOB .. id, unpack(fields))
   local for_ms = set_expiry(id, status, job.retention, retention, job.has_files, job.is_apart)
