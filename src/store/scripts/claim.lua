@@ -37,12 +37,16 @@ local claims, taken = {}, {}
 local leaving = {}
 local ids_seen, bytes, held_number = 0, 0, 0
 
--- Most lists are empty, and an actor that matches many expressions has many.
+-- Most lists are empty, and an actor that matches many expressions has many: those that exist.
 local lists, LISTS_PER_LOOK = {}, 12
 for first = 1, #KEYS, LISTS_PER_LOOK do
   local last = math.min(first + LISTS_PER_LOOK - 1, #KEYS)
-  if redis.call('EXISTS', unpack(KEYS, first, last)) > 0 then
-    for place = first, last do lists[#lists + 1] = KEYS[place] end
+  local number = redis.call('EXISTS', unpack(KEYS, first, last))
+  for place = first, number > 0 and last or 0 do
+    if redis.call('EXISTS', KEYS[place]) == 1 then
+      lists[#lists + 1], number = KEYS[place], number - 1
+      if number == 0 then break end
+    end
   end
 end
 
