@@ -12,15 +12,13 @@
 --                some: call again after a moment; else 0
 --       entries  some that are no jobs: id, reason, …
 --       again    ids of jobs that had ended and run again
--- needs: wrong_type time names routing job owner sweep counters index events unique legacy leftovers ending prerequisites waiting awaited expiring queue wake type_times unindexed
+-- needs: wrong_type time names routing job owner sweep counters index legacy queue wake unindexed adopt_place
 -- rarely: where foreign_start pushed_again adopt_legacy
 
 local list, window, retention, runs_again = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local repeat_us = tonumber(ARGV[4]) * 1000
 local at = now_us()
 local adopted, removed, is_later, told, again = 0, 0, false, {}, {}
-
-local function starts_with(prefix) return string.sub(list, 1, #prefix) == prefix end
 
 local function answer(is_more)
   write_counts()
@@ -49,119 +47,9 @@ local function skip(id, script_type, why)
   return 'gone'
 end
 
--- As in Rust, where an illegal key makes the job invalid.
-local function legal_key(key)
-  return key and #key <= 256 and not string.find(key, '%c') and key
-end
-
--- Tells if a job that waits for these would wait for itself.
-local function is_in_circle(id, pending)
-  local ENTRIES_MAX = 2000
-  local to_look_at, known, entries = { unpack(pending, 1, math.min(#pending, ENTRIES_MAX)) }, {}, 0
-  while #to_look_at > 0 and entries < ENTRIES_MAX do
-    local other = prerequisite_of(table.remove(to_look_at))
-    if other == id then return true end
-    if not known[other] then
-      known[other] = true
-      local entry_list = redis.pcall('SRANDMEMBER', PENDING .. other, ENTRIES_MAX)
-      for _, entry in ipairs(entry_list) do
-        entries = entries + 1
-        to_look_at[#to_look_at + 1] = entry
-      end
-    end
-  end
-  return false
-end
-
-local function end_adopted(id, f, text)
-  local job = { script_type = f.script_type, reply = f.reply, retention = f.retention }
-  end_job(id, job, 'error', text, nil, at, retention)
-  note_end(id, f.script_type, text)
-  local dependents = list_of_ids(f.dependents)
-  if #dependents > 0 then
-    redis.call('RPUSH', SETTLING, cjson.encode({ id = id, status = 'error', left = dependents }))
-  end
-  return 'gone'
-end
-
--- Gives a job the place that its fields ask for: 'ready' if that is its queue.
-local function place(id, f, queue)
-  local PREREQUISITES_MAX = 10000
-  count(f.script_type, 'submitted')
-  redis.call('HSETNX', JOB .. id, 'created_at', rfc3339(at))
-  local key = legal_key(f.unique_key)
-  if key then
-    key = unique_name(id, key, f.unique_scope)
-    if not key then return end_adopted(id, f, 'invalid job: unique_scope: is not of its caller and context') end
-  end
-  local holder = key and holder_of(key)
-  if holder and holder ~= id then
-    return end_adopted(id, f, 'job ' .. holder .. ' has its unique_key and has not ended')
-  end
-  if key then redis.call('SET', UNIQUE .. key, id) end
-  local state, score
-  local prerequisites = f.prerequisites or f.dependencies
-  -- The actor rejects a job that waits for more.
-  if #list_of_ids(prerequisites) + #list_of_ids(f.after_any) <= PREREQUISITES_MAX then
-    local pending, failed, looked, newest, _, over = look_at_own_prerequisites(prerequisites, f.after_any)
-    if looked > 0 then note_looked_at(id, newest, at) end
-    local text = failed and PREREQUISITE_FAILED .. failed
-    if failed then
-      note_failed_dependent(id, failed)
-    elseif #pending > 0 and is_in_circle(id, pending) then
-      text = 'invalid job: prerequisites: the job would wait for itself'
-    end
-    if text then
-      if key then redis.call('DEL', UNIQUE .. key) end
-      return end_adopted(id, f, text)
-    end
-    if #pending > 0 then
-      state, score = 'waiting_for_prerequisites', at
-      add_dependent(id, pending)
-    end
-    keep_all_for(id, over)
-    give_type_time(id, 'expect_within', f.script_type)
-    note_latest_times(id)
-  end
-  local run_at = microseconds(f.run_at)
-  if not state and run_at > at then state, score = 'scheduled', run_at end
-  if LEGACY and (state and withdraw_copies(id, f.script_type) ~= nil
-      or #legacy_queues_of('type:' .. f.script_type) == 0) then
-    redis.call('HSET', JOB .. id, 'legacy', '')
-  end
-  if not state then
-    adopted = adopted + 1
-    return 'ready'
-  end
-  log_event(id, state, f.script_type)
-  redis.call('HSET', JOB .. id, 'status', state, 'updated_at', rfc3339(at))
-  enter(state, f.script_type, id, score)
-  adopted = adopted + 1
-  return 'gone'
-end
-
--- In `dual` a program may push an id into a legacy queue as well, in a step of its own. If the copy is there,
--- it is the right to run the job. If not, an old worker may have popped it: the first look leaves the job
--- alone for a moment, so that the worker can say so. Returns true if that is the case.
-local function may_be_with_old_worker(id, f, queue)
-  local PATIENCE_US, SECOND_PUSH_US = 50000, 60000000
-  local queues = f.legacy and {} or legacy_queues_of(queue)
-  if #queues == 0 then return false end
-  for _, legacy in ipairs(queues) do
-    local found = redis.pcall('LPOS', legacy, id, 'MAXLEN', 10000)
-    if type(found) == 'number' then
-      redis.call('HSET', JOB .. id, 'legacy', legacy)
-      redis.call('HDEL', JOB .. id, 'adopt_after')
-      return false
-    end
-  end
-  if not f.adopt_after then redis.call('HSET', JOB .. id, 'adopt_after', integer(at + PATIENCE_US)) end
-  if at < (tonumber(f.adopt_after) or at + 1) then return true end
-  redis.call('HDEL', JOB .. id, 'adopt_after')
-  redis.call('HSET', JOB .. id, 'legacy', '')
-  -- The copy may come yet.
-  mark_leftover(id, at, SECOND_PUSH_US)
-  return false
+local function counted(outcome, is_adopted)
+  if is_adopted then adopted = adopted + 1 end
+  return outcome
 end
 
 local NO_SUCH_JOB = 'no such job'
@@ -205,33 +93,6 @@ do
     instance = function(value) return queue_of('any', nil, value) end,
     priority = function(value) return queue_of('any', nil, nil, value) end }
 
-  -- Returns the queue of a job with `where`, or of the queue of an expression; nil and the reason if there is none.
-  local function queue_by_where(f, of, queue)
-    if f.group or f.instance or of.group then
-      return nil, 'cannot stand beside a group or an instance, which are labels'
-    end
-    local own = f.where and queue_of(of.script_type, nil, nil, of.priority, f.where)
-    if of.digest and own ~= queue then
-      return nil, 'is not the expression of its queue, whose name ends with the SHA-1 of the text'
-    end
-    return own
-  end
-
-  -- Gives a job the place that its `where` asks for, also from the list of its type.
-  local function place_by_where(id, f, of, queue)
-    local own, why_not = queue_by_where(f, of, queue)
-    f.script_type = of.script_type
-    redis.call('HSET', JOB .. id, 'script_type', of.script_type, 'priority', of.priority or '1')
-    if not own then
-      count(of.script_type, 'submitted')
-      return end_adopted(id, f, 'invalid job: where ' .. why_not)
-    end
-    local outcome = place(id, f, own)
-    if own == queue or outcome ~= 'ready' then return outcome end
-    push_back(id, own, at)
-    return 'gone'
-  end
-
   -- Decides about an entry without a ready entry: it is 'ready', or for 'later', or 'gone' from the list.
   function decide(id, of, queue)
     if not legal_id(id) then return skip(id, of.script_type, 'no legal id') end
@@ -255,10 +116,10 @@ do
       f.script_type = of.script_type
       count(of.script_type, 'submitted')
       local shown = string.gsub(string.sub(status, 1, 32), '[^\32-\126]', '?')
-      return end_adopted(id, f, 'invalid job: status: `' .. shown .. '` is not the status of a job that is pushed; write `dispatched`')
+      return end_adopted(id, f, 'invalid job: status: `' .. shown .. '` is not the status of a job that is pushed; write `dispatched`', at, retention)
     end
     if not f.status then redis.call('HSET', JOB .. id, 'status', status) end
-    if f.where or of.digest then return place_by_where(id, f, of, queue) end
+    if f.where or of.digest then return counted(place_by_where(id, f, of, queue, at, retention)) end
     for name in pairs(PARTS) do
       local is_legal = PARTS[name]
       -- For an illegal value the actor rejects the job.
@@ -267,11 +128,11 @@ do
       end
     end
     f.script_type = of.script_type
-    if LEGACY and may_be_with_old_worker(id, f, queue) then
+    if LEGACY and rarely().may_be_with_old_worker(id, f, queue, at) then
       is_later = true
       return 'later'
     end
-    return place(id, f, queue)
+    return counted(place_adopted(id, f, at, retention))
   end
 end
 
@@ -346,12 +207,10 @@ local function take_from_other_spelling(main, of, queue)
   return #ids == window
 end
 
-do
-  local kind = redis.pcall('TYPE', list)
-  if kind.ok and kind.ok ~= 'list' then return answer() end
-end
+local kind = redis.pcall('TYPE', list)
+if kind.ok and kind.ok ~= 'list' then return answer() end
 despite_full_memory()
-if not starts_with(WORK) then
+if string.sub(list, 1, #WORK) ~= WORK then
   if LEGACY and legacy_queue(list) then
     local more = rarely().adopt_legacy({ list = list, window = window, at = at, skip = skip,
       push_again = push_again, count_adopted = function() adopted = adopted + 1 end })

@@ -107,3 +107,27 @@ local function adopt_legacy(call)
   end
   return number_gone > 0 and #ids == call.window
 end
+
+-- In `dual` a program may push an id into a legacy queue as well, in a step of its own. If the copy is there,
+-- it is the right to run the job. If not, an old worker may have popped it: the first look leaves the job
+-- alone for a moment, so that the worker can say so. Returns true if that is the case.
+local function may_be_with_old_worker(id, f, queue, at)
+  local PATIENCE_US, SECOND_PUSH_US = 50000, 60000000
+  local queues = f.legacy and {} or legacy_queues_of(queue)
+  if #queues == 0 then return false end
+  for _, legacy in ipairs(queues) do
+    local found = redis.pcall('LPOS', legacy, id, 'MAXLEN', 10000)
+    if type(found) == 'number' then
+      redis.call('HSET', JOB .. id, 'legacy', legacy)
+      redis.call('HDEL', JOB .. id, 'adopt_after')
+      return false
+    end
+  end
+  if not f.adopt_after then redis.call('HSET', JOB .. id, 'adopt_after', integer(at + PATIENCE_US)) end
+  if at < (tonumber(f.adopt_after) or at + 1) then return true end
+  redis.call('HDEL', JOB .. id, 'adopt_after')
+  redis.call('HSET', JOB .. id, 'legacy', '')
+  -- The copy may come yet.
+  mark_leftover(id, at, SECOND_PUSH_US)
+  return false
+end
