@@ -39,6 +39,7 @@ mod rolling;
 mod samples;
 mod schedule;
 mod selectors;
+mod set_back;
 mod statistics;
 mod submit;
 mod unindexed;

@@ -158,8 +158,8 @@ pub(super) fn refuse(invalid: &InvalidJob) -> (Verdict, Counts) {
 /// The wait of a job whose claims cut the connection to Redis.
 const CUT_WAIT: Duration = Duration::from_mins(1);
 pub(super) const CUTS_CONNECTION: &str = "redis has cut the connection twice as this job was claimed, and serves other \
-     calls: its fields or inputs are larger than client-output-buffer-limit of redis allows; raise that, or make them \
-     smaller; it is tried again every minute";
+     calls: its fields or inputs are larger than client-output-buffer-limit or maxmemory-clients of redis allows; raise \
+     that, or make them smaller; it is tried again every minute";
 
 /// Returns the verdict on a job whose claims cut the connection to Redis: it waits, and is not charged.
 pub(super) fn cuts_connection() -> (Verdict, Counts) {

@@ -1,13 +1,14 @@
 //! The log of a job, read once; or followed while the job runs, with its states. The event log: every transition of every job, if
 //! `job.events` is set.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::wait::OUTAGE_MAX;
 use super::{Client, ClientError, Result};
 use crate::proto::job::{JobId, JobStatus};
-use crate::store::{Blocking, JobEvent, LogLine, Shards, Store};
+use crate::store::{Backoff, Blocking, JobEvent, LogLine, Shards, Store};
 
 /// The first wait for lines, before the state is read. It doubles while nothing happens.
 const WAIT: Duration = Duration::from_millis(50);
@@ -31,6 +32,8 @@ pub struct JobFollower {
     unfinished: String,
     wait: Duration,
     created_at: Option<Timestamp>,
+    /// When Redis last answered.
+    answered_at: Instant,
 }
 
 /// The next part of a job's course.
@@ -50,8 +53,18 @@ impl Client {
         let store = self.of_or_home(id).clone();
         let connection = store.blocking();
         let (id, unfinished) = (id.clone(), String::new());
-        let (status, wait, created_at) = (None, WAIT, None);
-        JobFollower { store, connection, id, after, status, unfinished, wait, created_at }
+        let (status, wait, created_at, answered_at) = (None, WAIT, None, Instant::now());
+        JobFollower {
+            store,
+            connection,
+            id,
+            after,
+            status,
+            unfinished,
+            wait,
+            created_at,
+            answered_at,
+        }
     }
 
     /// Reads the state of a job, and the text after the last line of its log that has no line end yet; `None` if it is
@@ -182,6 +195,7 @@ impl JobFollower {
         loop {
             // The log is complete before a job has ended: read after the state it has all lines.
             let (status, unfinished) = state_of(&self.store, &self.id, self.created_at).await?;
+            self.answered_at = Instant::now();
             let is_news = self.status != Some(status) || self.unfinished != unfinished;
             self.unfinished = unfinished;
             if status.is_terminal() {
@@ -243,8 +257,23 @@ impl LogFollower {
     /// once the job has ended and its log is read. Can be cancelled at any time.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchJob`], [`ClientError::Store`].
+    /// [`ClientError::NoSuchJob`]; [`ClientError::Store`], for an outage of Redis once it has lasted for as long as waits last
+    /// through.
     pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>> {
+        let mut backoff = Backoff::default();
+        loop {
+            match self.next_lines().await {
+                Err(ClientError::Store(error))
+                    if error.is_transient() && self.job.answered_at.elapsed() < OUTAGE_MAX =>
+                {
+                    tokio::time::sleep(backoff.failed()).await;
+                }
+                lines => return lines,
+            }
+        }
+    }
+
+    async fn next_lines(&mut self) -> Result<Option<Vec<LogLine>>> {
         while !self.ended {
             let before = self.job.unfinished.clone();
             let news = self.job.next().await?;

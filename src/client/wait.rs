@@ -25,7 +25,7 @@ pub(super) const STORED: &str = "is stored";
 /// The step that is confirmed at an end.
 const ENDED: &str = "has ended";
 /// The longest outage during a wait without a bound.
-const OUTAGE_MAX: Duration = Duration::from_secs(30);
+pub(super) const OUTAGE_MAX: Duration = Duration::from_secs(30);
 /// A waiter has an answer of Redis about once a second. After this time without one, nobody knows whether the job goes on.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// The shortest time that a wait has for the first answer.

@@ -305,6 +305,7 @@ mod tests {
             ),
             (keys.limits(), "hero:meta:limit:index"),
             (keys.limit_starts("api"), "hero:meta:limit:starts:api"),
+            (keys.limit_rules("0f"), "hero:meta:limit:rules:0f"),
             (keys.seen("main"), "hero:meta:legacy:seen:main"),
             (keys.older(), "hero:meta:queue:older"),
             (keys.late_tasks(&"main".parse().expect("legal")), "hero:meta:legacy:late:main"),

@@ -77,12 +77,39 @@ type ClaimedJob = (String, String, i64, u64, Vec<BytePair>);
 /// The values that `claim.lua` returns.
 type ClaimAnswer = (Vec<ClaimedJob>, Vec<Value>, Vec<BytePair>, u8, u8, i64, Vec<String>);
 
+/// The fifth of these if Redis does not have the limits of the digest: nothing is claimed.
+const UNKNOWN_LIMITS: u8 = 2;
+
 impl Store {
     /// Claims jobs for an actor in one round trip.
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection the claim may have been made: see [`Store::running`].
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Claimed, StoreError> {
+        let limits = claim.limits.of_actor(claim.actor);
+        let answer = self.run_claim(claim, &limits.wide, &limits.digest).await?;
+        let answer = if answer.4 == UNKNOWN_LIMITS {
+            // A Redis without memory for them takes them with each claim.
+            drop(self.publish_limits(&limits).await);
+            self.run_claim(claim, &limits.all, "").await?
+        } else {
+            answer
+        };
+        let claimed = self.read_claim(answer, claim.size_max_bytes);
+        let claimed = claimed.ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
+        self.skips.note(claimed.skipped, &claimed.skipped_some);
+        // A Redis that rejects every write has let the script take nothing from any list.
+        let rejected =
+            |(_, reason): &(String, String)| StoreError::in_answer(&self.address(), reason);
+        claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
+    }
+
+    async fn run_claim(
+        &self,
+        claim: &Claim<'_>,
+        limits: &str,
+        digest: &str,
+    ) -> Result<ClaimAnswer, StoreError> {
         let mut script = self.scripts.claim.prepare_invoke();
         for list in claim.lists {
             script.key(list);
@@ -94,15 +121,9 @@ impl Store {
             .arg(claim.wanted)
             .arg(claim.wanted.saturating_sub(claim.ahead))
             .arg(claim.size_max_bytes)
-            .arg(&*claim.limits.of_actor(claim.actor));
-        let answer: ClaimAnswer = self.invoke("claiming jobs", &script).await?;
-        let claimed = self.read_claim(answer, claim.size_max_bytes);
-        let claimed = claimed.ok_or_else(|| StoreError::unexpected("claiming jobs"))?;
-        self.skips.note(claimed.skipped, &claimed.skipped_some);
-        // A Redis that rejects every write has let the script take nothing from any list.
-        let rejected =
-            |(_, reason): &(String, String)| StoreError::in_answer(&self.address(), reason);
-        claimed.broken.iter().find_map(rejected).map_or(Ok(claimed), Err)
+            .arg(limits)
+            .arg(digest);
+        self.invoke("claiming jobs", &script).await
     }
 
     fn read_claim(&self, answer: ClaimAnswer, size_max_bytes: u64) -> Option<Claimed> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use super::backoff::from_now;
@@ -13,17 +14,34 @@ use super::{Store, StoreError};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
+use crate::proto::text::hexadecimal;
 
 /// The limits of a configuration, as claims read them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimLimits {
     all: Arc<BTreeMap<LimitName, LimitConfig>>,
-    /// The text for the actors of a script type and group: a claim reads only limits that may select one of their jobs.
-    of_actors: Arc<Mutex<LimitTexts>>,
+    /// The limits for the actors of a script type and group: a claim reads only those that may select one of their jobs.
+    of_actors: Arc<Mutex<BTreeMap<(ScriptType, Group), Arc<ActorLimits>>>>,
 }
 
-/// The texts of limits by the script type and group of actors.
-type LimitTexts = BTreeMap<(ScriptType, Group), Arc<str>>;
+/// The limits that may select a job which some actors claim, as JSON.
+#[derive(Debug, Default)]
+pub(super) struct ActorLimits {
+    /// The whole list; empty if there is none.
+    pub(super) all: String,
+    /// The limits that a claim carries: all, unless many select by a caller or key.
+    pub(super) wide: String,
+    /// The other limits, by the caller or key that they select by: Redis has them in a hash, where a claim looks up what its
+    /// jobs select.
+    selecting: BTreeMap<String, String>,
+    /// The digest of the others, of which the name of the hash is made; empty if there is none.
+    pub(super) digest: String,
+}
+
+/// The limits that select by a caller or key, up to which a claim gets all of them.
+const SELECTING_MAX: usize = 50;
+/// The time for which Redis keeps the limits that a configuration had, in seconds.
+const RULES_TTL_S: u64 = 24 * 3600;
 
 impl PartialEq for ClaimLimits {
     fn eq(&self, other: &Self) -> bool {
@@ -38,27 +56,51 @@ impl ClaimLimits {
         Self { all: Arc::new(limits.clone()), ..Self::default() }
     }
 
-    /// Returns the limits that may select a job which this actor claims, as JSON; empty if there is none.
-    pub(super) fn of_actor(&self, actor: &ActorId) -> Arc<str> {
+    /// Returns the limits that may select a job which this actor claims.
+    pub(super) fn of_actor(&self, actor: &ActorId) -> Arc<ActorLimits> {
         if self.all.is_empty() {
             return Arc::default();
         }
         let key = (actor.script_type.clone(), actor.group.clone());
         let mut of_actors = self.of_actors.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = of_actors.entry(key).or_insert_with(|| self.text_for(actor));
-        Arc::clone(text)
+        let limits = of_actors.entry(key).or_insert_with(|| Arc::new(self.limits_for(actor)));
+        Arc::clone(limits)
     }
 
-    fn text_for(&self, actor: &ActorId) -> Arc<str> {
+    fn limits_for(&self, actor: &ActorId) -> ActorLimits {
         let default = Group::default();
         let is_of = |limit: &LimitConfig| {
             limit.script_type.as_ref().is_none_or(|of| *of == actor.script_type)
                 && limit.group.as_ref().is_none_or(|of| *of == actor.group || *of == default)
         };
-        let own = self.all.iter().filter(|(_, limit)| is_of(limit));
-        let own: Vec<Value> = own.map(|(name, limit)| entry(name, limit)).collect();
-        if own.is_empty() { Arc::default() } else { Value::from(own).to_string().into() }
+        let (mut all, mut wide, mut selecting) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (name, limit) in self.all.iter().filter(|(_, limit)| is_of(limit)) {
+            let entry = entry(name, limit);
+            all.push(entry.clone());
+            match selected_by(limit) {
+                Some(field) => selecting.entry(field).or_insert_with(Vec::new).push(entry),
+                None => wide.push(entry),
+            }
+        }
+        let text = |limits: Vec<Value>| match limits.len() {
+            0 => String::new(),
+            _ => Value::from(limits).to_string(),
+        };
+        if all.len() - wide.len() <= SELECTING_MAX {
+            let all = text(all);
+            return ActorLimits { wide: all.clone(), all, ..ActorLimits::default() };
+        }
+        let selecting = selecting.into_iter().map(|(field, limits)| (field, text(limits)));
+        let (all, wide, selecting) = (text(all), text(wide), selecting.collect());
+        let digest = hexadecimal(digest(&SHA256, all.as_bytes()).as_ref());
+        ActorLimits { all, wide, selecting, digest }
     }
+}
+
+/// Returns the field of the hash that has a limit; `None` if it may select jobs of any caller and key.
+fn selected_by(limit: &LimitConfig) -> Option<String> {
+    let caller = limit.caller.as_ref().map(|caller| format!("caller {caller}"));
+    caller.or_else(|| limit.key.as_ref().map(|key| format!("key {key}")))
 }
 
 /// Leaves out absent keys: `null` in Lua's JSON is not nil.
@@ -113,6 +155,18 @@ const LISTED_MAX: usize = 1000;
 const HASHES_PER_CALL: usize = 1000;
 
 impl Store {
+    /// Writes the limits that select by a caller or key where claims look them up.
+    pub(super) async fn publish_limits(&self, limits: &ActorLimits) -> Result<(), StoreError> {
+        let key = self.keys.limit_rules(&limits.digest);
+        let fields: Vec<(&String, &String)> = limits.selecting.iter().collect();
+        let mut pipeline = redis::pipe();
+        pipeline.atomic();
+        pipeline.cmd("DEL").arg(&key);
+        pipeline.cmd("HSET").arg(&key).arg(fields);
+        pipeline.cmd("EXPIRE").arg(&key).arg(RULES_TTL_S);
+        self.link.pipeline::<redis::Value>("publishing limits", &pipeline).await.map(drop)
+    }
+
     /// Tends the limits that hold jobs and are due, up to `most` of them.
     pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
         let (released, taken_back, next_us): (u64, u64, i64) =
@@ -210,7 +264,7 @@ mod tests {
     #[test]
     fn absent_keys_of_a_limit_are_left_out() {
         let actor: ActorId = "osis:io:1".parse().expect("legal");
-        assert_eq!(&*ClaimLimits::new(&BTreeMap::new()).of_actor(&actor), "");
+        assert_eq!(ClaimLimits::new(&BTreeMap::new()).of_actor(&actor).wide, "");
         let limit = LimitConfig {
             key: Some("api".parse().expect("legal")),
             rate: Some("10/s".parse().expect("legal")),
@@ -218,7 +272,7 @@ mod tests {
         };
         let limits = BTreeMap::from([("a".parse().expect("legal"), limit)]);
         assert_eq!(
-            &*ClaimLimits::new(&limits).of_actor(&actor),
+            ClaimLimits::new(&limits).of_actor(&actor).wide,
             r#"[{"name":"a","key":"api","rate":10,"period_us":1000000}]"#
         );
     }
@@ -244,7 +298,7 @@ mod tests {
         let limits = ClaimLimits::new(&limits);
         let names = |actor: &str| -> Vec<String> {
             let text = limits.of_actor(&actor.parse().expect("legal"));
-            let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+            let all: Vec<Value> = serde_json::from_str(&text.wide).expect("JSON");
             all.iter().map(|of| of["name"].as_str().expect("text").to_owned()).collect()
         };
         // A job without a group counts as one of `default`.

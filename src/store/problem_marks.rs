@@ -8,6 +8,9 @@ use crate::proto::notification::{ProblemMark, ProblemSteps};
 /// The field that has the time of the latest judgement.
 const JUDGED: &str = "judged";
 
+/// The snapshots of two supervisors differ by less.
+const AHEAD_MAX_MS: u64 = 60_000;
+
 /// The marks of all problems that last.
 #[derive(Debug, Default)]
 pub struct ProblemMarks {
@@ -18,9 +21,11 @@ pub struct ProblemMarks {
 }
 
 impl ProblemMarks {
-    /// Returns whether a snapshot is newer than the one that was judged last.
+    /// Returns whether a snapshot is newer than the one that was judged last. One of the future is of before Redis's clock was
+    /// set back.
     pub fn is_before(&self, now_ms: u64) -> bool {
-        self.judged.parse().map_or(true, |judged: u64| judged < now_ms)
+        let is_before = |judged: u64| judged < now_ms || judged > now_ms + AHEAD_MAX_MS;
+        self.judged.parse().map_or(true, is_before)
     }
 }
 

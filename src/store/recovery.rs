@@ -23,6 +23,8 @@ pub struct Recovered {
     pub foreign: u64,
     /// Entries of jobs that are gone.
     pub orphans: u64,
+    /// True if Redis's clock was set back: [`Store::shorten_waits`] has work.
+    pub was_set_back: bool,
     /// Notes on the first hundred jobs.
     pub notes: Vec<JobNote>,
 }
@@ -35,6 +37,8 @@ const HEAD_DEPTH: usize = 50;
 const PER_SWEEP: usize = 200;
 /// The entries of a queue that one step looks at for jobs that may fall back.
 const FALLBACKS_PER_STEP: usize = 100;
+/// The entries that one step after a step back of the clock looks at.
+const ENTRIES_PER_STEP: usize = 250;
 /// The margin of a foreign actor beyond the timeout of its job.
 const FOREIGN_MARGIN: Duration = Duration::from_secs(5);
 
@@ -48,6 +52,9 @@ words! {
     /// The kernel killed it for lack of memory; its scripts ran within it, and are charged a crash.
     MemoryOfScripts = "memory of scripts",
 }
+
+/// The values that `recover_boots.lua` returns.
+type BootsAnswer = (u64, u64, u64, Vec<JobNote>, u64, bool);
 
 impl Store {
     /// Recovers the jobs of a boot that the caller knows to be gone, and how it died; or of those whose lease has run out, as
@@ -64,8 +71,10 @@ impl Store {
         let arguments = (boot, crash_limit, kept(retention), millis(pause), death);
         let mut found = Recovered::default();
         loop {
-            let (boots, put_back, given_up, notes, left): (u64, u64, u64, Vec<JobNote>, u64) =
+            let answer: BootsAnswer =
                 self.run_script(RECOVERING, &self.scripts.recover_boots, &arguments).await?;
+            let (boots, put_back, given_up, notes, left, was_set_back) = answer;
+            found.was_set_back = was_set_back;
             found.boots += boots;
             found.put_back += put_back;
             found.given_up += given_up;
@@ -74,6 +83,14 @@ impl Store {
                 return Ok(found);
             }
         }
+    }
+
+    /// Shortens the waits that a step back of Redis's clock has made longer.
+    pub async fn shorten_waits(&self) -> Result<(), StoreError> {
+        let (doing, script) =
+            ("shortening waits after a step of the clock", &self.scripts.shorten_waits);
+        while self.run_script(doing, script, ENTRIES_PER_STEP).await? {}
+        Ok(())
     }
 
     /// Puts back jobs that foreign actors popped and never started.

@@ -72,6 +72,9 @@ pub(super) fn with_fields(job: &Job) -> WithFields<'_> {
     fields.retain(|(name, _)| *name != "id");
     fields.extend(job.graph_id.iter().map(|id| ("graph_id", id.to_string())));
     fields.extend(fields_of_submitter(job));
+    // Its time is of no person, who would mean it by any clock.
+    let since = job.delay.and_then(|delay| job.spec.run_at?.checked_sub(delay).ok());
+    fields.extend(since.map(|since| ("delayed_since", format!("{since:.3}"))));
     fields.extend((job.session > 0).then(|| ("session", job.session.to_string())));
     // `submit_jobs.lua` finds it at the end.
     if let Some(at) = fields.iter().position(|(name, _)| *name == INPUT_FILES) {

@@ -195,7 +195,7 @@ impl DutyCounts {
 
     /// Counts and logs the result of a recovery.
     pub(super) fn note(&self, duty: &'static str, found: Recovered) {
-        let Recovered { boots, put_back, given_up, foreign, orphans, notes } = found;
+        let Recovered { boots, put_back, given_up, foreign, orphans, notes, .. } = found;
         self.recovered.fetch_add(put_back, Ordering::Relaxed);
         for note in &notes {
             warn!(job_id = %note.job_id, script_type = %note.script_type, "{note}");

@@ -26,7 +26,13 @@ pub(super) async fn dead_boots(round: Round) -> Result<Next, StoreError> {
     let limit = round.settings.job.crash_limit;
     let late = round.long_pause() + LATE;
     let recovered = round.store.recover_boots(None, late, limit, round.kept()).await?;
+    let was_set_back = recovered.was_set_back;
     round.counts.note(round.name, recovered);
+    if was_set_back {
+        round.store.shorten_waits().await?;
+        let of_shard = round.counts.of_shard();
+        info!("the clock of redis{of_shard} was set back: retries and delays are counted from now");
+    }
     // A lease that is renewed ends later; a boot that appears meanwhile begins with a whole one.
     let called = uptime();
     let (next, now) = round.store.next_lease_end().await?;

@@ -64,17 +64,23 @@ fn each_line_stands_once_after_a_freeze_behind(lines: u64) {
     let script = "for n in $(seq 90); do echo line $n >&2; sleep 0.1; done";
     hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
     wait_until("it runs", || redis.field(&keys::job("a"), "status").as_deref() == Some("started"));
+    let following = hero.begin(&["job", "logs", "-f", "a"]);
+    wait_until("the log is followed", || {
+        redis.ask_with::<String, _>("CLIENT", &["LIST"]).contains("cmd=xread")
+    });
     let written = || redis.ask_with::<u64, _>("XLEN", &[keys::log("a")]);
     wait_until("the lines before are written", || written() >= lines);
     let frozen = Frozen::new(redis.pid());
     wait_until("the actor has given up a call", || actor.err().contains("cannot be reached"));
     drop(frozen);
     hero.run(&["job", "wait", "a"]).code(0);
-    let shown = hero.run(&["job", "logs", "a"]).code(0).stdout;
-    let found: Vec<&str> = shown.lines().collect();
     let expected: Vec<String> = (1..=90).map(|n| format!("line {n}")).collect();
-    assert_eq!(found.len(), expected.len(), "{shown}");
-    assert!(found.iter().zip(&expected).all(|(line, of)| line.ends_with(of.as_str())), "{shown}");
+    for shown in [hero.run(&["job", "logs", "a"]).code(0).stdout, following.ends().code(0).stdout] {
+        let found: Vec<&str> = shown.lines().collect();
+        assert_eq!(found.len(), expected.len(), "{shown}");
+        let mut pairs = found.iter().zip(&expected);
+        assert!(pairs.all(|(line, of)| line.ends_with(of.as_str())), "{shown}");
+    }
 }
 
 #[test]

@@ -227,23 +227,47 @@ fn writing(redis: &Redis) -> Hero {
 
 #[test]
 fn scripts_that_a_signal_for_the_whole_unit_kills_go_back_uncharged() {
+    // Of a stop, an interrupt, and of what is left after a stop.
+    for (to_scripts, to_daemon) in [
+        (Signal::SIGTERM, Signal::SIGTERM),
+        (Signal::SIGINT, Signal::SIGINT),
+        (Signal::SIGKILL, Signal::SIGTERM),
+    ] {
+        let redis = Redis::start();
+        let hero = writing(&redis);
+        let bash = hero.actor("bash-default-1").tasks(2).start();
+        let [first, second] = ["a", "b"].map(|id| endless_process(&redis, &hero, id));
+        // The kernel delivers it in any order.
+        kill(first, to_scripts).expect("it runs");
+        bash.signal(to_daemon);
+        wait_until("it drains", || bash.err().contains("shutting down"));
+        kill(second, to_scripts).expect("it runs");
+        bash.ends().code(0);
+        for id in ["a", "b"] {
+            let fields = ["status", "attempt", "crashes", "error"].map(|of| field(&redis, id, of));
+            let expected = [Some("dispatched".to_owned()), Some("0".to_owned()), None, None];
+            assert_eq!(fields, expected, "{id} {to_scripts}");
+        }
+        let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
+        let expected = format!("killed by signal {} together with its actor", to_scripts as i32);
+        assert!(log.contains(&expected), "{log}");
+    }
+}
+
+#[test]
+fn job_runs_again_after_its_script_and_its_actor_were_killed_together() {
     let redis = Redis::start();
     let hero = writing(&redis);
-    let bash = hero.actor("bash-default-1").tasks(2).start();
-    let [first, second] = ["a", "b"].map(|id| endless_process(&redis, &hero, id));
-    // The kernel delivers it in any order.
-    kill(first, Signal::SIGTERM).expect("it runs");
-    bash.signal(Signal::SIGTERM);
-    wait_until("it drains", || bash.err().contains("shutting down"));
-    kill(second, Signal::SIGTERM).expect("it runs");
-    bash.ends().code(0);
-    for id in ["a", "b"] {
-        let fields = ["status", "attempt", "crashes", "error"].map(|of| field(&redis, id, of));
-        let expected = [Some("dispatched".to_owned()), Some("0".to_owned()), None, None];
-        assert_eq!(fields, expected, "{id}");
-    }
-    let log = hero.run(&["job", "logs", "a"]).code(0).stdout;
-    assert!(log.contains("killed by signal 15 together with its actor"), "{log}");
+    let _supervisor = hero.supervisor().start();
+    let bash = hero.actor("bash-default-1").start();
+    let script = endless_process(&redis, &hero, "a");
+    kill(script, Signal::SIGKILL).expect("it runs");
+    bash.signal(Signal::SIGKILL);
+    let _bash = hero.actor("bash-default-1").start();
+    assert_ne!(until_process(&redis.folder().join("a")), script);
+    assert_eq!(field(&redis, "a", "attempt").as_deref(), Some("1"));
+    hero.run(&["job", "stop", "a"]).code(0);
+    until(&redis, "a", "error");
 }
 
 #[test]

@@ -136,6 +136,33 @@ fn an_id_that_a_program_pushes_to_both_queues_stands_once_in_that_of_hero() {
     assert_eq!(redis.list("hero:q:work:type:bash"), ["n"]);
 }
 
+/// A program that pushes to both queues pushes to the older one first, and to that of Hero once Hero has the job.
+#[test]
+fn id_that_a_program_pushes_to_its_older_queue_first_runs_once() {
+    const OWN: &str = "hero:q:work:type:bash";
+    let redis = Redis::start();
+    let hero = dual(&redis, &[W1]);
+    let _supervisor = hero.supervisor().start();
+    let _actor = hero.actor("bash-default-1").tasks(1).start();
+    let ids: Vec<String> = (0..jobs(12)).map(|n| format!("n{n}")).collect();
+    for (place, id) in ids.iter().enumerate() {
+        super::scenarios::push(&redis, W1, id, &counting(&redis, id, &format!("out-{id}")));
+        let field = |name: &str| redis.field(&format!("hero:job:{id}"), name);
+        wait_until("hero has it", || match place % 3 {
+            0 => field("legacy").is_some(),
+            1 => field("started_at").is_some(),
+            _ => field("status").as_deref() == Some("finished"),
+        });
+        redis.run(&format!("LPUSH {OWN} {id}"));
+    }
+    all_finish(&redis, &ids);
+    super::scenarios::push(&redis, OWN, "last", &counting(&redis, "last", "out-last"));
+    all_finish(&redis, &["last".to_owned()]);
+    wait_until("nothing waits", || redis.list(OWN).is_empty());
+    each_ran_once(&redis, ids.len() + 1);
+    nothing_is_left(&redis);
+}
+
 #[test]
 fn a_popped_copy_comes_back_for_old_workers_too() {
     let redis = Redis::start();

@@ -56,8 +56,20 @@ fn job_with_a_huge_field_of_a_stranger_ends_alone_in_an_error_that_names_the_bou
     hero.run(&["exec", "-t", "osis", "-e", "42"]).code(0).stdout("42\n");
 }
 
+/// The settings of Redis that cut the connection of a large answer: each with a small value, and with none.
+const ANSWER_BOUNDS: [[&str; 3]; 2] = [
+    ["client-output-buffer-limit", "normal 1mb 0 0", "normal 0 0 0"],
+    ["maxmemory-clients", "1mb", "0"],
+];
+
 #[test]
 fn job_whose_claims_cut_the_connection_is_postponed_and_others_run() {
+    for bound in ANSWER_BOUNDS {
+        is_postponed_by(bound);
+    }
+}
+
+fn is_postponed_by([bound, small, none]: [&str; 3]) {
     let redis = Redis::start();
     let hero = Hero::on(&redis).set("job.script_size_max", "\"4MiB\"");
     let file = redis.folder().join("large.rhai");
@@ -67,17 +79,17 @@ fn job_whose_claims_cut_the_connection_is_postponed_and_others_run() {
     for id in ["b", "c"] {
         hero.run(&["submit", "-t", "osis", "--id", id, "-e", "42"]).code(0);
     }
-    redis.ask_with::<String, _>("CONFIG SET client-output-buffer-limit", &["normal 1mb 0 0"]);
+    redis.ask_with::<String, _>(&format!("CONFIG SET {bound}"), &[small]);
     let actor = hero.actor("osis-default-1").start();
     for id in ["b", "c"] {
         hero.run(&["job", "wait", id]).code(0).stdout("42\n");
     }
     let field = |name: &str| redis.field(&keys::job("large"), name).unwrap_or_default();
     wait_until("it waits", || field("status") == "scheduled");
-    assert!(actor.err().contains("client-output-buffer-limit"), "{}", actor.err());
-    redis.ask_with::<String, _>("CONFIG SET client-output-buffer-limit", &["normal 0 0 0"]);
+    assert!(actor.err().contains(bound), "{}", actor.err());
+    redis.ask_with::<String, _>(&format!("CONFIG SET {bound}"), &[none]);
     let shown = hero.run(&["job", "show", "large"]).code(0).stdout;
-    assert!(shown.contains("client-output-buffer-limit"), "{}", &shown[..1000]);
+    assert!(shown.contains(bound), "{}", &shown[..1000]);
     assert_eq!((field("crashes"), field("attempt")), (String::new(), "0".to_owned()));
 }
 

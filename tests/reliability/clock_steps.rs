@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -108,6 +109,39 @@ fn rate_goes_on_after_the_clock_of_redis_was_set_back() {
     redis.set_clock(0);
     hero.run(&["exec", "-t", "osis", "-e", "2"]).code(0).stdout("2\n");
     hero.run(&["exec", "-t", "osis", "-e", "3"]).code(0).stdout("3\n");
+}
+
+#[test]
+fn retries_delays_and_held_jobs_wait_for_no_step_back_of_the_clock_of_redis() {
+    if !can_set_clock() {
+        return;
+    }
+    let redis = Redis::with_own_clock();
+    redis.set_clock(HOUR_S);
+    let hero = Hero::on(&redis).set("limit.one.rate", "\"1/2s\"").set("limit.one.key", "\"k\"");
+    let _supervisor = hero.supervisor().start();
+    let _osis = hero.actor("osis-default-1").start();
+    let submit = |id: &str, further: &[&str]| {
+        let all = [&["submit", "-t", "osis", "--id", id, "-e", "1"], further].concat();
+        hero.run(&all).code(0);
+    };
+    let field = |id: &str, name: &str| redis.field(&keys::job(id), name).unwrap_or_default();
+    let named = Timestamp::now() + SignedDuration::from_mins(90);
+    submit("named", &["--at", &named.to_string()]);
+    let due = field("named", "run_at");
+    let fails = ["submit", "-t", "osis", "--id", "retry", "--retries=1", "--backoff=9s"];
+    hero.run(&[&fails[..], &["-e", "throw 1"]].concat()).code(0);
+    wait_until("it has failed once", || field("retry", "status") == "scheduled");
+    submit("delay", &["--delay=8s"]);
+    submit("first", &["--limit-key=k"]);
+    hero.run(&["job", "wait", "first"]).code(0);
+    submit("held", &["--limit-key=k"]);
+    redis.set_clock(0);
+    for id in ["held", "delay"] {
+        hero.run(&["job", "wait", id]).code(0).stdout("1\n");
+    }
+    wait_until("it has failed again", || field("retry", "status") == "error");
+    assert_eq!([field("named", "status"), field("named", "run_at")], ["scheduled".to_owned(), due]);
 }
 
 #[test]

@@ -105,6 +105,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("LIMIT_PROBES", "", "hash"),
     ("LIMIT_HELD", "few", "zset"),
     ("LIMIT_RUNNING", "few", "zset"),
+    ("LIMIT_RULES", "0", "hash"),
     ("LIMIT_STARTS", "few", "zset"),
     ("LEGACY_WORK", "w", "list"),
     ("LEGACY_STOP", "w", "list"),

@@ -128,6 +128,54 @@ async fn separate_counts_do_not_share_slots() {
 }
 
 #[tokio::test]
+async fn many_limits_of_callers_and_keys_hold_as_few_do() {
+    let limit = |n: usize| {
+        let running = "running = 1";
+        format!(
+            "[limit.c{n}]\ncaller = \"c{n}\"\n{running}\n[limit.k{n}]\nkey = \"k{n}\"\n{running}\n\
+             [limit.b{n}]\ncaller = \"b{n}\"\nkey = \"b\"\n{running}\n"
+        )
+    };
+    for number in [9, 300] {
+        let all: String = (0..number).map(limit).collect();
+        let (world, life) = (world(&all), Life::of("osis-default-1"));
+        let of = |name: &str, caller: &str, key: &str| {
+            let mut job = JobBuilder::new("osis", "1").id(name).caller_id(caller);
+            if !key.is_empty() {
+                job = job.limit_key(key);
+            }
+            job.build().expect("legal")
+        };
+        let jobs = [
+            of("c7-1", "c7", ""),
+            of("c7-2", "c7", "k3"),
+            of("k8-1", "other", "k8"),
+            of("k8-2", "c5", "k8"),
+            of("b1", "b4", "b"),
+            of("b2", "b4", "b"),
+            of("b3", "b4", ""),
+            of("free", "other", ""),
+        ];
+        world.accepts(&jobs).await;
+        let claimed = world.claim(&life, 9).await;
+        assert_eq!(ids(&claimed.attempts), ["c7-1", "k8-1", "b1", "b3", "free"], "{number}");
+        let held_by = ["c7-2", "k8-2", "b2"].map(|id| world.field(id, "held_by"));
+        assert_eq!(held_by.map(Option::unwrap_or_default), ["c7", "k8", "b4"]);
+        let rules = world.redis.all("LIMIT_RULES");
+        assert_eq!(rules.len(), usize::from(number > 50));
+        for forgotten in [false, true] {
+            for key in rules.iter().filter(|_| forgotten) {
+                world.redis.delete(key);
+            }
+            tend(&world).await;
+            assert!(world.claim(&life, 9).await.attempts.is_empty());
+        }
+        world.finish(&life, &id("c7-1"), done()).await;
+        assert_eq!(ids(&world.claim(&life, 9).await.attempts), ["c7-2"]);
+    }
+}
+
+#[tokio::test]
 async fn groups_and_types_are_counted_separately_too() {
     let limits =
         "[limit.groups]\nper = \"group\"\nrunning = 1\n[limit.types]\nper = \"type\"\nrunning = 2";

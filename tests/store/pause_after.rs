@@ -87,6 +87,22 @@ async fn others_start_once_the_first_have_ended_well_and_the_time_is_over() {
 }
 
 #[tokio::test]
+async fn pause_lasts_for_its_own_time_after_the_clock_was_set_back() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    graph(&world, &numbered(2), window(None, "1 10m")).await;
+    assert_eq!(claimed(&world, &life).await, ["j0000"]);
+    world.finish(&life, &id("j0000"), done()).await;
+    tend(&world).await;
+    let now = world.store.now().await.expect("the time").as_microsecond();
+    let key = keys::keys().graph(&id("g"));
+    world.redis.set_field(&key, "goes_on_us", now + 36_000_000_000);
+    assert_eq!(claimed(&world, &life).await, NONE);
+    let goes_on: i64 =
+        field_of_graph(&world, "goes_on_us").and_then(|us| us.parse().ok()).expect("a time");
+    assert!((now..now + 660_000_000).contains(&goes_on), "{goes_on} {now}");
+}
+
+#[tokio::test]
 async fn next_attempt_of_the_first_job_runs_and_no_other_does_in_its_place() {
     let world = World::new();
     let (dead, life) = (Life::of("osis-default-1"), Life::of("osis-default-2"));

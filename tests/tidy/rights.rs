@@ -6,7 +6,7 @@ use regex::Regex;
 const FOLDER: &str = "src/store/scripts/";
 /// The scripts that nobody calls for a caller: the daemon's duties, what an attempt does to its own job (it holds the
 /// fence), backups, and the purge of a queue, which needs the rights to all of its jobs.
-const DUTIES: [&str; 27] = [
+const DUTIES: [&str; 28] = [
     "adopt",
     "backfill",
     "claim",
@@ -32,6 +32,7 @@ const DUTIES: [&str; 27] = [
     "restore_job",
     "restore_place",
     "settle",
+    "shorten_waits",
     "submit_child",
     "take_tasks",
 ];

@@ -228,6 +228,9 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("debounced_since", "Debounced since", Times)
         .unit(Time)
         .time("The submission of the first of the jobs that replaced each other, by debounce"),
+    row("delayed_since", "Delayed since", Times)
+        .unit(Time)
+        .time("The time from which its delay is counted"),
     row("graph_callback", "Callback", Settings)
         .text("The callback of its graph or batch that it is: on_success, on_failure or on_end"),
     row("limit_key", "Limit key", Settings),

@@ -229,6 +229,8 @@ keys! {
     LIMIT_HELD = "meta:limit:held:{limit}" { limit_held(limit: &str) }
     /// Sorted set: jobs that have a slot in a limit, by their start.
     LIMIT_RUNNING = "meta:limit:running:{limit}" { limit_running(limit: &str) }
+    /// Hash, TTL: limits of a configuration as JSON, by the caller or key that they select by.
+    LIMIT_RULES = "meta:limit:rules:{digest}" { limit_rules(digest: &str) }
     /// Sorted set, TTL: starts of jobs under a limit within the period of its rate.
     LIMIT_STARTS = "meta:limit:starts:{limit}" { limit_starts(limit: &str) }
     /// List: ids of jobs for one worker of an older program.

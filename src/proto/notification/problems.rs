@@ -47,7 +47,9 @@ impl ProblemSteps {
     ) -> Self {
         let mut steps = Self::default();
         for (key, event) in problems {
-            let Some(mark) = before.get(key) else {
+            // A mark of the future is of before Redis's clock was set back.
+            let counts = |mark: &&ProblemMark| mark.told || mark.since_ms <= now_ms;
+            let Some(mark) = before.get(key).filter(counts) else {
                 steps.marks.insert(key.clone(), Some(begun(now_ms, event)));
                 continue;
             };
@@ -165,6 +167,15 @@ mod tests {
         assert!(step(99_000, &mut marks, &problems, true).is_empty());
         assert_eq!(step(99_001, &mut marks, &[], true), ["recovered queue type:osis"]);
         assert!(step(99_002, &mut marks, &[], true).is_empty() && marks.is_empty());
+    }
+
+    #[test]
+    fn problem_of_the_future_begins_anew() {
+        let mut marks = BTreeMap::new();
+        let problems = [problem(NotifyKind::NoActor, "type:osis", "")];
+        assert!(step(3_600_000, &mut marks, &problems, true).is_empty());
+        assert!(step(1000, &mut marks, &problems, true).is_empty());
+        assert_eq!(step(11_000, &mut marks, &problems, true), ["no_actor queue type:osis"]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 --       4 limit on the number of jobs
 --       5 how many of them begin at once; the others are claimed ahead and wait for a thread
 --       6 limit on the bytes of one hash
---       7 the limits of the configuration as JSON, or '' if it has none
+--       7 the limits of the configuration as JSON, or '' if it has none  8 the digest of those that LIMIT_RULES has by the
+--         caller or key that they select by, '' for none
 -- returns { jobs, skipped, broken, more, fenced, time, unadopted }
 --       jobs       for each: { id, work list, attempt, time of its claim in us, fields and values | {} if
 --                  too large }
@@ -14,7 +15,8 @@
 --       broken     { work list, error, … } of lists that cannot be read
 --       more       1 if the script met as many ids, jobs, held jobs or bytes as one step may: call again; 2 if the
 --                  next job may not be claimed ahead
---       fenced     1 if the boot holds no lease: nothing is claimed, as no sweep would recover it
+--       fenced     1 if the boot holds no lease: nothing is claimed, as no sweep would recover it; 2 if LIMIT_RULES has no
+--                  limits of this digest: nothing is claimed
 --       time       of the claim, in us
 --       unadopted  lists with ids that have no ready entry
 -- needs: wrong_type time names routing job owner counters index events legacy wake type_times
@@ -30,6 +32,8 @@ local at = now_us()
 at = at - at % 2
 local when = rfc3339(at)
 if not may_own(boot) then return { {}, { 0 }, {}, 0, 1, at, {} } end
+local rules = ARGV[8] ~= '' and LIMIT_RULES .. ARGV[8]
+if rules and redis.call('EXISTS', rules) == 0 then return { {}, { 0 }, {}, 0, 2, at, {} } end
 
 local jobs, skipped, broken, unadopted = {}, { 0 }, {}, {}
 local claims, taken = {}, {}
@@ -74,7 +78,7 @@ local function remove_from_ready(id, queue)
   table.insert(leaving[queue], id)
 end
 
-local has_limits = limits_text ~= '' and limits_text ~= '[]'
+local has_limits = limits_text ~= '' or rules
 local under_limits
 
 -- The fields that decide about a claim.
@@ -112,7 +116,7 @@ local function take(id, list, queue)
   local held, limited = false, nil
   if is_limited and status == 'dispatched' and not present(legacy) then
     under_limits = under_limits or rarely().claim_under_limits({ type = own_type, actor = actor, at = at,
-      jobs = jobs, limits = has_limits and cjson.decode(limits_text) or {} })
+      jobs = jobs, limits = json_table(limits_text) or {}, rules = rules })
     held, limited = under_limits.is_held(id, hash, list, window)
   end
   if held then

@@ -60,7 +60,11 @@ local function set(name, value)
   fields[#fields + 1] = value
 end
 if priority ~= '' then set('priority', priority) end
-if due then set('run_at', rfc3339(due)) end
+if due then
+  set('run_at', rfc3339(due))
+  -- The time is no backoff and no delay any more.
+  redis.call('HDEL', JOB .. id, 'started_at', 'delayed_since', 'debounced_since')
+end
 if group ~= '' then
   redis.call('HDEL', JOB .. id, 'instance', 'group')
   if new_group then set('group', new_group) end

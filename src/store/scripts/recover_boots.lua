@@ -4,7 +4,8 @@
 --       2 crash limit  3 retention  4 the longest pause between two looks at leases in ms, 0 for no check of the clock
 --       5 '', 'memory' if it was killed for lack of memory through no fault of its jobs, which charges those where it is the
 --         third death in a row, or 'memory of scripts'
--- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again }
+-- returns { boots without jobs by now, put back, ended, notes on jobs, 1 if jobs are left: call again, 1 if the clock was set
+--           back: call `shorten_waits` }
 -- needs: wrong_type time names routing job attempts sweep notes counters events queue_front ending illegal dependents foreign_end limits
 
 local budget = 250
@@ -94,8 +95,10 @@ end
 -- renewed since lasts on for as long as it had at the last look: within that time a live boot renews it. After a step
 -- back, which may lie before the last renewal, it lasts for a pause at least.
 local function keep_leases(pause_us)
+  local SLACK_US = 1000000
   local last = tonumber(redis.call('HGET', MARKS, 'leases') or '')
   redis.call('HSET', MARKS, 'leases', integer(at))
+  if last and at < last - SLACK_US then redis.call('HSET', MARKS, 'set_back', '+inf 0 ') end
   if not last or at >= last and at - last <= pause_us then return end
   local leases = redis.call('ZRANGEBYSCORE', BOOTS, '(0', '+inf', 'WITHSCORES')
   for place = 1, #leases, 2 do
@@ -106,7 +109,8 @@ local function keep_leases(pause_us)
     if is_of_before then redis.call('ZADD', BOOTS, integer(new), leases[place]) end
   end
 end
-if tonumber(ARGV[4]) > 0 then keep_leases(tonumber(ARGV[4]) * 1000) end
+local looks_at_clock = tonumber(ARGV[4]) > 0
+if looks_at_clock then keep_leases(tonumber(ARGV[4]) * 1000) end
 
 local boots = { ARGV[1] }
 if ARGV[1] == '' then
@@ -133,4 +137,5 @@ for _, boot in ipairs(boots) do
 end
 if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
-return { done, put_back, given_up, notes, left }
+local was_set_back = looks_at_clock and redis.call('HGET', MARKS, 'set_back')
+return { done, put_back, given_up, notes, left, was_set_back and 1 or 0 }

@@ -24,7 +24,7 @@ end
 local function debounce(wait_s)
   local at, most_s = now_us(), seconds_of('debounce_max')
   local f = is_replaced and read(holder, 'debounced_since', 'debounce') or {}
-  local since = f[2] and microseconds(f[1]) or 0
+  local since = f[2] and not_ahead(microseconds(f[1]), at) or 0
   if since == 0 then since = at end
   local due = at + wait_s * 1000000
   if most_s then due = math.min(due, since + most_s * 1000000) end

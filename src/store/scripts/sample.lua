@@ -26,7 +26,8 @@ end
 local function keep_hour(script_type, counters, is_new)
   local samples = HOUR .. script_type
   local newest = time_of(redis.call('LINDEX', samples, -1))
-  if newest and at - newest < MINUTE_US then return end
+  -- A sample of the future is of before the clock was set back.
+  if newest and newest <= at and at - newest < MINUTE_US then return end
   if not newest and is_new then counters = {} end
   local numbers = {}
   for place = 1, 3 do numbers[place] = integer(tonumber(counters[place]) or 0) end
@@ -34,7 +35,7 @@ local function keep_hour(script_type, counters, is_new)
   redis.call('EXPIRE', samples, STATS_TTL_S)
   for _ = 1, SAMPLES_PER_STEP do
     local second = time_of(redis.call('LINDEX', samples, 1))
-    if not second or at - second < HOUR_US then break end
+    if not second or second <= at and at - second < HOUR_US then break end
     redis.call('LPOP', samples)
   end
 end
@@ -102,8 +103,8 @@ for _, script_type in ipairs(types) do
   keep_hour(script_type, now, not last[1])
   if last[2] ~= integer(done) then busy = busy + 1 end
   local since = at - (tonumber(last[1]) or 0)
-  if since >= least_us then
-    local rate = last[1] and math.max(done - (tonumber(last[2]) or 0), 0) / (since / 1000000) or 0
+  if since < 0 or since >= least_us then
+    local rate = last[1] and since > 0 and math.max(done - (tonumber(last[2]) or 0), 0) / (since / 1000000) or 0
     redis.call('HSET', RATE .. script_type, 'at_us', integer(at), 'done', integer(done),
       'per_s', string.format('%.2f', rate))
     redis.call('EXPIRE', RATE .. script_type, 60)

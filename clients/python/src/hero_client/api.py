@@ -884,6 +884,8 @@ class Job(_JobRequired, total=False):
     """When its latest slow attempt had run for longer than its slow_after."""
     debounced_since: str
     """The submission of the first of the jobs that replaced each other, by debounce."""
+    delayed_since: str
+    """The time from which its delay is counted."""
     graph_callback: str
     """The callback of its graph or batch that it is: on_success, on_failure or on_end."""
     progress: float

@@ -87,7 +87,7 @@ do
     if f.output_key then redis.pcall('DEL', OUTPUT .. id) end
     note_attempt(id, status, status == 'error' and f.error, f.finished_at)
     redis.call('HDEL', JOB .. id, 'hostname', 'crashes', 'postponed', 'error', 'output', 'output_key', 'exit_code', 'started_at', 'first_started_at', 'expires', 'expect_within', 'late_at', 'slow_at',
-      'finished_at', 'actor', 'boot_id', 'run_at', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
+      'finished_at', 'actor', 'boot_id', 'run_at', 'delayed_since', 'stop_requested', 'progress', 'progress_text', 'unfinished_line', 'limits', 'held_by',
       'wait', 'waits', 'event', 'told_events', 'wait_ended_at', 'session_calls', 'session_call', ...)
   end
 

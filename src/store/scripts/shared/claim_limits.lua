@@ -10,23 +10,28 @@ do
   local of_graphs = {}
 
   -- Returns the limit of those jobs that start after the first ones: `left` is how many may start.
-  local function pause_of(graph, pause_after, first, goes_on_us)
+  local function pause_of(graph, pause_after, first, goes_on_us, pause_ms)
     if not pause_after and not goes_on_us then return nil end
     first = first or ''
     local most = tonumber(string.match(pause_after or '', '^%d+') or '') or 0
     local _, started = string.gsub(first, '%S+', '')
     local left = most - started
-    if goes_on_us then left = tonumber(goes_on_us) > now_us() and 0 or math.huge end
+    if goes_on_us then
+      local at = now_us()
+      local ends = not_ahead(goes_on_us, at + (tonumber(pause_ms or '') or 0) * 1000)
+      if ends ~= tonumber(goes_on_us) then redis.call('HSET', GRAPH .. graph, 'goes_on_us', integer(ends)) end
+      left = ends > at and 0 or math.huge
+    end
     return { name = limit_of_pause(graph), left = left, first = first, of_graph = GRAPH .. graph }
   end
 
   function window_of(id, graph)
     local window = of_graphs[graph]
     if window == nil then
-      local f = redis.call('HMGET', GRAPH .. graph, 'at_a_time', 'stop_after', 'stopped', 'pause_after', 'first', 'goes_on_us')
+      local f = redis.call('HMGET', GRAPH .. graph, 'at_a_time', 'stop_after', 'stopped', 'pause_after', 'first', 'goes_on_us', 'pause_ms')
       window = (f[1] or f[2] or f[3] or f[4] or f[6])
         and { name = limit_of_graph(graph), running = f[3] and 0 or tonumber(f[1] or ''), is_stopped = f[3],
-          pause = not f[3] and pause_of(graph, f[4], f[5], f[6]) or nil }
+          pause = not f[3] and pause_of(graph, f[4], f[5], f[6], f[7]) or nil }
       of_graphs[graph] = window or false
     end
     if not window or not redis.call('ZSCORE', GRAPH_JOBS .. graph, id) then return nil end
@@ -37,7 +42,7 @@ do
 end
 
 -- Returns { is_held, take_slots } for a claim: its type, actor and at; jobs, the jobs claimed so far;
--- limits, the limits of the configuration.
+-- limits, the limits of the configuration; rules, the key of those by a caller or key, if it is not nil.
 local function claim_under_limits(claim)
   local own_type, at, jobs, limits = claim.type, claim.at, claim.jobs, claim.limits
   local lane = '@' .. string.gsub(claim.actor, ':', '/')
@@ -51,6 +56,17 @@ local function claim_under_limits(claim)
     return '#' .. redis.sha1hex(value)
   end
 
+  -- The limits of the configuration that select by this caller or key.
+  local known_rules = {}
+  local function rules_of(kind, value)
+    if not claim.rules or not value then return {} end
+    local field = kind .. ' ' .. value
+    if not known_rules[field] then
+      known_rules[field] = json_table(redis.call('HGET', claim.rules, field)) or {}
+    end
+    return known_rules[field]
+  end
+
   -- The limits of a job.
   local function limits_of(id, job, window)
     local of = {}
@@ -60,7 +76,7 @@ local function claim_under_limits(claim)
     if says_no(job.concurrent) then of[#of + 1] = { name = lane, running = 1 } end
     local group, caller = present(job.group) or 'default', job.caller_id or ''
     local key = present(job.limit_key)
-    for _, limit in ipairs(limits) do
+    local function add(limit)
       if (not limit.type or limit.type == own_type) and (not limit.group or limit.group == group)
         and (not limit.caller or limit.caller == caller) and (not limit.key or limit.key == key) then
         local per = { type = own_type, group = own_type .. '/' .. group, caller = caller, key = key }
@@ -71,6 +87,9 @@ local function claim_under_limits(claim)
         end
       end
     end
+    for _, limit in ipairs(limits) do add(limit) end
+    for _, limit in ipairs(rules_of('caller', caller)) do add(limit) end
+    for _, limit in ipairs(rules_of('key', key)) do add(limit) end
     return of
   end
 

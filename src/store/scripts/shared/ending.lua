@@ -62,7 +62,7 @@ local function release_unique(id, unique_key, finished_at)
   local holder = redis.call('GET', key)
   if holder ~= id and holder ~= ':' .. id then return end
   local seconds = tonumber(string.match(f[2] or '', '^%d+%.?%d*$') or '') or 0
-  local until_us = microseconds(f[3]) + math.min(seconds, 315360000) * 1000000
+  local until_us = not_ahead(microseconds(f[3]), finished_at or 0) + math.min(seconds, 315360000) * 1000000
   local left_ms = finished_at and math.floor((until_us - finished_at) / 1000) or 0
   if left_ms > 0 then
     redis.call('SET', key, ':' .. id, 'PX', integer(left_ms))
