@@ -32,7 +32,7 @@ const DUTIES: [&str; 27] = [
     "restore_job",
     "restore_place",
     "settle",
-    "submit_child",
+    "submit_children",
     "take_tasks",
 ];
 /// A change of the hash of a job, or a call of the shared files that makes one.
