@@ -65,7 +65,7 @@ fn published_script_runs_with_its_settings_and_checked_parameters() {
         (&["--param", "who=ann", "--param", "times:=9"], "times: 9 is too large"),
         (
             &["--param", "hwo=ann"],
-            "`hwo` is an unknown parameter; did you mean `who`?; declared: times, who",
+            "`hwo` is an unknown parameter; did you mean `who`?; declared: who, times",
         ),
         (
             &["--param", "who=ann", "-t", "osis"],
