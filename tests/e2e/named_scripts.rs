@@ -86,7 +86,7 @@ fn published_script_runs_with_its_settings_and_checked_parameters() {
     let help = hero.run(&["run-script", "--help", "greet"]).code(0).stdout;
     assert!(help.contains("--param times:=JSON") && help.contains("default 2"), "{help}");
     let completed = hero.run(&["completions", "--values", "parameters", "--script", "greet"]);
-    completed.code(0).stdout("times:=\nwho=\n");
+    completed.code(0).stdout("who=\ntimes:=\n");
     hero.run(&["completions", "--values", "scripts"]).code(0).stdout("greet\n");
 }
 
