@@ -28,6 +28,7 @@ mod explain;
 mod fleet_table;
 mod graph;
 mod graph_wait;
+mod hook;
 mod input;
 mod job;
 mod job_notes;
@@ -162,6 +163,8 @@ enum Command {
     Limit(limit::LimitCommand),
     #[command(subcommand)]
     Notify(notify::NotifyCommand),
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
     Audit(audit::Audit),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
@@ -275,6 +278,7 @@ impl Command {
             Self::Machine(machine) => return block_on(machine.run(global)),
             Self::Cron(cron) => return block_on(cron.run(global)),
             Self::Notify(notify) => return block_on(notify.run(global)),
+            Self::Hook(hook) => return block_on(hook.run(global)),
             Self::Audit(audit) => block_on(audit.run(global))?,
             Self::Limit(limit) => block_on(limit.run(global))?,
             Self::Dead(dead) => return block_on(dead.run(global)),

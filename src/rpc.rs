@@ -33,6 +33,9 @@ mod socket;
 mod subscriptions;
 mod table;
 mod visible_health;
+mod webhook_delivery;
+mod webhook_rates;
+mod webhooks;
 
 pub use agent::{AgentServer, CallCourse};
 pub use caller::{Bounds, Caller, Scope, Scopes};

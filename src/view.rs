@@ -10,7 +10,7 @@ mod minutes;
 pub(crate) mod snapshot;
 mod start;
 
-pub use blockers::blocker_words;
+pub use blockers::{blocker_words, limit_title};
 pub use claimed_queues::{ClaimedQueue, MachineWaits};
 pub use equal_answers::{EqualAnswers, FleetAnswer, answered_error};
 pub use health::{

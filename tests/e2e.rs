@@ -88,6 +88,7 @@ mod unique;
 mod units_of_systemd;
 mod user_folders;
 mod waits;
+mod webhooks;
 mod windows;
 
 use crate::support::{Redis, keys, until};

@@ -16,7 +16,7 @@ use crate::rpc::results::AuditList;
 #[command(after_help = "Examples:\n  hero audit --since yesterday\n  \
                         hero audit --who ann --what job.stop\n  \
                         journalctl HERO_AUDIT=1   # the same in the journal of a machine\n\n\
-                        Changes by commands, the API, the page and agents, kept for 90 days, at most 20 000.")]
+                        Changes by commands, the API, the page, agents and webhooks, kept for 90 days, at most 20 000.")]
 pub(super) struct Audit {
     /// Only changes since then: 24h (ago), 09:00, yesterday 18:00, friday, 2026-12-24, or RFC 3339
     #[arg(long, value_name = "DURATION|TIME")]

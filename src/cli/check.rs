@@ -61,7 +61,7 @@ impl Check {
         let home = || state_of(config, &config.redis.of_shard(Shard::HOME));
         let redis = self.redis.then(home).transpose()?;
         let reader = reader(global, self.user.as_deref())?;
-        let secrets = SecretFiles::of(&config.secrets, reader.as_ref());
+        let secrets = SecretFiles::of(config, reader.as_ref());
         let shards = ShardsCheck::of(config, self.redis)?;
         let silence = if self.redis { silence(config)? } else { None };
         let mut warnings = warnings(config, redis.as_ref(), &secrets)?;

@@ -7,7 +7,7 @@ use super::table::wrapped;
 const NAME_CHARS: usize = 11;
 
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run scripts", &["exec", "submit", "run-script", "cron"]),
+    ("Run scripts", &["exec", "submit", "run-script", "cron", "hook"]),
     ("Jobs", &["job", "graph", "queue", "dead", "limit"]),
     ("Watch", &["status", "top", "events", "stats", "metrics", "notify", "audit"]),
     (

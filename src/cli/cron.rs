@@ -14,6 +14,7 @@ use super::api::ApiMethods;
 use super::cron_edit::{Add, Edit};
 use super::cron_import::CronImport;
 use super::cron_past::{Backfill, CronHistory, brief_seconds, firing_table, zone_of};
+use super::job::show::with_unit;
 use super::no_results::NoResults;
 use super::table::{TextTable, first_line};
 use super::terminal_style::TerminalStyle;
@@ -246,8 +247,7 @@ fn settings(found: &PeriodicJobHistoryDocument, look: TerminalStyle) -> String {
             ("env_vars", Value::Object(variables)) => {
                 ("env", variables.keys().cloned().collect::<Vec<_>>().join(" "))
             }
-            (name, Value::String(value)) => (name, value.clone()),
-            (name, value) => (name, value.to_string()),
+            (name, value) => (name, with_unit(name, value)),
         };
         if !value.is_empty() {
             let _ = writeln!(text, "  {name}  {}", first_line(&escape(&value)));

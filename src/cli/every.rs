@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
+use nix::unistd::{AccessFlags, access};
 use serde_json::{Value, json};
 
 use super::api::{ApiMethods, job_of, settings};
@@ -103,6 +105,8 @@ impl EveryOptions {
     ) -> Result<ExitCode, Error> {
         let ((word, _), (wait, folder, raw)) = (every, how);
         let params = Self::params(options, every, global.config()?)?;
+        // Before anything runs, which cannot be repeated for its output.
+        folder.as_deref().map_or(Ok(()), make_writable)?;
         let doing = "run a job on every machine and wait for its end";
         methods.needs_read(doing, "hero submit sends it without a wait").await?;
         let (_, batch) = Self::submit(methods, params).await?;
@@ -271,13 +275,20 @@ fn print(answers: &[MemberAnswer], raw: bool) -> Result<(), Error> {
     Ok(())
 }
 
+fn unwritten(path: &Path, error: &io::Error) -> Error {
+    let message = format!("cannot write the output to {}: {}", path.display(), reason(error));
+    Error::new(Exit::Output, message)
+}
+
+/// Makes the folder of the outputs, and refuses one that takes no files.
+fn make_writable(folder: &Path) -> Result<(), Error> {
+    let made = fs::create_dir_all(folder);
+    let made = made.and_then(|()| Ok(access(folder, AccessFlags::W_OK | AccessFlags::X_OK)?));
+    made.map_err(|error| unwritten(folder, &error))
+}
+
 /// Writes the output of each that answered to a file of a folder.
 fn write_outputs(folder: &Path, answers: &[MemberAnswer]) -> Result<(), Error> {
-    let failed = |path: &Path, error: &std::io::Error| {
-        let message = format!("cannot write the output to {}: {}", path.display(), reason(error));
-        Error::new(Exit::Output, message)
-    };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     let mut written = BTreeSet::new();
     for of in answers.iter().filter(|of| of.job.is_some()) {
         let FleetMemberDocument { machine, host, actor, .. } = &of.of;
@@ -291,7 +302,7 @@ fn write_outputs(folder: &Path, answers: &[MemberAnswer]) -> Result<(), Error> {
             file = format!("{file}-{}", written.len());
         }
         let path = folder.join(&file);
-        fs::write(&path, of.output()).map_err(|error| failed(&path, &error))?;
+        fs::write(&path, of.output()).map_err(|error| unwritten(&path, &error))?;
     }
     Ok(())
 }

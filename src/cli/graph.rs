@@ -13,7 +13,7 @@ use super::graph_wait::{GraphWait, with_state};
 use super::input::parsed;
 use super::no_results::NoResults;
 use super::table::{TextTable, first_line, shortened};
-use super::time::{age_of_text, between, brief, local_text, local_zone};
+use super::time::{age_of_text, between, brief, local_second_text, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, output};
 use crate::client::{GraphChange, GraphDocument, GraphRetry, JobOfGraphDocument};
@@ -23,6 +23,7 @@ use crate::proto::graph::{GraphJobOutcome, GraphState};
 use crate::proto::job::JobId;
 use crate::proto::text::{counted, escape};
 use crate::rpc::results::{ListedGraphs, ShownGraph};
+use crate::view::limit_title;
 
 /// List graphs and batches, wait for them, retry, stop or delete them
 #[derive(Debug, Subcommand)]
@@ -241,13 +242,16 @@ fn head(graph: &GraphDocument, waits_for: &[String]) -> String {
     line("window", &graph.window().map(|window| window.to_string()).unwrap_or_default());
     line("stopped", graph.stopped.as_deref().unwrap_or_default());
     let zone = local_zone();
-    line("paused", &graph.pause(|at| local_text(at, &zone)).unwrap_or_default());
+    line("paused", &graph.pause(|at| local_second_text(at, &zone)).unwrap_or_default());
     for reason in waits_for {
         line("waits for", reason);
     }
     line("caller", &graph.caller_id);
-    line("created", &local_text(&graph.created_at, &zone));
-    line("ended", &graph.ended_at.as_deref().map(|at| local_text(at, &zone)).unwrap_or_default());
+    line("created", &local_second_text(&graph.created_at, &zone));
+    line(
+        "ended",
+        &graph.ended_at.as_deref().map(|at| local_second_text(at, &zone)).unwrap_or_default(),
+    );
     line("took", &took(graph).unwrap_or_default());
     for (name, id) in &graph.callbacks {
         line(name, &with_state(name, id, graph));
@@ -275,7 +279,7 @@ fn rows(jobs: &[JobOfGraphDocument]) -> TextTable {
         .column("#ID", &|of| of.id.clone())
         .column("~NAME", &|of| shortened(of.name.as_deref().unwrap_or_default()))
         .column("*STATUS", &state)
-        .column("?HELD BY", &|of| of.held_by.clone().unwrap_or_default())
+        .column("?HELD BY", &|of| of.held_by.as_deref().map(limit_title).unwrap_or_default())
         .column("!ERROR", &error)
         .table()
 }

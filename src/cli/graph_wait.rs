@@ -146,11 +146,11 @@ impl GraphWait {
             let counts = graph.counts();
             if is_over {
                 drop((bar, table));
-                let id = &graph.id;
+                let (kind, id) = (&graph.kind, &graph.id);
                 report_first_blocker(methods, id).await;
                 let after = self.wait.map(format_duration).unwrap_or_default();
                 let message = format!(
-                    "gave up waiting for graph {id} after {after}, {counts}: hero graph wait {id}"
+                    "gave up waiting for {kind} {id} after {after}, {counts}: hero graph wait {id}"
                 );
                 return Err(Error::new(Exit::GaveUp, message));
             }

@@ -7,6 +7,7 @@ mod errors;
 mod files;
 mod filter;
 mod list;
+mod log_search;
 mod logs;
 pub(super) mod show;
 mod tell;

@@ -9,6 +9,7 @@ use super::table::TextTable;
 use crate::client::LimitDocument;
 use crate::error::Error;
 use crate::rpc::results::LimitList;
+use crate::view::limit_title;
 
 /// List limits: the jobs that run under each, and the jobs that it holds
 #[derive(Debug, Subcommand)]
@@ -24,7 +25,7 @@ pub(super) enum LimitCommand {
     #[command(after_help = "Example:\n  hero limit list --json\n\n\
                             A limit that counts separately has a row for each value with running or held \
                             jobs.\nSTARTED counts the starts within the time of its rate. @TYPE/GROUP/INSTANCE \
-                            is the serial lane\nof an actor, @graph=ID the window of a graph or batch, @paused=ID its\npause.\n\n\
+                            is the serial lane\nof an actor, `window of ID` the window of a graph or batch, `pause of ID` its pause.\n\n\
                             MOST and RATE are of the configuration file that this command reads. Actors have what it said \
                             when\nthey started or were reloaded last: systemctl reload 'hero@*'.")]
     List,
@@ -48,7 +49,7 @@ fn table(limits: &[LimitDocument]) -> TextTable {
     };
     let shard = |limit: &LimitDocument| limit.shard.map(|of| of.to_string()).unwrap_or_default();
     let table = TextTable::of(limits)
-        .column("!LIMIT", &|limit| limit.name.clone())
+        .column("!LIMIT", &|limit| limit_title(&limit.name))
         .column("~OF", &of)
         .column(">RUNNING", &|limit| limit.running.to_string())
         .column(">MOST", &|limit| number(limit.running_max.map(u64::from)))

@@ -45,7 +45,7 @@ pub(super) struct ListDeliveries {
     /// The most deliveries, the latest
     #[arg(long, default_value_t = 20, value_name = "NUMBER",
           value_parser = clap::value_parser!(u16).range(1..=500))]
-    limit: u16,
+    pub(super) limit: u16,
 }
 
 /// The notification to test.

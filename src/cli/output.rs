@@ -79,11 +79,12 @@ pub(super) fn stored(output: &JobOutput, raw: bool) -> Result<(), Error> {
     of_job(output.as_bytes(), raw)
 }
 
+/// Writes what a job wrote: at a terminal no style of its own either, which could pass for one of this program.
 pub(super) fn of_job(bytes: impl AsRef<[u8]>, raw: bool) -> Result<(), Error> {
     if raw || !io::stdout().is_terminal() {
         unchanged(bytes.as_ref())
     } else {
-        text(&String::from_utf8_lossy(bytes.as_ref()))
+        unchanged(escape_lines(&String::from_utf8_lossy(bytes.as_ref())).as_bytes())
     }
 }
 
@@ -150,11 +151,8 @@ pub(super) fn time(time: Timestamp) -> String {
 /// Writes a line of a job's log. At a terminal its control characters are escaped, unless `raw`, and a carriage
 /// return lets what follows replace what stands.
 pub(super) fn log_line(text: &str, raw: bool) -> Result<(), Error> {
-    if raw || !io::stdout().is_terminal() {
-        unchanged(format!("{text}\n").as_bytes())
-    } else {
-        line(at_terminal(text))
-    }
+    let is_shown = !raw && io::stdout().is_terminal();
+    of_job(format!("{}\n", if is_shown { at_terminal(text) } else { text }), raw)
 }
 
 /// Returns the error of an output that was not written. A reader that closed the pipe, such as `head`, is no error.

@@ -2,6 +2,7 @@
 
 mod batch_line;
 mod batch_lines;
+mod dry_run;
 #[cfg(test)]
 mod entrances;
 mod graph;
@@ -26,8 +27,8 @@ use super::table::wrapped;
 use super::time::{local, local_zone};
 use super::window_options::WindowOptions;
 use super::{Global, job_notes, output, script_doc};
-use crate::client::{Client, Graph};
-use crate::config::{Config, GraphFile};
+use crate::client::{Client, FilesByPlace, Graph};
+use crate::config::{Config, GraphFile, Source};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
 use crate::proto::graph_plan::GraphPlan;
@@ -63,6 +64,7 @@ const EACH_TAKES_NO: [&str; 4] = ["graph", "batch", "uses", "unique_key"];
                         hero submit --sign ops.key --signed-for 2h repair.sh\n  \
                         hero submit --graph release.toml\n  \
                         hero submit --check --graph release.toml\n  \
+                        hero submit --dry-run --timeout 2h -- rsync -a /srv/data backup:data\n  \
                         hero submit --batch jobs.jsonl --on-end report.py\n  \
                         ls *.png | hero submit --each - --input {} resize.sh\n  \
                         hero submit --every-machine --where 'role = web' --expires 2d clean.sh\n  \
@@ -94,6 +96,9 @@ pub(super) struct Submit {
     /// and --stdin, and names the job, as one batch; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = EACH_TAKES_NO, help_heading = MANY)]
     each: Option<PathBuf>,
+    /// Print what would be submitted as JSON, and submit nothing
+    #[arg(long, conflicts_with_all = ["check", "ids"])]
+    dry_run: bool,
     /// Print the ids of the jobs, one a line, instead of the id of the batch or graph; for a graph after their names
     #[arg(long, requires = "Many", conflicts_with = "check")]
     ids: bool,
@@ -148,6 +153,9 @@ impl CallbackFiles {
 
 impl Submit {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
+        if self.dry_run {
+            return self.print_dry_run(global);
+        }
         let mut api = global.methods()?;
         if let Some(word) = self.every.word() {
             return Box::pin(self.submit_everywhere(&api, word, global)).await;
@@ -192,14 +200,10 @@ impl Submit {
         file: &Path,
         global: &Global,
     ) -> Result<(), Error> {
-        let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
         let config = global.config()?;
         let text = graph::read_file(file)?;
         let source = graph::parse(file, &text)?;
-        let (places, mut plan, files) = graph::read(&source, file, config)?;
-        (plan.id, plan.name) = (id.or(plan.id), name.or(plan.name));
-        plan.notify.extend(notify.iter().map(ToString::to_string));
-        plan.set_window(plan.window().changed_by(self.window.window()));
+        let (places, mut plan, files) = self.plan_of(&source, file, config)?;
         if self.options.further.check {
             return check_graph(&global.client()?, &places, plan, global);
         }
@@ -222,6 +226,21 @@ impl Submit {
         job_notes::report_unserved(&submitted.unserved);
         span.end("graph", &submitted.id).await;
         Ok(())
+    }
+
+    /// Returns the graph of a file with the options, and the places and the files of its jobs.
+    fn plan_of<'s>(
+        &self,
+        source: &'s Source<'s>,
+        file: &Path,
+        config: &Config,
+    ) -> Result<(GraphFile<'s>, GraphPlan<Job>, FilesByPlace), Error> {
+        let JobSpec { id, name, notify, .. } = self.options.settings_of_many()?;
+        let (places, mut plan, files) = graph::read(source, file, config)?;
+        (plan.id, plan.name) = (id.or(plan.id), name.or(plan.name));
+        plan.notify.extend(notify.iter().map(ToString::to_string));
+        plan.set_window(plan.window().changed_by(self.window.window()));
+        Ok((places, plan, files))
     }
 
     fn print_graph(

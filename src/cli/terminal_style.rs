@@ -102,7 +102,7 @@ impl TerminalStyle {
     }
 }
 
-/// Escapes the control characters of a text but line ends, tabs, and what [`TerminalStyle`] writes.
+/// Escapes the control characters of a text of this program but line ends, tabs, and what [`TerminalStyle`] writes.
 pub(super) fn escape_foreign(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut shown = escape_lines(parts.next().unwrap_or_default());

@@ -52,6 +52,11 @@ pub(super) fn local_text(text: &str, zone: &TimeZone) -> String {
     text.parse().map_or_else(|_| text.to_owned(), |time| local(time, zone))
 }
 
+/// Formats a time as [`local_text`] does, without fractions of a second.
+pub(super) fn local_second_text(text: &str, zone: &TimeZone) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), |time| local_second(time, zone))
+}
+
 /// The age of a time without fractions, or `in …` for a time in the future.
 pub(super) fn age(time: Timestamp, now: Timestamp) -> String {
     if time > now {

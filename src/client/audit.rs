@@ -88,6 +88,11 @@ impl Client {
         }
     }
 
+    /// Records a delivery of a webhook with its verdict.
+    pub async fn note_delivery(&self, delivery: String) {
+        self.note("hook.receive", delivery).await;
+    }
+
     /// Records a call whose answer was lost, so that nobody knows whether it changed something: as soon as Redis answers
     /// again, for a bounded time.
     pub async fn note_in_doubt(self, what: &'static str, to: String, error: String) {

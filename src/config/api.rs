@@ -29,6 +29,9 @@ toml_table! {
             => Texts, restart;
         /// The path below which everything is served, for a proxy, such as `/hero`.
         path: String = String::new() => Text, restart;
+        /// The address of the page for people, with `path`, such as `https://hero.example.org/hero`: notifications and
+        /// `hero job show` link to it. Empty: no links.
+        public_url: Option<String> as "empty_is_none" = None => Text;
         /// Over TCP a browser may call the API by an address, as `localhost`, or by these names.
         hosts: Vec<String> = Vec::new() => Texts;
         /// The proxies whose headers X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto count: addresses, or
@@ -123,6 +126,14 @@ impl ApiConfig {
         if !self.path.is_empty() && !is_path(&self.path) {
             let message = "must begin with / and not end with it, such as \"/hero\"";
             return Err(Fault::new(key("path"), message));
+        }
+        if let Some(url) = &self.public_url {
+            let is_url = url.starts_with("https://") || url.starts_with("http://");
+            if !is_url || url.ends_with('/') || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
+                let message =
+                    "must be a url https://HOST/PATH or http://HOST/PATH without a / at its end";
+                return Err(Fault::new(key("public_url"), message));
+            }
         }
         check_pair("api", self.tls_cert_file.is_some(), self.tls_key_file.is_some())?;
         self.keys.iter().try_for_each(|(name, of_key)| of_key.check(name))
@@ -287,6 +298,7 @@ mod tests {
             ("path = \"hero\"", "2:8: api.path must begin with /"),
             ("path = \"/hero/\"", "api.path must begin with / and not end with it"),
             ("path = \"/a/../b\"", "api.path must begin with /"),
+            ("public_url = \"https://h/\"", "2:14: api.public_url must be a url"),
             ("tls_cert_file = \"/a\"", "2:17: api.tls_cert_file needs api.tls_key_file"),
             ("batch_max = 0", "2:13: api.batch_max must be from 1 to 10000, not 0"),
             ("keys.a = { public_key = \"02\", scopes = [\"read\"] }", "must be a public key"),

@@ -12,6 +12,7 @@ use super::notify::check_notifications;
 use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
 use super::table::check_bounds;
 use super::types::{EngineKind, TypeConfig};
+use super::webhook::check_webhooks;
 use crate::proto::keys::Keys;
 use crate::proto::target::ScriptType;
 use crate::proto::units::format_duration;
@@ -39,6 +40,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     }
     check_signatures(&config.types, &config.keys)?;
     check_notifications(&config.notify)?;
+    check_webhooks(&config.hooks)?;
     config.check_units()
 }
 

@@ -55,6 +55,7 @@ mod unit;
 mod unit_config;
 mod units;
 mod user;
+mod webhook;
 
 pub use crate::proto::legacy::{LegacyQueue, RhailibCircle};
 pub use crate::proto::units::{
@@ -106,3 +107,4 @@ pub use unit::{ActorUnit, Unit};
 pub use unit_config::{Role, UnitActor, UnitConfig};
 pub use units::FileDuration;
 pub use user::UserFolders;
+pub use webhook::{HookName, HookProof, SignatureEncoding, WebhookConfig};

@@ -23,6 +23,7 @@ use super::trace::TraceConfig;
 use super::types::{self, TypeConfig, TypeLayer};
 use super::unit_config::UnitConfig;
 use super::units::{duration, load_average, size};
+use super::webhook::{HookName, WebhookConfig};
 use crate::config::toml_table::toml_table;
 use crate::proto::cron::{CalendarName, FreeDays};
 use crate::proto::job::{JobBounds, KeyName, OutputOverflow, ReplyFormat, Retention};
@@ -53,6 +54,8 @@ toml_table! {
         pub keys: BTreeMap<KeyName, KeyConfig> = BTreeMap::new(),
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub notify: BTreeMap<NotifyName, NotifyConfig> = BTreeMap::new(),
+        #[serde(rename = "hook", skip_serializing_if = "BTreeMap::is_empty")]
+        pub hooks: BTreeMap<HookName, WebhookConfig> = BTreeMap::new(),
         #[serde(rename = "limit", skip_serializing_if = "BTreeMap::is_empty")]
         pub limits: BTreeMap<LimitName, LimitConfig> = BTreeMap::new(),
         #[serde(rename = "calendar", skip_serializing_if = "BTreeMap::is_empty")]

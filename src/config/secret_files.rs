@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::files::reason;
 use super::readable::FileReader;
+use super::schema::Config;
 use super::secrets::{SECRET_SIZE_MAX, SecretsConfig};
 use crate::proto::job::SecretName;
 use crate::proto::units::format_size;
@@ -24,14 +25,24 @@ pub struct SecretFiles {
 impl SecretFiles {
     /// Looks at the folder of the secrets; no value is read. `reader` is the user of the actors, if it is not
     /// the one who calls.
-    pub fn of(config: &SecretsConfig, reader: Option<&FileReader>) -> Self {
+    pub fn of(config: &Config, reader: Option<&FileReader>) -> Self {
+        let of_supervisors: Vec<&Path> = config
+            .notify
+            .values()
+            .map(|notify| &notify.secret_file)
+            .chain(config.hooks.values().map(|hook| &hook.secret_file))
+            .filter_map(Option::as_deref)
+            .collect();
+        let config = &config.secrets;
         let (folder, mut found) = (config.dir.as_path(), Self::default());
         match fs::read_dir(folder) {
             Ok(entries) => {
                 found.problems.extend(fault_of_folder(folder, reader));
                 let mut owners = vec![nix::unistd::geteuid().as_raw()];
                 owners.extend(reader.map(FileReader::uid));
-                for entry in entries.take(FILES_MAX).flatten() {
+                // Notifications and webhooks may have theirs there, for no job.
+                let of_jobs = entries.take(FILES_MAX).flatten();
+                for entry in of_jobs.filter(|of| !of_supervisors.contains(&of.path().as_path())) {
                     found.add(&entry, config, reader, &owners);
                 }
             }
@@ -118,7 +129,6 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::config::Config;
 
     #[test]
     fn each_secret_that_an_actor_would_refuse_is_named_with_its_remedy() {
@@ -130,6 +140,7 @@ mod tests {
             ("unused", 0o600, 3),
             ("large", 0o600, 70_000),
             (".hidden~", 0o600, 3),
+            ("hook", 0o600, 3),
         ] {
             fs::write(path(name), "x".repeat(bytes)).expect("written");
             fs::set_permissions(path(name), Permissions::from_mode(mode)).expect("a mode");
@@ -137,8 +148,12 @@ mod tests {
         symlink(path("db"), path("link")).expect("linked");
         let allow = ["db", "open", "large", "link", "gone"];
         let allow = allow.map(|name| format!("[secrets.allow.{name}]\ntypes = [\"osis\"]\n"));
-        let text = format!("[secrets]\ndir = {:?}\n{}", folder.path(), allow.concat());
-        let config = Config::from_toml("h".as_ref(), &text).expect("legal").secrets;
+        let hook = format!(
+            "[hook.a]\nverify = \"path\"\nuses = \"a\"\nsecret_file = {:?}\n",
+            path("hook")
+        );
+        let text = format!("[secrets]\ndir = {:?}\n{}{hook}", folder.path(), allow.concat());
+        let config = Config::from_toml("h".as_ref(), &text).expect("legal");
         let found = SecretFiles::of(&config, None);
         assert_eq!(found.names, ["db"]);
         for said in [
@@ -168,12 +183,12 @@ mod tests {
             "[secrets]\ndir = {:?}\n[secrets.allow.db]\ntypes = [\"osis\"]\n",
             folder.path()
         );
-        let config = Config::from_toml("h".as_ref(), &text).expect("legal").secrets;
+        let config = Config::from_toml("h".as_ref(), &text).expect("legal");
         let found = SecretFiles::of(&config, Some(&nobody));
         let said = "secret db: user nobody cannot ";
         assert!(found.problems.iter().any(|of| of.starts_with(said)), "{found:?}");
-        let missing = Config::default().secrets;
-        let missing = SecretsConfig { dir: folder.path().join("none"), ..missing };
+        let mut missing = Config::default();
+        missing.secrets.dir = folder.path().join("none");
         assert_eq!(SecretFiles::of(&missing, None), SecretFiles::default());
     }
 }

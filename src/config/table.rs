@@ -30,6 +30,7 @@ use super::thresholds::CheckConfig;
 use super::trace::TraceConfig;
 use super::types::RhaiLimits;
 use super::unit_config::{UNIT_ACTORS, UnitConfig};
+use super::webhook::WebhookConfig;
 
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
@@ -67,6 +68,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     CalendarConfig::TABLE,
     KEYS,
     NotifyConfig::TABLE,
+    WebhookConfig::TABLE,
     UnitConfig::TABLE,
     UNIT_ACTORS,
 ];

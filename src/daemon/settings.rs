@@ -44,6 +44,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
             .collect(),
         times: Arc::new(type_times(config)),
         notify: Arc::new(config.notify.clone()),
+        public_url: config.api.public_url.clone(),
         health: HealthRules::from(config),
         crontab: Arc::new(crontab),
         scripts: Arc::new(scripts),

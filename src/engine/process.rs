@@ -38,7 +38,7 @@ use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
 use end::{
     Collected, above_the_job, asked_failure, collect, error_of, job_output, log_output,
-    missing_for_processes, missing_module, missing_of_own_folder,
+    missing_for_processes, missing_module, missing_of_own_folder, missing_package,
 };
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
@@ -162,9 +162,13 @@ impl CommandEngine {
         let module = || {
             let is_python = self.preparer.is_python();
             let (env, script_type, read) = (&spec.env, &self.script_type, &config.read);
-            let folders = end::PythonFolders { env, script_type, read };
-            let missing = || missing_module(&report.written.stderr_tail, script.source, &folders);
-            is_python.then(missing).flatten()
+            let folders = end::ModuleFolders { env, script_type, read };
+            let stderr = &report.written.stderr_tail;
+            if is_python {
+                missing_module(stderr, script.source, &folders)
+            } else {
+                missing_package(stderr, &folders)
+            }
         };
         let of_silence = || {
             let explainer = explainer(spec.allowance()?);

@@ -44,7 +44,8 @@ pub use bounds::{InvalidJob, JobBounds, Retention};
 pub use checkpoint::{Checkpoint, STATE_BYTES_MAX};
 pub use child::{
     CHILDREN_BYTES_MAX, CHILDREN_PER_REQUEST_MAX, ChildName, GENERATIONS_MAX, NewChildren,
-    SubmitRule, child_id, is_id_of_callback, is_id_of_child, shown_place,
+    SubmitRule, child_id, graph_of_children, in_order, is_id_of_callback, is_id_of_child,
+    resolve_names, shown_place,
 };
 pub use corrections::Corrections;
 pub use fields::{

@@ -19,6 +19,7 @@ use super::rest;
 use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use super::socket;
+use super::webhooks;
 use crate::client::ClientError;
 use crate::metrics::Format;
 
@@ -37,6 +38,8 @@ pub(super) fn routes(service: &ApiService, pages: Pages) -> Router {
     Router::new()
         .route("/rpc", post(call).get(socket::open))
         .route("/mcp", post(agent_http::call))
+        .route("/hooks/{name}", post(webhooks::receive))
+        .route("/hooks/{name}/{secret}", post(webhooks::receive))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))

@@ -22,12 +22,20 @@ pub(super) async fn read_json(
     service: &ApiService,
     request: Request,
 ) -> Result<Bytes, (StatusCode, RpcError)> {
-    let settings = service.settings();
     if !is_json(request.headers()) {
         let message = "the content type must be application/json: send the header `Content-Type: application/json`";
         let error = RpcError::new(code::INVALID_REQUEST, message);
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
     }
+    read_body(service, request).await
+}
+
+/// Reads the body of a request.
+pub(super) async fn read_body(
+    service: &ApiService,
+    request: Request,
+) -> Result<Bytes, (StatusCode, RpcError)> {
+    let settings = service.settings();
     let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX);
     let read = body(request, size_max, settings.client_timeout).await;
     read.map_err(|(status, message)| (status, RpcError::new(code::INVALID_REQUEST, message)))

@@ -23,6 +23,7 @@ mod dead;
 mod follow;
 mod graph;
 mod graph_window;
+mod hook;
 mod job;
 mod job_change;
 mod job_files;
@@ -59,6 +60,7 @@ pub(crate) mod results {
     pub(crate) use super::batch::{FleetMemberDocument, Refused, SubmittedBatch};
     pub(crate) use super::cron::{FiringList, PeriodicJobList, Switched};
     pub(crate) use super::graph::{ListedGraphs, ShownGraph, SubmittedGraph};
+    pub(crate) use super::hook::{ConfiguredWebhook, WebhookList, WebhookTest};
     pub(crate) use super::job::{Deleted, Id};
     pub(crate) use super::job_change::JobChangeResult;
     pub(crate) use super::job_files::ListedFiles;
@@ -81,6 +83,7 @@ pub(super) fn all() -> Vec<Method> {
         batch::methods(),
         graph::methods(),
         graph_window::methods(),
+        hook::methods(),
         queue::methods(),
         actor::methods(),
         cron::methods(),

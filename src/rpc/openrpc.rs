@@ -198,6 +198,9 @@ fn example_params(method: &str) -> Map<String, Value> {
         Some(("script", "publish")) => json!({
             "name": "greet", "script": "\"hello, \" + params.name", "settings": { "script_type": "osis" },
         }),
+        Some(("hook", "test")) => json!({
+            "name": "github", "headers": { "X-GitHub-Event": "push" }, "body": "{\"ref\": \"refs/heads/main\"}",
+        }),
         Some(("script", "rollback")) => json!({ "name": "greet", "version": 1 }),
         Some(("script", "get" | "history" | "delete")) => json!({ "name": "greet" }),
         Some(("script", _)) => json!({ "name": "osis_" }),

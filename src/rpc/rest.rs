@@ -233,7 +233,7 @@ fn event_for(id: String, body: &[u8]) -> Result<Value> {
 }
 
 /// Returns an output as it is: text, or bytes.
-fn output(found: &Value) -> Result<Response> {
+pub(super) fn output(found: &Value) -> Result<Response> {
     let text = found["output"].as_str().unwrap_or_default();
     let (kind, bytes) = if found["output_encoding"] == "base64" {
         let bytes = STANDARD.decode(text).map_err(|error| {

@@ -17,6 +17,7 @@ use super::method::CallContext;
 use super::nonce::Logins;
 use super::rpc_error::{Result, RpcError, code, shown};
 use super::table::MethodTable;
+use super::webhook_rates::WebhookRates;
 use crate::client::{Client, ClientError};
 use crate::config::{ApiConfig, Config};
 use crate::metrics::{Format, Metrics};
@@ -45,6 +46,7 @@ pub struct ApiParts {
     metrics: Mutex<Option<(Instant, Arc<Metrics>)>>,
     pub(super) follows: FollowHub,
     pub(super) agent_calls: AgentCalls,
+    pub(super) webhooks: WebhookRates,
 }
 
 impl Deref for ApiService {
@@ -79,6 +81,7 @@ impl ApiService {
             login: TokenLogin::new(check, logins),
             metrics: Mutex::default(),
             agent_calls: AgentCalls::default(),
+            webhooks: WebhookRates::default(),
         };
         Self(Arc::new(parts))
     }

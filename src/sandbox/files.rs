@@ -1,6 +1,8 @@
 //! Landlock rules: files, TCP ports, and signals and sockets of other processes.
 
+use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -65,6 +67,11 @@ const SYSTEM: [&str; 47] = [
     "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
     "/var/cache/fontconfig",
 ];
+/// The beginnings of the names of folders in `/etc` with the settings of runtimes.
+const RUNTIMES: [&str; 10] =
+    ["R", "dotnet", "gemrc", "go", "java", "node", "php", "python3", "ruby", "texmf"];
+/// The most files of `/etc` that are looked at for that.
+const SETTINGS_MAX: usize = 5000;
 /// Devices without data of others.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -108,7 +115,7 @@ pub(super) fn grants<'a>(
     vec![
         (Grant::Execute, PROGRAMS.map(Path::new).to_vec()),
         (Grant::Read, SYSTEM.map(Path::new).to_vec()),
-        (Grant::Read, paths(python_settings())),
+        (Grant::Read, paths(settings_of_runtimes())),
         (Grant::Device, DEVICES.map(Path::new).to_vec()),
         (Grant::Execute, paths(&policy.read)),
         (Grant::All, paths(&policy.write)),
@@ -146,13 +153,70 @@ pub(super) fn rules(
     Ok(created.into())
 }
 
-/// The settings that Debian's Python reads at every start: `/etc/python3.11`.
-fn python_settings() -> &'static [PathBuf] {
+/// Returns the folders in `/etc` of runtimes, such as `/etc/java-17-openjdk`, which are read when they start.
+fn settings_of_runtimes() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    FOLDERS.get_or_init(|| {
-        let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten();
-        let of_python =
-            entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"python3"));
-        of_python.map(|entry| entry.path()).collect()
-    })
+    FOLDERS.get_or_init(|| open_settings(Path::new("/etc")))
+}
+
+/// Returns the entries of a folder with the name of a runtime that only root may change and in which everybody may read
+/// everything: what holds a file for few may hold secrets.
+fn open_settings(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| {
+        let name = entry.file_name();
+        RUNTIMES.iter().any(|of| name.as_encoded_bytes().starts_with(of.as_bytes()))
+    });
+    let mut left = SETTINGS_MAX;
+    named.map(|entry| entry.path()).filter(|path| is_open(path, &mut left)).collect()
+}
+
+/// Returns whether a file, or all that is below a folder, belongs to root, and is readable by everybody and writable by root
+/// alone. Looks at `left` of them at most.
+fn is_open(path: &Path, left: &mut usize) -> bool {
+    let Ok(data) = fs::symlink_metadata(path) else { return false };
+    *left = left.saturating_sub(1);
+    if data.is_symlink() {
+        // Its target has a rule of its own, or none.
+        return *left > 0;
+    }
+    let needed = if data.is_dir() { 0o005 } else { 0o004 };
+    let mode = data.mode();
+    if *left == 0 || data.uid() != 0 || mode & 0o022 != 0 || mode & needed != needed {
+        return false;
+    }
+    let below = || fs::read_dir(path).into_iter().flatten().flatten();
+    !data.is_dir() || below().all(|entry| is_open(&entry.path(), left))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn settings_of_a_runtime_are_read_unless_a_file_among_them_is_for_few() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let etc = tempfile::tempdir().expect("a folder");
+        for (file, mode) in [
+            ("java-17-openjdk/security/java.security", 0o644),
+            ("php/8.2/php.ini", 0o644),
+            ("php/8.2/password", 0o640),
+            ("R/Renviron", 0o666),
+            ("ruby", 0o644),
+            ("shadow", 0o644),
+        ] {
+            let path = etc.path().join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            fs::write(&path, "").expect("written");
+            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("a mode");
+        }
+        let mut open = open_settings(etc.path());
+        open.sort();
+        assert_eq!(open, ["java-17-openjdk", "ruby"].map(|name| etc.path().join(name)));
+    }
 }

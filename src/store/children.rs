@@ -1,24 +1,24 @@
 //! The jobs that the script of a running job submits.
 
 use super::submission::{Submitted, refused, submission, unawaited};
-use super::{JobSummary, Store, StoreError};
+use super::{JobSummary, NewGraph, Store, StoreError};
 use crate::proto::job::{BootId, GENERATIONS_MAX, Job, JobId, Retention};
 
-/// The answer to the submission of a child.
+/// The answer to the submission of children; unless they are accepted, nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildSubmitted {
     Accepted,
-    /// The job has submitted it before; nothing was written.
+    /// The job has submitted them before.
     Known,
-    /// The boot does not own the job any more, or has claimed it again; nothing was written.
+    /// The boot does not own the job any more, or has claimed it again.
     Lost,
-    /// The stop of the job was asked for; nothing was written.
+    /// The stop of the job was asked for.
     Stopped,
-    /// The job has as many children as it may; nothing was written.
+    /// The job has as many children as it may, or would have more.
     TooMany,
-    /// It would be of a generation below the last one; nothing was written.
+    /// They would be of a generation below the last one.
     TooDeep,
-    /// It waits for this job, which is no child of the same job; nothing was written.
+    /// One waits for this job, which is no child of the same job.
     Stranger(String),
     /// The reason why the job was refused: anything but [`Submitted::Accepted`].
     Refused(Submitted),
@@ -35,26 +35,32 @@ impl Store {
         Ok(named.filter(is_own).map(|child| child.id).collect())
     }
 
-    /// Submits a child of a running job, once however often it is called: its id must follow from its parent.
+    /// Submits children of a running job, all or none, once however often it is called: their ids must follow from their
+    /// parent, and each stands behind its prerequisites among them. Returns the number of the refused child too, 0 if
+    /// it is none of them alone.
     ///
     /// # Errors
-    /// [`StoreError`]. After a lost connection it may have been submitted: again says [`ChildSubmitted::Known`].
-    pub async fn submit_child(
+    /// [`StoreError`]. After a lost connection they may have been submitted: again says [`ChildSubmitted::Known`].
+    pub async fn submit_children(
         &self,
         boot: &BootId,
         (parent, claimed_at): (&JobId, u64),
-        child: &Job,
+        (children, graph): (&[Job], Option<&NewGraph>),
         children_max: u64,
         retention: impl Into<Retention>,
-    ) -> Result<ChildSubmitted, StoreError> {
-        const DOING: &str = "submitting a child of a job";
-        let mut script = self.scripts.submit_child.prepare_invoke();
+    ) -> Result<(ChildSubmitted, usize), StoreError> {
+        const DOING: &str = "submitting children of a job";
+        let mut script = self.scripts.submit_children.prepare_invoke();
         script.arg(boot.as_str()).arg(parent.as_str()).arg(claimed_at);
-        script.arg(children_max).arg(GENERATIONS_MAX).arg(child.spec.waits_for().count());
-        script.arg(child.spec.waits_for().map(JobId::as_str).collect::<Vec<_>>());
-        submission(&mut script, &[unawaited(child)], true, retention);
-        let (code, detail): (String, String) = self.invoke(DOING, &script).await?;
-        Ok(match code.as_str() {
+        script.arg(children_max).arg(GENERATIONS_MAX);
+        let jobs: Vec<_> = children.iter().map(unawaited).collect();
+        submission(&mut script, &jobs, true, retention);
+        match graph {
+            Some(graph) => graph.write(&mut script, 0),
+            None => drop(script.arg("")),
+        }
+        let (code, detail, number): (String, String, String) = self.invoke(DOING, &script).await?;
+        let done = match code.as_str() {
             "submitted" => ChildSubmitted::Accepted,
             "known" => ChildSubmitted::Known,
             "lost" => ChildSubmitted::Lost,
@@ -66,6 +72,7 @@ impl Store {
                 let why = refused(code, detail).ok_or_else(|| StoreError::unexpected(DOING))?;
                 ChildSubmitted::Refused(why)
             }
-        })
+        };
+        Ok((done, number.parse().unwrap_or_default()))
     }
 }

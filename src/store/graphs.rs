@@ -33,6 +33,13 @@ pub struct NewGraph {
 }
 
 impl NewGraph {
+    /// Creates a graph of jobs alone.
+    pub fn of_jobs(id: JobId, caller: String) -> Self {
+        let (callbacks, notify, window) = (Vec::new(), Vec::new(), GraphWindow::default());
+        let kind = GraphKind::Graph;
+        Self { id, kind, name: None, caller, callbacks, notify, window, cron: None, every: None }
+    }
+
     /// Returns whether a batch has something to do once it has all of its jobs.
     fn needs_close(&self) -> bool {
         !self.callbacks.is_empty() || !self.notify.is_empty() || self.window.has_share()

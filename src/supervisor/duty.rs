@@ -49,6 +49,8 @@ pub struct SupervisorSettings {
     /// The times that jobs of a script type have unless they say.
     pub times: Arc<TypeTimes>,
     pub notify: Arc<BTreeMap<NotifyName, NotifyConfig>>,
+    /// `api.public_url`, for links in messages.
+    pub public_url: Option<String>,
     /// The rules by which problems are reported.
     pub health: HealthRules,
     pub crontab: Arc<Crontab>,

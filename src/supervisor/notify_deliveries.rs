@@ -41,6 +41,9 @@ async fn attempt(
     round: &Round,
     (mut message, _begun): (NotifyMessage, PendingDelivery<'_>),
 ) -> Result<(), StoreError> {
+    if let Some(url) = &round.settings.public_url {
+        message.link_to(url);
+    }
     let delivered = match round.settings.notify.get(&message.to) {
         Some(notify) => deliver(notify, &mut message).await,
         None => {

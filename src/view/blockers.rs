@@ -6,15 +6,24 @@ use crate::proto::pauses::PauseRule;
 use crate::proto::text::counted;
 use crate::store::Blocker;
 
+/// Returns the name of a limit as people read it: a graph or batch has a window and a pause.
+pub fn limit_title(name: &str) -> String {
+    match name.split_once('=') {
+        Some(("@graph", graph)) => format!("window of {graph}"),
+        Some(("@paused", graph)) => format!("pause of {graph}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// Returns what a job waits for, and what to do about it.
 pub fn blocker_words(id: &JobId, blocker: &Blocker) -> String {
     match blocker {
         Blocker::Limit(limit) => match limit.split_once('=') {
             Some(("@graph", graph)) => {
-                format!("a slot in the window of {graph}: hero graph show {graph}")
+                format!("a slot in the {}: hero graph show {graph}", limit_title(limit))
             }
             Some(("@paused", graph)) => {
-                format!("the end of the pause of {graph}: hero graph show {graph}")
+                format!("the end of the {}: hero graph show {graph}", limit_title(limit))
             }
             _ => format!("a slot in the limit {limit}: hero limit list"),
         },

@@ -70,6 +70,8 @@ impl FromRequest<Site> for Fields {
 
     async fn from_request(request: Request, site: &Site) -> PageResult<Self> {
         let visit = Visit::of(request.extensions())?;
+        // A filter in the address of a form would be ignored, and the change be one of all jobs.
+        check_names(&[], request.uri().query())?;
         let Form(fields) = Form::<Vec<(String, String)>>::from_request(request, site)
             .await
             .map_err(|error| PageError::wrong(error.body_text()))?;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::{Value, json};
+
 use crate::support::{Hero, Redis, keys, wait_until};
 
 #[test]
@@ -325,4 +327,28 @@ fn batch_in_place_of_a_job_is_named_as_such() {
             hero.run(&["job", command, id]).code(66).says("no job, but a graph or batch: ");
         }
     }
+}
+
+#[test]
+fn dry_run_prints_what_would_be_submitted_and_submits_nothing() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let path = |name: &str| redis.folder().join(name).display().to_string();
+    std::fs::write(path("hosts"), "web1\nweb2\n").expect("written");
+    std::fs::write(path("g.toml"), "[job.a]\ntype = \"osis\"\nscript = \"1\"\n").expect("written");
+    let printed = |words: &[&str]| -> Vec<Value> {
+        let done = hero.run(&[&["submit", "--dry-run"], words].concat()).code(0);
+        done.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    };
+    let one = printed(&["--group", "io", "--timeout", "2h", "--", "rsync", "-a"]);
+    assert_eq!(
+        (&one[0]["queue"], &one[0]["job"]["timeout"]),
+        (&json!("type:bash:group:io"), &json!(7200))
+    );
+    let each = printed(&["--each", &path("hosts"), "--", "ping", "{}"]);
+    assert_eq!(each.iter().map(|job| &job["name"]).collect::<Vec<_>>(), ["web1", "web2"]);
+    let graph = printed(&["--graph", &path("g.toml"), "--name", "nightly"]);
+    assert_eq!((&graph[0]["name"], &graph[0]["jobs"][0]["name"]), (&json!("nightly"), &json!("a")));
+    assert_eq!(printed(&["--every-machine", "-t", "bash", "-e", "1"])[0]["every"], "machine");
+    assert!(redis.keys(&keys::prefix("JOB")).is_empty());
 }

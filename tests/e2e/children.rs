@@ -50,6 +50,36 @@ fn child_takes_a_delay_as_a_line_of_a_batch_does() {
 }
 
 #[test]
+fn list_of_children_that_wait_for_each_other_by_name_is_a_graph_or_nothing() {
+    let redis = Redis::start();
+    let hero = hero_on(&redis);
+    let _actor = hero.actor("python-default-1").start();
+    let exec = |id: &str, jobs: &str| {
+        let script = format!("import hero\nprint(*hero.submit([{jobs}]))");
+        hero.run(&["exec", "-t", "python", "--id", id, "-e", &script])
+    };
+    // The dependent stands first.
+    let b = "dict(name='b', script='import hero; print(int(hero.inputs[\"a\"]) + 1)', after=['a'])";
+    let done = exec("p", &format!("{b}, dict(name='a', script='print(41)')")).code(0);
+    let ids: Vec<&str> = done.stdout.split_whitespace().collect();
+    until(&redis, ids[0], "finished");
+    assert_eq!(field(&redis, ids[0], "output").as_deref(), Some("42"));
+    let graph = field(&redis, ids[1], "graph_id").expect("a graph");
+    hero.run(&["graph", "wait", &graph]).code(0).stdout("2 of 2 done\n");
+    for (id, jobs, why) in [
+        (
+            "q",
+            format!("dict(name='a', script='1'), {}", b.replace("['a']", "['c']")),
+            "child 2: it cannot wait for job c",
+        ),
+        ("r", format!("{b}, dict(name='a', script='1', after=['b'])"), "waits for itself"),
+    ] {
+        exec(id, &jobs).code(1).says(why);
+        assert_eq!(field(&redis, id, "children"), None, "none is submitted");
+    }
+}
+
+#[test]
 fn script_submits_children_of_its_caller_in_every_language() {
     let redis = Redis::start();
     let hero = hero_on(&redis);

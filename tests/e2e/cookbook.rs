@@ -52,9 +52,16 @@ fn recipes() -> Vec<Recipe> {
     recipes
 }
 
-/// Tells if this machine can run a task: packages of Python must be installed first.
+/// Returns whether this machine has what a task needs.
 fn can_run(recipe: &Recipe) -> bool {
-    !recipe.title.contains("packages") || needs("packages of PyPI", || pypi().is_some())
+    let has = |program: &str| Path::new(program).exists();
+    match recipe.title.as_str() {
+        "Python with packages" => needs("packages of PyPI", || pypi().is_some()),
+        "Packages of npm" => needs("npm", || has("/usr/bin/npm")),
+        "A program in Java" => needs("java", || has("/usr/bin/java")),
+        "A webhook of GitHub" => needs("openssl", || has("/usr/bin/openssl")),
+        _ => true,
+    }
 }
 
 /// Runs a task in a namespace of its own. Returns what is wrong.

@@ -197,3 +197,29 @@ fn job_that_waits_to_be_retried_is_found_by_its_error() {
         assert!(hero.run(&list).code(0).stdout.contains("exit code 3"), "{more:?}");
     }
 }
+
+#[test]
+fn jobs_are_found_by_a_line_of_their_logs() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _sal = hero.actor("sal-default-1").start();
+    for (id, line) in [("a", "disk full"), ("b", "all is well"), ("c", "disk full again")] {
+        let script = format!("print(\"begin\"); print(\"{line}\"); 1");
+        hero.run(&["exec", "-t", "sal", "--id", id, "-e", &script]).code(0);
+    }
+    let found = |words: &[&str]| {
+        let words = [&["--json", "job", "list", "--log", "disk f"], words].concat();
+        let page: serde_json::Value =
+            serde_json::from_str(&hero.run(&words).code(0).stdout).expect("JSON");
+        page["jobs"]
+            .as_array()
+            .expect("jobs")
+            .iter()
+            .map(|of| of["line"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[]), ["disk full again", "disk full"], "the latest first");
+    assert_eq!(found(&["--limit", "1"]), ["disk full again"]);
+    let table = hero.run(&["job", "list", "--log", "well"]).code(0).stdout;
+    assert!(table.contains("all is well") && !table.contains("disk"), "{table}");
+}

@@ -72,6 +72,8 @@ const WORDS: &[(&str, Option<&[&str]>)] = &[
     ("limit list", Some(&[])),
     ("notify list", Some(&[])),
     ("notify test", Some(&["ops"])),
+    ("hook list", Some(&[])),
+    ("hook test", None),
     ("audit", Some(&[])),
     ("dead list", Some(&[])),
     ("dead errors", Some(&[])),

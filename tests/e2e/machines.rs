@@ -62,6 +62,12 @@ fn job_for_every_machine_runs_once_on_each_and_equal_outputs_are_shown_once() {
     assert!(shown.starts_with("== web1\nweb1\n== web2 failed: exit code 3 (job "), "{shown}");
     assert!(shown.ends_with(")\nweb2\n"), "its last lines: {shown}");
     assert_eq!(fs::read_to_string(outputs.join("web1")).expect("written").trim(), "web1");
+    // A folder that takes no files is refused before anything runs.
+    let before = redis.keys(&keys::prefix("JOB")).len();
+    let below_a_file = outputs.join("web1/folder").display().to_string();
+    let refused = hero.run(&[&every[..], &["--outputs", &below_a_file, "-e", "1"]].concat());
+    refused.code(74).says("cannot write the output to");
+    assert_eq!(redis.keys(&keys::prefix("JOB")).len(), before);
 
     let every_actor = ["--json", "exec", "--every-actor", "-t", "bash", "-e", "hostname"];
     let answers = lines(&hero.run(&every_actor).code(0).stdout);

@@ -131,6 +131,9 @@ fn csv_of_the_command_line_has_all_jobs_that_match_as_another_program_reads_it()
     let all = MANY + 1;
     assert_eq!(read(&[]), format!("{all} {all} ['a \"b\", and c']\n"));
     assert_eq!(read(&["--status", "finished"]), format!("{MANY} {MANY} []\n"));
+    let columns = ["job", "list", "--csv", "--status", "scheduled", "--fields", "name,id"];
+    hero.run(&columns).code(0).stdout("name,id\r\n\"a \"\"b\"\", and c\",last\r\n");
+    hero.run(&["job", "list", "--csv", "--fields", "names"]).code(2).says("names");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn published_script_runs_with_its_settings_and_checked_parameters() {
         (&["--param", "who=ann", "--param", "times:=9"], "times: 9 is too large"),
         (
             &["--param", "hwo=ann"],
-            "`hwo` is an unknown parameter; did you mean `who`?; declared: times, who",
+            "`hwo` is an unknown parameter; did you mean `who`?; declared: who, times",
         ),
         (
             &["--param", "who=ann", "-t", "osis"],
@@ -86,7 +86,7 @@ fn published_script_runs_with_its_settings_and_checked_parameters() {
     let help = hero.run(&["run-script", "--help", "greet"]).code(0).stdout;
     assert!(help.contains("--param times:=JSON") && help.contains("default 2"), "{help}");
     let completed = hero.run(&["completions", "--values", "parameters", "--script", "greet"]);
-    completed.code(0).stdout("times:=\nwho=\n");
+    completed.code(0).stdout("who=\ntimes:=\n");
     hero.run(&["completions", "--values", "scripts"]).code(0).stdout("greet\n");
 }
 

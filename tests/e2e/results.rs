@@ -183,3 +183,25 @@ fn wait_that_gives_up_names_busy_tasks_a_missing_supervisor_and_the_blocker_of_a
         "hero: job of-batch waits for its queue, which is paused: hero queue resume type:osis",
     );
 }
+
+#[test]
+fn job_is_shown_with_the_address_of_its_page() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("api.public_url", "\"https://hero.example.org\"");
+    hero.run(&["submit", "-t", "osis", "--id", "a", "-e", "1"]).code(0);
+    let shown = hero.run(&["job", "show", "a"]).code(0).stdout;
+    assert!(shown.ends_with("\npage:\n  https://hero.example.org/jobs/a\n"), "{shown}");
+}
+
+#[test]
+fn styles_of_an_output_reach_no_terminal() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let _sal = hero.actor("sal-default-1").start();
+    let script = "print(\"\\x1b[31mlog\"); \"\\x1b[32mfinished\"";
+    hero.run(&["exec", "-t", "sal", "--id", "a", "-e", script]).code(0);
+    for args in [["job", "wait", "a"], ["job", "output", "a"], ["job", "logs", "a"]] {
+        let shown = hero.begin_at_terminal(&args).ends().code(0).stdout;
+        assert!(shown.contains("\\u{1b}[3") && !shown.contains('\u{1b}'), "{shown}");
+    }
+}

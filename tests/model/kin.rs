@@ -137,10 +137,16 @@ impl Walk {
         let answer = self
             .world
             .store
-            .submit_child(&life.boot, attempt, &job, CHILDREN_MAX as u64, RETENTION)
+            .submit_children(
+                &life.boot,
+                attempt,
+                (std::slice::from_ref(&job), None),
+                CHILDREN_MAX as u64,
+                RETENTION,
+            )
             .await;
         let expected = self.model.submit_child(&id, runs, (job.id.as_str(), child));
-        assert_eq!(answer.expect("redis answers"), expected, "{said}");
+        assert_eq!(answer.expect("redis answers").0, expected, "{said}");
         format!("{said}: {expected:?}")
     }
 

@@ -127,7 +127,7 @@ fn every_method_that_changes_something_leaves_a_record() {
         .map(|(method, ..)| *method)
         .chain(MAKE_NEW)
         // It has one where a machine is absent: tests/e2e/machines.rs.
-        .chain(["audit.list", "notify.list", "machine.forget"])
+        .chain(["audit.list", "notify.list", "hook.list", "hook.test", "machine.forget"])
         .collect();
     for method in document["methods"].as_array().expect("methods") {
         let name = method["name"].as_str().expect("a name");
@@ -209,4 +209,16 @@ fn record_of_changes_is_for_admins_and_has_filters() {
     let page = api.site.hero.run(&["job", "show", "b"]).code(0).stdout;
     let said = page.lines().find(|line| line.starts_with("status ")).expect("a state");
     assert!(said.contains("cancelled, stopped by ") && said.contains("(uid "), "{page}");
+}
+
+#[test]
+fn period_of_changes_is_written_as_on_the_command_line() {
+    let api = Api::start(&["osis-default-1"]);
+    api.call("queue.pause", json!({ "queue": "type:osis" }));
+    let records = |since: &str| api.call("audit.list", json!({ "since": since }))["records"].clone();
+    for since in ["1h", "2020-01-01T00:00:00Z", "yesterday"] {
+        assert_eq!(records(since)[0]["what"], "queue.pause", "{since}");
+    }
+    let (code, error) = api.fails(&admin(), "audit.list", json!({ "since": "soon" }));
+    assert_eq!(code, code::INVALID_PARAMS, "{error}");
 }

@@ -99,6 +99,8 @@ const TABLE: &[Row] = &[
     Row("machine.forget", Thing::None, machine, "--00--", "--00--"),
     Row("machine.list", Thing::None, nothing, "+-++++", "+-++++"),
     Row("machine.resume", Thing::None, machine, "--00--", "--00--"),
+    Row("hook.list", Thing::None, nothing, "------", "------"),
+    Row("hook.test", Thing::None, |_| json!({ "name": "a", "body": "{}" }), "------", "------"),
     Row("notify.list", Thing::None, nothing, "------", "------"),
     Row("notify.test", Thing::None, |_| json!({ "name": "ops" }), "------", "------"),
     Row("audit.list", Thing::None, nothing, "------", "------"),

@@ -36,7 +36,7 @@ enum Kind {
     Taken,
 }
 
-/// Parameters that name no thing that has an owner, besides those of `actor.*`, `queue.*`, `object.*` and `notify.*`, which
+/// Parameters that name no thing that has an owner, besides those of `actor.*`, `queue.*`, `object.*`, `notify.*` and `hook.*`, which
 /// `doors.rs` calls: scripts, numbers, times, texts to search for, cursors, names of types.
 const PLAIN: &str = "where after all all_or_none args at_a_time backoff by calendar caller caller_id cancelled catch_up change concurrent context \
     context_id cpu cursor data dead debounce debounce_max delay description discard_if dry_run durable ended_since ended_until \
@@ -70,8 +70,8 @@ impl Places {
         let mut all = Self { document, found: Vec::new(), unknown: BTreeSet::new() };
         for method in &methods {
             let name = method["name"].as_str().expect("a name");
-            if ["actor.", "queue.", "object.", "notify."].iter().any(|noun| name.starts_with(noun))
-            {
+            let nouns = ["actor.", "queue.", "object.", "notify.", "hook."];
+            if nouns.iter().any(|noun| name.starts_with(noun)) {
                 continue;
             }
             for param in method["params"].as_array().expect("parameters") {

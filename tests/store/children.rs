@@ -25,7 +25,9 @@ async fn submit(
     child: &Job,
 ) -> ChildSubmitted {
     let attempt = (id, claimed_at);
-    world.store.submit_child(&life.boot, attempt, child, 3, KEPT).await.expect("submitting")
+    let children = (std::slice::from_ref(child), None);
+    let done = world.store.submit_children(&life.boot, attempt, children, 3, KEPT).await;
+    done.expect("submitting").0
 }
 
 #[tokio::test]
@@ -86,6 +88,42 @@ async fn children_are_bounded_in_number_and_depth_and_wait_for_each_other_alone(
     world.redis.ask::<i64>(&format!("HDEL {} stopped_by", keys::job("a")));
     assert_eq!(submit(&world, &life, attempt, &more).await, ChildSubmitted::TooMany);
     assert_eq!(world.field(more.id.as_str(), "status"), None);
+}
+
+#[tokio::test]
+async fn list_of_children_is_submitted_as_a_whole_or_not_at_all() {
+    let (world, life) = (World::new(), Life::of("osis-default-1"));
+    let id = world.started(&life, "a").await;
+    let attempt = (&id, world.claimed_at(&life, &id));
+    let submit = async |children: &[Job]| {
+        let done =
+            world.store.submit_children(&life.boot, attempt, (children, None), 3, KEPT).await;
+        done.expect("submitting")
+    };
+    let key = r#", "unique_key": "k""#;
+    let (one, two) = (child("a", "one", key), child("a", "two", key));
+    let behind = child("a", "three", &format!(r#", "after": ["{}"]"#, one.id));
+    let stranger = child("a", "four", r#", "after": ["a"]"#);
+    let holder = Submitted::Duplicate(Some(one.id.clone()));
+    for (children, why, number) in [
+        (vec![one.clone(), two.clone()], ChildSubmitted::Refused(holder), 2),
+        (vec![one.clone(), stranger], ChildSubmitted::Stranger("a".to_owned()), 2),
+        (vec![behind.clone(), one.clone()], ChildSubmitted::Stranger(one.id.to_string()), 1),
+    ] {
+        assert_eq!(submit(&children).await, (why, number));
+        assert_eq!(
+            (world.field("a", "children"), world.field(one.id.as_str(), "status")),
+            (None, None)
+        );
+    }
+    let many = ["five", "six", "seven", "eight"].map(|name| child("a", name, ""));
+    assert_eq!(submit(&many).await, (ChildSubmitted::TooMany, 0));
+    assert_eq!(submit(&[one.clone(), behind.clone()]).await, (ChildSubmitted::Accepted, 0));
+    assert_eq!(submit(&[one.clone(), behind.clone()]).await, (ChildSubmitted::Known, 0));
+    let text = format!("[\"{}\",\"{}\"]", one.id, behind.id);
+    assert_eq!(world.field("a", "children").as_deref(), Some(text.as_str()));
+    let waits = world.field(behind.id.as_str(), "status");
+    assert_eq!(waits.as_deref(), Some("waiting_for_prerequisites"));
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ const DUTIES: [&str; 28] = [
     "restore_place",
     "settle",
     "shorten_waits",
-    "submit_child",
+    "submit_children",
     "take_tasks",
 ];
 /// A change of the hash of a job, or a call of the shared files that makes one.

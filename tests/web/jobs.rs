@@ -322,6 +322,9 @@ fn jobs_are_stopped_retried_and_deleted_by_forms_with_a_question() {
         "{}",
         all.body
     );
+    let refused = post("/jobs?type=bash", "do=delete&all=1&sure=1");
+    assert!(refused.status == 400 && refused.body.contains("nknown parameter"), "{}", refused.body);
+    assert!(status("three").is_some(), "a filter in the address of a form changes nothing");
     assert_eq!(post("/jobs", "do=drop&id=three").status, 400);
     assert_eq!(post("/jobs", "do=retry").status, 400);
 }

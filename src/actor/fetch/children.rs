@@ -9,14 +9,14 @@ use crate::actor::running_job::RunningJob;
 use crate::actor::settings::ActorSettings;
 use crate::proto::access::Bounds;
 use crate::proto::job::{
-    ChildName, GENERATIONS_MAX, Job, SubmitRule, child_id, holder_of_key, shown_place, unique_scope,
+    ChildName, GENERATIONS_MAX, Job, JobId, SubmitRule, child_id, graph_of_children, holder_of_key,
+    in_order, resolve_names, shown_place, unique_scope,
 };
 use crate::proto::report::JOB_COURSE;
 use crate::proto::target::{Fallback, Group, Priority, ScriptType};
-use crate::store::{ChildSubmitted, StoreError, Submitted};
+use crate::store::{ChildSubmitted, NewGraph, StoreError, Submitted};
 
-/// Submits them one after the other. Returns the answer as JSON, or the reason why one was refused; those before
-/// it are submitted then.
+/// Submits them, all or none. Returns the answer as JSON, or the reason why one was refused.
 ///
 /// # Errors
 /// An outage: it may be called again.
@@ -37,34 +37,53 @@ pub(super) async fn submit(
     if let Err(why) = delayed(&mut jobs, boot).await? {
         return Ok(Err(why));
     }
+    let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
+    let graph = match in_order(&mut jobs) {
+        Ok(is_graph) => is_graph.then(|| graph_of(&mut jobs, run, boot)),
+        Err(why) => return Ok(Err(why)),
+    };
     let (id, claimed_at) = run.attempt();
     let (most, kept) = (settings.job.children_max, settings.job.kept());
-    for (place, job) in jobs.iter().enumerate() {
-        let attempt = (&id, claimed_at);
-        let done = match boot.store.submit_child(&boot.id, attempt, job, most, kept).await {
-            Ok(done) => done,
-            Err(error) if error.is_outage() => return Err(error),
-            Err(error) => {
-                warn!(job_id = %id, "cannot submit a child of job {id}: {error}");
-                return Ok(Err(format!("the child cannot be submitted: {error}")));
-            }
-        };
-        if done == ChildSubmitted::Accepted {
+    let (attempt, children) = ((&id, claimed_at), (&*jobs, graph.as_ref()));
+    let done = match boot.store.submit_children(&boot.id, attempt, children, most, kept).await {
+        Ok(done) => done,
+        Err(error) if error.is_outage() => return Err(error),
+        Err(error) => {
+            warn!(job_id = %id, "cannot submit children of job {id}: {error}");
+            return Ok(Err(format!("the child cannot be submitted: {error}")));
+        }
+    };
+    let (done, number) = done;
+    if done == ChildSubmitted::Accepted {
+        for job in &jobs {
             let child = &job.id;
             let trace_id = job.spec.traceparent.map(|trace| trace.trace_id());
             info!(target: JOB_COURSE, job_id = %child, parent = %id, trace_id, "job {child} is submitted by job {id}");
         }
-        if let Some(why) = why_not(done, most) {
-            return Ok(Err(format!("{}{why}", shown_place(place, asked.new.is_list))));
-        }
     }
-    let mut answers = jobs.iter().map(|job| json!({ "id": job.id.as_str() }));
+    if let Some(why) = why_not(done, most, &jobs) {
+        let refused = number.checked_sub(1).and_then(|at| jobs.get(at));
+        let place = refused.and_then(|job| ids.iter().position(|id| *id == job.id));
+        let place = place.map_or(String::new(), |at| shown_place(at, asked.new.is_list));
+        return Ok(Err(format!("{place}{why}")));
+    }
+    let mut answers = ids.iter().map(|id| json!({ "id": id.as_str() }));
     let answer = if asked.new.is_list {
         serde_json::Value::Array(answers.collect())
     } else {
         answers.next().unwrap_or_default()
     };
     Ok(Ok(Some(answer.to_string())))
+}
+
+/// Makes the children a graph, whose id follows from theirs.
+fn graph_of(jobs: &mut [Job], run: &RunningJob, boot: &Boot) -> NewGraph {
+    let id = boot.store.shard().id(&graph_of_children(jobs));
+    for job in jobs {
+        job.graph_id = Some(id.clone());
+    }
+    let caller = run.job.spec.caller_id.clone();
+    NewGraph::of_jobs(id, caller)
 }
 
 /// Sets the time of children with a delay, by the clock of the Redis that gets them.
@@ -153,6 +172,9 @@ fn to_store(
         };
         job.id = boot.store.shard().id(&child_id(parent, &name));
         job.has_fixed_id = true;
+        resolve_names(&mut job.spec, |name| {
+            boot.store.shard().id(&child_id(parent, &ChildName::Named(name)))
+        });
         job.spec.caller_id.clone_from(&parent.spec.caller_id);
         job.spec.context_id.clone_from(&parent.spec.context_id);
         if job.bounds.as_ref().is_some_and(Bounds::limit_jobs) {
@@ -220,7 +242,7 @@ fn allowed(parent: &Job, child: &Job, settings: &ActorSettings) -> Result<(), St
 }
 
 /// Returns the reason why a child is not submitted; none if it is.
-fn why_not(done: ChildSubmitted, most: u64) -> Option<String> {
+fn why_not(done: ChildSubmitted, most: u64, jobs: &[Job]) -> Option<String> {
     Some(match done {
         ChildSubmitted::Accepted | ChildSubmitted::Known => return None,
         ChildSubmitted::Lost => LOST_LEASE.to_owned(),
@@ -235,7 +257,9 @@ fn why_not(done: ChildSubmitted, most: u64) -> Option<String> {
             )
         }
         ChildSubmitted::Stranger(id) => {
-            format!("it cannot wait for job {id}, which is no child of the same job")
+            let mut names = jobs.iter().flat_map(|job| &job.spec.prerequisite_names);
+            let name = names.find(|(_, of)| of.as_str() == id).map_or(&id, |(name, _)| name);
+            format!("it cannot wait for job {name}, which is no child of the same job")
         }
         ChildSubmitted::Refused(Submitted::Duplicate(holder)) => {
             format!("{} holds its unique key", holder_of_key(holder.as_ref()))

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -24,7 +25,9 @@ use crate::view::job_csv;
 #[command(after_help = "Examples:\n  hero job list --status failed --since 24h\n  \
                         hero job list --status waiting --tag nightly\n  \
                         hero job list --type python --json\n  \
+                        hero job list --log 'disk full' --since 2d\n  \
                         hero job list --ended-since 2026-03-01 --csv > march.csv\n  \
+                        hero job list --status failed --csv --fields id,name,error\n  \
                         hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, the latest change \
                         of all states together: a scheduled job stands at the time when it is due.\n\
@@ -41,6 +44,14 @@ pub(in crate::cli) struct JobList {
     /// missing: --ended-until has those that ended before. Text that a spreadsheet would take for a formula begins with '
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     pub(super) csv: bool,
+    /// The columns of the CSV, separated by commas
+    #[arg(long, requires = "csv", value_name = "NAMES", value_delimiter = ',', hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(job_csv::columns()))]
+    pub(super) fields: Vec<String>,
+    /// Only jobs whose kept log has a line with this text, with that line; reads the log of each job that matches, the latest
+    /// change first, until the page is full
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["csv", "cursor"])]
+    pub(super) log: Option<String>,
     /// The end of the previous page, as printed with it
     #[arg(long)]
     pub(super) cursor: Option<String>,
@@ -62,6 +73,9 @@ impl JobList {
         if self.csv {
             return self.print_csv(api).await;
         }
+        if let Some(text) = &self.log {
+            return self.print_of_log(text, api, global).await;
+        }
         if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
             return self.print_latest(api, global).await;
         }
@@ -80,10 +94,13 @@ impl JobList {
     /// Prints all jobs page by page. An error ends it, so that a part is not taken for the whole.
     async fn print_csv(&self, api: &ApiMethods) -> Result<(), Error> {
         let mut params = self.filter.params(api).await?;
-        output::text(&job_csv::header())?;
+        let given: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        let columns = if given.is_empty() { job_csv::columns() } else { given };
+        output::text(&job_csv::header(&columns))?;
         loop {
             let (page, found) = find(api, params.clone(), ListQuery::LIMIT_MAX).await?;
-            let line = |job: &Value| job_csv::line(|field| job_csv::plain(job.get(field)));
+            let line =
+                |job: &Value| job_csv::line(&columns, |field| job_csv::plain(job.get(field)));
             let jobs = page["jobs"].as_array().into_iter().flatten();
             output::text(&jobs.map(line).collect::<String>())?;
             let Some(next) = found.next else { return Ok(()) };
@@ -125,7 +142,7 @@ impl JobList {
 }
 
 /// Searches for a page of jobs, in calls of some seconds each. At a terminal it shows how far it is.
-async fn find(
+pub(super) async fn find(
     api: &ApiMethods,
     mut params: Map<String, Value>,
     limit: usize,
@@ -298,7 +315,8 @@ mod tests {
     fn next_page_keeps_the_filters() {
         let filter = JobFilter::of([("status", "error")]);
         let filter = JobFilters { filter, ..JobFilters::default() };
-        let list = JobList { filter, limit: 2, cursor: None, csv: false };
+        let list =
+            JobList { filter, limit: 2, csv: false, fields: Vec::new(), log: None, cursor: None };
         assert_eq!(
             list.command_for("1.j1"),
             "hero job list --status error --limit 2 --cursor 1.j1"

@@ -42,7 +42,10 @@ pub(in crate::cli) async fn run(
     let look = global.look();
     // Escaped text has no colours: they come last.
     let job = without_secrets(job_of(&document)?, &global.config()?.log.redact);
-    let text = readable(&job, trees.as_ref(), &attempts, look);
+    let mut text = readable(&job, trees.as_ref(), &attempts, look);
+    if let Some(url) = &global.config()?.api.public_url {
+        let _ = write!(text, "\npage:\n  {url}/jobs/{}\n", job.id);
+    }
     if of.raw {
         output::unchanged(coloured(&text, &job, look).as_bytes())?;
     } else {
@@ -197,7 +200,7 @@ fn coloured(text: &str, job: &Job, look: TerminalStyle) -> String {
 }
 
 /// Returns the value of a field, seconds and bytes with their unit.
-fn with_unit(name: &str, value: &Value) -> String {
+pub(in crate::cli) fn with_unit(name: &str, value: &Value) -> String {
     let seconds = || value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match JobField::of(name).map_or(FieldUnit::None, |field| field.unit) {
         FieldUnit::Seconds => match seconds() {

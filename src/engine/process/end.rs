@@ -8,7 +8,7 @@ mod reason;
 mod traceback;
 
 pub(crate) use explain::{Ending, Explainer, with_path};
-pub(super) use explain::{PythonFolders, missing_module, missing_of_own_folder};
+pub(super) use explain::{ModuleFolders, missing_module, missing_of_own_folder, missing_package};
 pub(super) use files::{Collected, collect};
 pub(super) use message::{
     above_the_job, asked_failure, describe, job_output, log_output, missing_for_processes,

@@ -1,6 +1,7 @@
 //! The jobs that a running script submits: its children. Their ids follow from the job of the script and the name
 //! that the script gives, so that a further attempt finds the same jobs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::id::JobId;
 use super::record::Job;
-use super::spec::Setting;
+use super::spec::{JobSpec, Setting};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::target::{Group, IllegalName, ScriptType};
 use crate::proto::text::hexadecimal;
@@ -126,6 +127,51 @@ pub fn child_id(parent: &Job, name: &ChildName<'_>) -> JobId {
     };
     let digits = hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2]);
     format!("{PREFIX}{digits}").parse().unwrap_or_else(|_| JobId::random())
+}
+
+/// Lets a child wait for other children of its parent by their names: `id_of` returns the id of a name.
+pub fn resolve_names(child: &mut JobSpec, id_of: impl Fn(&str) -> JobId) {
+    let ids = child.prerequisites.iter_mut().chain(&mut child.after_any);
+    for other in ids.filter(|id| !is_id_of_child(id)) {
+        let id = id_of(other.as_str());
+        let name = std::mem::replace(other, id.clone());
+        child.prerequisite_names.insert(name.to_string(), id);
+    }
+}
+
+/// Moves each child of a list behind those that it waits for. Returns whether one of them waits for another.
+///
+/// # Errors
+/// The child that waits for itself, over others.
+pub fn in_order(jobs: &mut Vec<Job>) -> Result<bool, String> {
+    let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id.clone()).collect::<BTreeSet<_>>();
+    let waits = |job: &Job, for_one_of: &BTreeSet<JobId>| {
+        job.spec.waits_for().any(|id| for_one_of.contains(id))
+    };
+    let mut left = std::mem::take(jobs);
+    let all = ids(&left);
+    let is_graph = left.iter().any(|job| waits(job, &all));
+    while !left.is_empty() {
+        let open = ids(&left);
+        let (later, ready): (Vec<Job>, Vec<Job>) =
+            left.into_iter().partition(|job| waits(job, &open));
+        if ready.is_empty() {
+            let name = later[0].spec.name.as_ref().map(ToString::to_string).unwrap_or_default();
+            return Err(format!(
+                "invalid job: `{name}` waits for itself, over other jobs of the list"
+            ));
+        }
+        jobs.extend(ready);
+        left = later;
+    }
+    Ok(is_graph)
+}
+
+/// Returns the id of the graph of some children, which follows from theirs.
+pub fn graph_of_children(jobs: &[Job]) -> JobId {
+    let text: String = jobs.iter().map(|job| format!("{}\n", job.id)).collect();
+    let digits = hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2]);
+    format!("graph-{digits}").parse().unwrap_or_else(|_| JobId::random())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +302,38 @@ mod tests {
             let error = read(json).expect_err(json);
             assert!(error.contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn children_of_a_list_wait_for_each_other_by_name_and_stand_behind_those_that_they_wait_for() {
+        let digits = "0123456789abcdef0123456789abcde";
+        let id_of = |name: &str| format!("child-{digits}{name}").parse().expect("legal");
+        let list = |json: &str| {
+            let mut jobs = read(json).expect("legal").jobs;
+            for job in &mut jobs {
+                job.id = id_of(job.spec.name.as_ref().expect("a name").as_str());
+                resolve_names(&mut job.spec, id_of);
+            }
+            in_order(&mut jobs).map(|is_graph| (is_graph, jobs))
+        };
+        let (is_graph, jobs) = list(
+            r#"[{"type": "osis", "script": "1", "name": "c", "after": ["b"], "after_any": ["a"]},
+                {"type": "osis", "script": "1", "name": "b", "after": ["a", "d"]},
+                {"type": "osis", "script": "1", "name": "a"}]"#,
+        )
+        .expect("it has an order");
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
+        assert_eq!((is_graph, ids), (true, ["a", "b", "c"].map(id_of).to_vec()));
+        let waits: Vec<JobId> = jobs[1].spec.waits_for().cloned().collect();
+        assert_eq!(waits, ["a", "d"].map(id_of), "also for one of an earlier request");
+        assert_eq!(jobs[2].spec.prerequisite_names["b"], id_of("b"));
+        let plain = list(r#"[{"type": "osis", "script": "1", "name": "a"}]"#).expect("no order");
+        assert!(!plain.0);
+        let error = list(
+            r#"[{"type": "osis", "script": "1", "name": "a", "after": ["b"]},
+                {"type": "osis", "script": "1", "name": "b", "after": ["a"]}]"#,
+        );
+        assert!(error.expect_err("a circle").contains("`a` waits for itself"));
     }
 
     #[test]

@@ -93,6 +93,9 @@ pub struct NotifyEvent {
     pub hostname: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub attempts: String,
+    /// The address of its page, with `api.public_url`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub url: String,
     #[serde(skip)]
     pub names: Vec<String>,
     /// A more special kind, beside its own: the job is a dead letter, or has recovered.
@@ -101,6 +104,25 @@ pub struct NotifyEvent {
 }
 
 impl NotifyEvent {
+    /// Returns the command that shows more of it, and the path of its page.
+    pub fn more(&self) -> Option<(String, String)> {
+        Some(match self {
+            Self { graph, whole: Some(_), .. } => {
+                (format!("hero graph show {graph}"), format!("/graphs/{graph}"))
+            }
+            Self { id, .. } if !id.is_empty() => {
+                (format!("hero job show {id}"), format!("/jobs/{id}"))
+            }
+            Self { queue, .. } if !queue.is_empty() => {
+                ("hero queue list".to_owned(), "/queues".to_owned())
+            }
+            Self { cron, .. } if !cron.is_empty() => {
+                (format!("hero cron show {cron}"), format!("/cron/{cron}"))
+            }
+            _ => return None,
+        })
+    }
+
     /// Reads the fields of an entry of the stream; `None` if it is of an unknown kind.
     pub fn read<'f>(at: String, fields: impl Iterator<Item = (&'f str, Vec<u8>)>) -> Option<Self> {
         let mut event = Self { at, ..Self::default() };

@@ -77,6 +77,14 @@ impl NotifyMessage {
         }
     }
 
+    /// Gives its events the addresses of their pages.
+    pub fn link_to(&mut self, public_url: &str) {
+        for event in &mut self.events {
+            event.url =
+                event.more().map_or_else(String::new, |(_, path)| public_url.to_owned() + &path);
+        }
+    }
+
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
@@ -114,14 +122,10 @@ impl NotifyMessage {
             for line in lines_once(&error) {
                 let _ = writeln!(text, "    {}", escape(line));
             }
-            let look = match event {
-                NotifyEvent { graph, whole: Some(_), .. } => format!("hero graph show {graph}"),
-                NotifyEvent { id, .. } if !id.is_empty() => format!("hero job show {id}"),
-                NotifyEvent { queue, .. } if !queue.is_empty() => "hero queue list".to_owned(),
-                NotifyEvent { cron, .. } if !cron.is_empty() => format!("hero cron show {cron}"),
-                _ => continue,
-            };
-            let _ = writeln!(text, "    {}", escape(&look));
+            let command = event.more().map(|(command, _)| command);
+            for line in command.iter().chain(Some(&event.url).filter(|url| !url.is_empty())) {
+                let _ = writeln!(text, "    {}", escape(line));
+            }
         }
         let more = self.total() - self.events.len() as u64;
         if more > 0 {
@@ -229,6 +233,17 @@ mod tests {
         let text = message.text();
         let expected = "\n    exit code 1: no such table\n    opening a.db\n    hero job show 1\n";
         assert!(text.ends_with(expected) && !text.contains("\\n"), "{text}");
+    }
+
+    #[test]
+    fn event_has_a_link_to_its_page_where_the_address_of_the_site_is_known() {
+        let mut message = message();
+        message.add(NotifyKind::Failed, &event("a", ""));
+        message.link_to("https://hero.example.org/hero");
+        let expected = "    hero job show 1\n    https://hero.example.org/hero/jobs/1\n";
+        assert!(message.text().ends_with(expected), "{}", message.text());
+        let events = &message.document()["events"];
+        assert_eq!(events[0]["url"], "https://hero.example.org/hero/jobs/1");
     }
 
     #[test]

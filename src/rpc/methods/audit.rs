@@ -1,10 +1,9 @@
 //! `audit.list`: the changes that people and programs made.
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::params::{Spelled, check_period, page_size};
+use super::params::{PastTime, Spelled, check_period, page_size};
 use super::{CallContext, Result, Scope};
 use crate::client::AuditFilter;
 use crate::proto::audit::AuditRecord;
@@ -20,10 +19,10 @@ methods! {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListAudit {
-    /// Only changes since then.
-    since: Option<Spelled<Timestamp>>,
+    /// Only changes since then: RFC 3339, or as hero audit has it, in UTC: 24h (ago), 09:00, yesterday 18:00, friday.
+    since: Option<Spelled<PastTime>>,
     /// Only changes until then.
-    until: Option<Spelled<Timestamp>>,
+    until: Option<Spelled<PastTime>>,
     /// Only changes by people and programs whose name contains this text.
     who: Option<String>,
     /// Only this change, such as `job.stop`, or all changes of one noun, such as `job`.
@@ -41,9 +40,10 @@ pub(crate) struct AuditList {
 
 async fn list(context: CallContext, params: ListAudit) -> Result<AuditList> {
     context.needs_no_bounds("read the record of changes")?;
+    let time = |of: Option<Spelled<PastTime>>| of.map(|Spelled(PastTime(time))| time);
     let filter = AuditFilter {
-        since: params.since.map(|Spelled(time)| time),
-        until: params.until.map(|Spelled(time)| time),
+        since: time(params.since),
+        until: time(params.until),
         who: params.who,
         what: params.what,
         limit: page_size(params.limit, RECORDS_MAX)?,

@@ -10,7 +10,7 @@ use super::{CallContext, Result, Scope};
 use crate::client::{HeldMessage, LatestDeliveries};
 use crate::proto::notification::{DeliveryRecord, NotifyName};
 
-const DELIVERIES_MAX: usize = 500;
+pub(super) const DELIVERIES_MAX: usize = 500;
 /// The longest wait for the result of a test.
 const TEST_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -25,9 +25,9 @@ methods! {
 /// The deliveries to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DeliveriesToList {
+pub(super) struct DeliveriesToList {
     /// The most deliveries, up to 500; 50 without it.
-    limit: Option<usize>,
+    pub(super) limit: Option<usize>,
 }
 
 /// A notification of the configuration.

@@ -171,6 +171,9 @@ local function finish(number)
   if runs_again and present(f[18]) then
     kind, text, runs_again = 'error', 'stopped_by_request', false
   end
+  if kind == 'error' and text == 'stopped_by_request' and legal_id(f[12]) then
+    text = rarely().error_of_started(id, f[12]) or text
+  end
   local why_stopped = runs_again and legal_id(f[12]) and rarely().error_of_stopped(id, f[12])
   if why_stopped then
     if kind ~= 'retry' then text = why_stopped end

@@ -36,7 +36,7 @@ pub(super) async fn whole_csv(visit: Visit, filter: JobsQuery) -> PageResult<Bod
     let now = visit.snapshot().await?.snapshot.at;
     let list = RestOfList { visit: visit.clone(), filter, now, wanted };
     let (first, rest) = list.step().await?;
-    let names = Bytes::from(job_csv::header());
+    let names = Bytes::from(job_csv::header(&job_csv::columns()));
     let all = stream::iter([Ok(names), Ok(first)]).chain(steps(rest));
     Ok(visit.while_known(Body::from_stream(all)))
 }
@@ -60,7 +60,8 @@ impl RestOfList {
         let most = self.wanted.min(ListQuery::LIMIT_MAX);
         let found = self.filter.find(&self.visit, self.now, most).await?;
         self.wanted -= found.jobs.len();
-        let line = |job: &JobDoc| job_csv::line(|field| job.plain(field));
+        let columns = job_csv::columns();
+        let line = |job: &JobDoc| job_csv::line(&columns, |field| job.plain(field));
         let lines = Bytes::from(found.jobs.iter().map(line).collect::<String>());
         let Some(next) = found.next.filter(|_| self.wanted > 0) else { return Ok((lines, None)) };
         self.filter.place.cursor = next;

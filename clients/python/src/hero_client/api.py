@@ -285,6 +285,18 @@ class ConfiguredNotification(TypedDict):
     """The events that it tells, such as `failed`, `held` or `cron_late`."""
 
 
+class ConfiguredWebhook(TypedDict):
+    """A webhook of the configuration."""
+    name: str
+    """Its name, `[hook.NAME]`."""
+    path: str
+    """Its path at the addresses of the API."""
+    verify: str
+    """The proof of its sender: `github`, `gitlab`, `stripe`, `slack`, `hmac-sha256` or `path`."""
+    uses: str
+    """The published script that it submits."""
+
+
 class Deleted(TypedDict):
     """A number of deleted things."""
     deleted: int
@@ -2137,6 +2149,23 @@ class UnservedList(TypedDict):
     """The number of ids in it; null if it is no list."""
 
 
+class WebhookList(TypedDict):
+    """The webhooks and their latest deliveries."""
+    hooks: List[ConfiguredWebhook]
+    """The webhooks that are configured here."""
+    deliveries: List[AuditRecord]
+    """The records of deliveries, each with its verdict, the newest first. Of refused ones each supervisor keeps one
+    a minute."""
+
+
+class WebhookTest(TypedDict, total=False):
+    """The result of a test."""
+    job: Optional[Dict[str, Any]]
+    """The settings of the job that it would submit; none if it would skip the delivery."""
+    skipped: Optional[str]
+    """The condition that the delivery does not meet."""
+
+
 ActorState = Literal['ready', 'draining', 'foreign']
 """The state of an actor. ready: It claims jobs. draining: It claims no more jobs; running ones end. foreign: It
 belongs to a foreign program, which does not report."""
@@ -2375,6 +2404,17 @@ class Methods:
         """Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is
         then."""
         answer: GraphDocument = self._call("graph.wait", _given({"id": id, "wait": wait}))
+        return answer
+
+    def hook_list(self, *, limit: Optional[int] = None) -> WebhookList:
+        """Lists the webhooks of the configuration and their latest deliveries, the newest first."""
+        answer: WebhookList = self._call("hook.list", _given({"limit": limit}))
+        return answer
+
+    def hook_test(self, *, name: str, body: str, headers: Optional[Dict[str, str]] = None) -> WebhookTest:
+        """Returns the job that a webhook would submit for a delivery, without its proof and without submitting
+        it."""
+        answer: WebhookTest = self._call("hook.test", _given({"name": name, "body": body, "headers": headers}))
         return answer
 
     def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None, children: Optional[bool] = None, uncounted: Optional[bool] = None) -> ManyChangedDocument:
@@ -2807,6 +2847,17 @@ class AsyncMethods:
         """Waits until all jobs of a graph or batch have ended and returns it; if the wait ends first, as it is
         then."""
         answer: GraphDocument = await self._call("graph.wait", _given({"id": id, "wait": wait}))
+        return answer
+
+    async def hook_list(self, *, limit: Optional[int] = None) -> WebhookList:
+        """Lists the webhooks of the configuration and their latest deliveries, the newest first."""
+        answer: WebhookList = await self._call("hook.list", _given({"limit": limit}))
+        return answer
+
+    async def hook_test(self, *, name: str, body: str, headers: Optional[Dict[str, str]] = None) -> WebhookTest:
+        """Returns the job that a webhook would submit for a delivery, without its proof and without submitting
+        it."""
+        answer: WebhookTest = await self._call("hook.test", _given({"name": name, "body": body, "headers": headers}))
         return answer
 
     async def job_change_many(self, *, change: ChangeWord, ids: Optional[List[str]] = None, filter: Optional[ListJobs] = None, with_dependents: Optional[bool] = None, changes: Optional[Dict[str, Any]] = None, edit: Optional[EditedValues] = None, dry_run: Optional[bool] = None, yes: Optional[bool] = None, children: Optional[bool] = None, uncounted: Optional[bool] = None) -> ManyChangedDocument:

@@ -6,14 +6,16 @@
 
 mod limits;
 mod network;
+mod node_module;
 mod own_folder;
 mod paths;
 mod python_module;
 mod words;
 
 pub(crate) use limits::Ending;
+pub(in crate::process) use node_module::missing_package;
 pub(in crate::process) use own_folder::missing_of_own_folder;
-pub(in crate::process) use python_module::{PythonFolders, missing_module};
+pub(in crate::process) use python_module::{ModuleFolders, missing_module};
 
 use std::path::{Path, PathBuf};
 

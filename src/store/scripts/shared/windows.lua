@@ -73,3 +73,9 @@ local function error_of_stopped(id, graph)
   local text = redis.call('HGET', GRAPH .. graph, 'stopped')
   return text and redis.call('ZSCORE', GRAPH_JOBS .. graph, id) and text or nil
 end
+
+-- Returns the error of a job that ran when failures stopped its graph with those that run; nil if they did not.
+local function error_of_started(id, graph)
+  local text = redis.call('HEXISTS', GRAPH .. graph, 'stops_started') == 1 and error_of_stopped(id, graph)
+  return text and text ~= 'stopped' and text or nil
+end

@@ -14,8 +14,8 @@ const NAME_BYTES_MAX: usize = 100;
 const BLOCK: &str = "# /// script";
 
 /// The folders outside of the program where a module may lie.
-pub(in crate::process) struct PythonFolders<'a> {
-    /// The environment of the child: its `PYTHONPATH`, and the folder of its input files.
+pub(in crate::process) struct ModuleFolders<'a> {
+    /// The environment of the child: its `PYTHONPATH` or `NODE_PATH`, and the folder of its input files.
     pub(in crate::process) env: &'a [(OsString, OsString)],
     /// The script type, and the paths that its sandbox has to read.
     pub(in crate::process) script_type: &'a ScriptType,
@@ -27,7 +27,7 @@ pub(in crate::process) struct PythonFolders<'a> {
 pub(in crate::process) fn missing_module(
     stderr: &str,
     source: &str,
-    folders: &PythonFolders<'_>,
+    folders: &ModuleFolders<'_>,
 ) -> Option<String> {
     let lines = stderr.lines().rev().take(LINES_MAX);
     let (name, is_within) = lines.into_iter().find_map(module_of)?;
@@ -49,21 +49,25 @@ pub(in crate::process) fn missing_module(
     ))
 }
 
-impl PythonFolders<'_> {
+impl ModuleFolders<'_> {
+    /// Returns the folders that a variable names.
+    pub(super) fn of_variable(&self, name: &str) -> Vec<PathBuf> {
+        let value = self.env.iter().find(|(of, _)| of == name).map(|(_, value)| value);
+        value.into_iter().flat_map(std::env::split_paths).collect()
+    }
+
     /// Returns where a module lies that the script did not find, and how it does.
     fn found(&self, name: &str) -> Option<String> {
         let has = |folder: &Path| {
             let (package, file) = (folder.join(name), folder.join(format!("{name}.py")));
             folder.is_absolute() && (package.is_dir() || file.is_file())
         };
-        let variable =
-            |of: &str| self.env.iter().find(|(name, _)| name == of).map(|(_, value)| value);
-        if variable(INPUT).is_some_and(|folder| has(Path::new(folder))) {
+        if self.of_variable(INPUT).iter().any(|folder| has(folder)) {
             return Some(format!(
                 "{name} is among the input files; sys.path.insert(0, os.environ[\"{INPUT}\"]) before its import finds it"
             ));
         }
-        let hidden = std::env::split_paths(variable(MODULES)?).find(|folder| has(folder))?;
+        let hidden = self.of_variable(MODULES).into_iter().find(|folder| has(folder))?;
         let (of, read) = (self.script_type, with_path("read", self.read, &hidden));
         let folder = escape(&hidden.to_string_lossy());
         Some(format!(
@@ -89,7 +93,7 @@ mod tests {
 
     fn note(line: &str, source: &str, env: &[(OsString, OsString)]) -> Option<String> {
         let script_type = "python".parse().expect("legal");
-        let folders = PythonFolders { env, script_type: &script_type, read: &[] };
+        let folders = ModuleFolders { env, script_type: &script_type, read: &[] };
         missing_module(line, source, &folders)
     }
 

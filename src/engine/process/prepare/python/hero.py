@@ -103,7 +103,8 @@ def submit(script=None, *, file=None, **settings):
     The script is a text, or is read from a file; uses="NAME@3" names a published one in place of both. A line of a batch has
     the same settings: name, type, params, after, timeout...
     Without a type the file's extension tells it, else it is python. A further attempt that submits the same name gets the same
-    job. A list of dicts instead of the script submits all of them, and returns their ids. Raises Refused.
+    job. A list of dicts instead of the script submits all of them or none, and returns their ids; after=["NAME"] makes them a
+    graph. Raises Refused.
     """
     if isinstance(script, (list, tuple)):
         jobs = [_job(**job) for job in script]
