@@ -48,6 +48,7 @@ use super::rpc_error::{Result, RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(crate) use graph::names_graph;
+pub(super) use job::found_output;
 pub(crate) use job::submitted_awaited;
 pub(crate) use job_files::found_file;
 pub(super) use params::patience;

@@ -18,7 +18,9 @@ use crate::store::{JobSearch, ListQuery};
 
 /// The number of rows of a page without a choice.
 const SIZE: usize = 25;
-const SIZE_MAX: usize = 100;
+/// The numbers of rows that the page offers.
+pub(super) const SIZES: [usize; 3] = [SIZE, 100, SIZE_MAX];
+const SIZE_MAX: usize = 500;
 
 /// The ages that the form offers.
 pub(super) const AGES: [(&str, &str); 7] = [
@@ -110,6 +112,12 @@ impl JobsQuery {
     /// Returns the number of rows of a page.
     pub(super) fn size(&self) -> PageResult<usize> {
         Ok(self.most(SIZE_MAX)?.unwrap_or(SIZE))
+    }
+
+    /// Returns the same list with so many rows on a page, from its start.
+    pub(super) fn sized(&self, rows: usize) -> Self {
+        let (limit, cursor) = (rows.to_string(), String::new());
+        Self { place: PagePlace { limit, cursor, ..self.place.clone() }, ..self.clone() }
     }
 
     /// Returns the number of jobs that its limit asks for.
