@@ -62,7 +62,7 @@ pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
     folders.push(("compiled scripts and packages", config.job.cache_dir.clone()));
     folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
     let reader = check::reader(global, None).ok().flatten();
-    for problem in SecretFiles::of(&config.secrets, reader.as_ref()).problems {
+    for problem in SecretFiles::of(config, reader.as_ref()).problems {
         let remedy = "jobs cannot use it until then; hero check says the same";
         findings.push(DoctorFinding::warning(MACHINE, problem, remedy));
     }
