@@ -67,7 +67,7 @@ pub(crate) mod results {
     pub(crate) use super::job_types::JobDocument;
     pub(crate) use super::limit::LimitList;
     pub(crate) use super::machine::{ForgottenMachine, MachineChange, MachineList};
-    pub(crate) use super::notify::{ConfiguredNotification, DeliveryList};
+    pub(crate) use super::notify::{ConfiguredNotification, DeliveryList, TestResult};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
     pub(crate) use super::queue::{Drained, Paused, Purged, QueueList, Resumed, UnservedList};
     pub(crate) use super::script::{Documented, Findings, ScriptList, ScriptVersions};
