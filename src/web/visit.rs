@@ -100,6 +100,9 @@ impl Visit {
         F: Future<Output = PageResult<(Bytes, Option<S>)>> + Send + 'static,
     {
         let (first, rest) = step(begin).await?;
+        if rest.is_none() {
+            return Ok(Body::from(first));
+        }
         let further = stream::unfold(rest, move |rest| async move {
             match step(rest?).await {
                 Ok((bytes, rest)) => Some((Ok(bytes), rest)),

@@ -192,8 +192,11 @@ fn batch_is_awaited_with_its_answers_and_the_ends_of_the_logs_of_those_that_fail
     let open = call("wait_batch", json!({ "id": "two", "wait": 0 }))["structuredContent"].clone();
     assert_eq!((&open["state"], &open["waiting"]), (&json!("running"), &json!(1)), "{open}");
     assert_eq!(open["answers"][0]["names"], json!(["first"]), "{open}");
-    call("stop_batch", json!({ "id": "two" }));
-    let stopped = call("wait_batch", json!({ "id": "two" }));
+    assert_eq!(call("stop_batch", json!({ "id": "two" }))["isError"], json!(true), "of another");
+    let sleeps = json!({ "script": "sleep 600", "script_type": "bash", "wait": 0 });
+    let own = call("run_on_machines", sleeps)["structuredContent"]["id"].clone();
+    call("stop_batch", json!({ "id": own }));
+    let stopped = call("wait_batch", json!({ "id": own }));
     assert_eq!(stopped["structuredContent"]["state"], json!("cancelled"), "{stopped}");
     let misled = call("wait_job", json!({ "id": "two" }));
     assert!(
