@@ -199,8 +199,12 @@ mod tests {
                 "kept_state": hostile,
                 "status": "error",
             }));
-            let texts =
-                [script(&job), error(&job, &SiteLinks::new("/")), output(&job), kept_state(&job)];
+            let texts = [
+                script(&job),
+                error(&job, &SiteLinks::new("/")),
+                output(&job, &SiteLinks::new("/")),
+                kept_state(&job),
+            ];
             for text in texts {
                 let text = text.into_string();
                 assert!(!text.contains("<script>"), "{text}");

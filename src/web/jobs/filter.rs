@@ -242,9 +242,9 @@ mod tests {
         };
         assert_eq!((of("").size(), of(" 2 ").size(), of("100").size()), (Ok(25), Ok(2), Ok(100)));
         assert_eq!((of("").most(10), of("10").most(10)), (Ok(None), Ok(Some(10))));
-        for limit in ["0", "101", "-1", "x", "1e1", "18446744073709551616"] {
+        for limit in ["0", "501", "-1", "x", "1e1", "18446744073709551616"] {
             let error = of(limit).size().expect_err("no size of a page");
-            assert!(error.text.ends_with("is not legal: a number from 1 to 100"), "{error:?}");
+            assert!(error.text.ends_with("is not legal: a number from 1 to 500"), "{error:?}");
         }
     }
 
