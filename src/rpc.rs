@@ -39,13 +39,16 @@ mod webhooks;
 
 pub use agent::{AgentServer, CallCourse};
 pub use caller::{Bounds, Caller, Scope, Scopes};
+pub(crate) use guard::asking_for_token;
 pub use guard::{Arrival, RefusedPage, has_hidden_origin};
 pub use http::Pages;
+pub(crate) use json::on_own_thread;
 pub use login::{CheckedToken, TokenCheck, TokenLogin, Tokens};
 pub use method::{CallContext, Method, MethodResult};
 pub(crate) use methods::{found_file, names_graph, results, submitted_awaited};
 pub use nonce::{LOGIN_LIFETIME, Logins};
 pub use places::ConnectionPlace;
+pub(crate) use rest::unknown_parameter;
 pub use rpc_error::{RpcError, code};
 pub use service::ApiService;
 pub use table::MethodTable;

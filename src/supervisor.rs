@@ -21,6 +21,7 @@ mod unused_contents;
 mod upkeep;
 mod whole_crontab;
 
+pub use deliver::template_faults;
 pub use duty::SupervisorSettings;
 
 use std::sync::Arc;

@@ -84,13 +84,14 @@ fn routes(site: Site) -> Router {
         .route("/jobs/{id}", get(job::show).post(job::change))
         .route("/jobs/{id}/graph", get(graph::show))
         .route("/jobs/{id}/log", get(job::log))
+        .route("/jobs/{id}/output", get(job::download_output))
         .route("/jobs/{id}/files/{name}", get(job::download))
         .route("/jobs/{id}/delete", get(job::ask_delete))
         .route(
             "/jobs/{id}/correct",
             get(job::ask_correction).post(job::correct).layer(body.clone()),
         )
-        .route("/notifications", get(notifications::list))
+        .route("/notifications", get(notifications::list).post(notifications::test))
         .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         .route("/graphs", get(graphs::list))

@@ -20,6 +20,7 @@ mod scripts;
 mod submit;
 mod tasks;
 mod uploads;
+mod verbs;
 mod visitors;
 mod visits;
 mod world;

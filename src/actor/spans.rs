@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::job_log_lines::waited;
 use super::running_job::{RunningJob, TracedAttempt};
 use crate::engine::Failure;
+use crate::proto::error_kind::FailureCause;
 use crate::proto::target::ActorId;
 use crate::trace::{JobSpan, SpanKind, Tracer, new_span};
 
@@ -31,7 +32,12 @@ impl TracedAttempt {
             ("hero.queue", run.queue.to_string()),
             ("hero.actor", actor.to_string()),
             ("hero.attempt", job.attempt.to_string()),
+            ("messaging.destination.name", run.queue.to_string()),
+            ("messaging.message.id", job.id.to_string()),
         ];
+        let cause = error.as_ref().map(|error| FailureCause::of(error).as_str().to_owned());
+        let cause = cause.map(|cause| ("error.type", cause));
+        attributes.extend(cause.clone());
         attributes.extend(job.spec.name.iter().map(|name| ("hero.job.name", name.to_string())));
         attributes.extend(job.graph_id.iter().map(|graph| ("hero.graph.id", graph.to_string())));
         let wait = waited(job).unwrap_or_default();
@@ -57,6 +63,7 @@ impl TracedAttempt {
         };
         let script = JobSpan {
             error: span.error.clone(),
+            attributes: [id.clone()].into_iter().chain(cause).collect(),
             ..part(Some(self.own.span_id()), "script", started + whole.saturating_sub(took), took)
         };
         tracer.send(part(self.parent.clone(), "wait", started - wait, wait));

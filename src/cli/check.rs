@@ -25,6 +25,7 @@ use crate::proto::target::ScriptType;
 use crate::proto::text::counted;
 use crate::sandbox::{Sandbox, Support};
 use crate::store::RedisState;
+use crate::supervisor::template_faults;
 
 /// Validate the configuration, and say what can run on this machine
 #[derive(Debug, Args)]
@@ -117,7 +118,8 @@ impl Check {
 fn of_folders(config: &Config) -> Result<(Crontab, ScriptFiles), Error> {
     let (crontab, scripts) = (config.crontab(), config.script_files());
     let problems = crontab.problems.iter().chain(&scripts.problems);
-    let problems: Vec<String> = problems.map(ToString::to_string).collect();
+    let problems = problems.map(ToString::to_string).chain(template_faults(&config.notify));
+    let problems: Vec<String> = problems.collect();
     if problems.is_empty() {
         return Ok((crontab, scripts));
     }

@@ -1,6 +1,6 @@
 //! `--every-machine` and `--every-actor`: a batch with a copy of a job for each of them, and what they answered.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -229,25 +229,13 @@ impl MemberAnswer {
 /// Returns the last lines that a job has printed. Without an answer there are none: its error is known.
 async fn last_lines(methods: &ApiMethods, id: &str) -> Vec<u8> {
     const LINES: usize = 5;
-    const PARTS_MAX: usize = 20;
-    let (mut lines, mut after) = (VecDeque::new(), Value::Null);
-    for _ in 0..PARTS_MAX {
-        let Ok(part) = methods.call("job.log", json!({ "id": id, "after": after })).await else {
-            break;
-        };
-        let printed = part["lines"].as_array().into_iter().flatten();
-        for line in printed.filter(|line| line["fd"] == 1) {
-            lines.push_back(line["line"].as_str().unwrap_or_default().to_owned() + "\n");
-            if lines.len() > LINES {
-                lines.pop_front();
-            }
-        }
-        after = part["next"].clone();
-        if after.is_null() {
-            break;
-        }
-    }
-    lines.into_iter().collect::<String>().into_bytes()
+    let params = json!({ "id": id, "last": true });
+    let log = methods.call("job.log", params).await.unwrap_or_default();
+    let printed = log["lines"].as_array().into_iter().flatten().filter(|line| line["fd"] == 1);
+    let mut lines: Vec<&str> =
+        printed.rev().take(LINES).filter_map(|line| line["line"].as_str()).collect();
+    lines.reverse();
+    lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
 }
 
 /// Prints the outputs, the most common first, each below the machines that have it; then the errors, with the end of what

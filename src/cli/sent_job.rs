@@ -103,7 +103,8 @@ impl SubmitSpan {
     /// Ends it, and sends it; that takes a short time at most. `what` is the id of the job, graph or batch.
     pub(super) async fn end(self, kind: &str, what: &str) {
         let Some((open, tracer, sending)) = self.open else { return };
-        let attributes = vec![("hero.submitted.id", what.to_owned())];
+        let names = ["hero.submitted.id", "messaging.message.id"];
+        let attributes = names.map(|name| (name, what.to_owned())).to_vec();
         open.end(&tracer, (SpanKind::Producer, format!("submit {kind}")), None, attributes);
         sending.end().await;
     }

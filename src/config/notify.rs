@@ -62,7 +62,7 @@ toml_table! {
         tls_ca_file: Option<PathBuf> = None => File;
         /// The addresses that get a mail.
         mail: Vec<String> = Vec::new() => Texts;
-        /// The sender of mails; without `@` one of this machine. By default `hero`.
+        /// The sender of mails, such as `Hero <hero@example.org>`; without `@` one of this machine. By default `hero`.
         from: String = "hero".to_owned() => Text;
         /// The server for mails, `smtps://USER@HOST:PORT` or `smtp://HOST:PORT`. Without one the program `sendmail`
         /// takes them, by default `/usr/sbin/sendmail`.
@@ -140,6 +140,14 @@ impl NotifyConfig {
         ways.into_iter().filter(|(is_on, _)| *is_on).map(|(_, way)| way).collect()
     }
 
+    /// Returns the name of the sender of mails, if it has one, and its address.
+    pub fn sender(&self) -> (Option<&str>, &str) {
+        match self.from.strip_suffix('>').and_then(|from| from.rsplit_once('<')) {
+            Some((name, address)) => (Some(name.trim()).filter(|name| !name.is_empty()), address),
+            None => (None, &self.from),
+        }
+    }
+
     pub fn sandbox(&self) -> SandboxConfig {
         let (read, write) = (self.read.clone(), self.write.clone());
         SandboxConfig { read, write, network: self.network, ..SandboxConfig::default() }
@@ -169,9 +177,12 @@ impl NotifyConfig {
                            host, content-length and the signature are set by Hero";
             return Err(Fault::new(path.then("headers").then(name), message));
         }
-        if self.mail.iter().chain([&self.from]).any(|address| !is_address(address)) {
-            let key = if is_address(&self.from) { "mail" } else { "from" };
-            return wrong(key, "must have addresses such as ops@example.org");
+        if self.mail.iter().any(|address| !is_address(address)) {
+            return wrong("mail", "must have addresses such as ops@example.org");
+        }
+        let (name, address) = self.sender();
+        if !is_address(address) || name.is_some_and(|name| name.contains(char::is_control)) {
+            return wrong("from", "must be an address such as Hero <hero@example.org>");
         }
         if let Some(server) = &self.smtp
             && !(server.starts_with("smtps://") || server.starts_with("smtp://"))
@@ -323,6 +334,10 @@ mod tests {
             (
                 format!("{journal}mail = [\"a@b\\nBcc: c@d\"]"),
                 "h:3:8: notify.ops.mail must have addresses",
+            ),
+            (
+                format!("{journal}from = \"Hero <a@b\\nBcc: c@d>\""),
+                "h:3:8: notify.ops.from must be an address such as Hero <hero@example.org>",
             ),
             (format!("{journal}smtp = \"smtp://u:p@h\""), "h:3:8: notify.ops.smtp has a password"),
             (format!("{journal}command = [\"sh\"]"), "h:3:11: notify.ops.command must begin with"),

@@ -3,7 +3,9 @@
 use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
 
 use super::files::reason;
 use super::readable::FileReader;
@@ -24,25 +26,21 @@ pub struct SecretFiles {
 
 impl SecretFiles {
     /// Looks at the folder of the secrets; no value is read. `reader` is the user of the actors, if it is not
-    /// the one who calls.
+    /// the one who calls. A file that a key of the configuration names, such as `notify.NAME.secret_file`, is no secret of jobs.
     pub fn of(config: &Config, reader: Option<&FileReader>) -> Self {
-        let of_supervisors: Vec<&Path> = config
-            .notify
-            .values()
-            .map(|notify| &notify.secret_file)
-            .chain(config.hooks.values().map(|hook| &hook.secret_file))
-            .filter_map(Option::as_deref)
-            .collect();
-        let config = &config.secrets;
+        let table = config.to_table().unwrap_or_default();
+        let (named, config) = (named_files("", &Value::Table(table)), &config.secrets);
         let (folder, mut found) = (config.dir.as_path(), Self::default());
         match fs::read_dir(folder) {
             Ok(entries) => {
                 found.problems.extend(fault_of_folder(folder, reader));
                 let mut owners = vec![nix::unistd::geteuid().as_raw()];
                 owners.extend(reader.map(FileReader::uid));
-                // Notifications and webhooks may have theirs there, for no job.
-                let of_jobs = entries.take(FILES_MAX).flatten();
-                for entry in of_jobs.filter(|of| !of_supervisors.contains(&of.path().as_path())) {
+                let is_of_jobs = |entry: &DirEntry| {
+                    let is_named = named.contains(&canonical(&entry.path()));
+                    !is_named || config.allow.keys().any(|name| entry.file_name() == name.as_str())
+                };
+                for entry in entries.take(FILES_MAX).flatten().filter(is_of_jobs) {
                     found.add(&entry, config, reader, &owners);
                 }
             }
@@ -89,6 +87,23 @@ impl SecretFiles {
             Some(fault) => self.problems.push(format!("{shown}: {fault}")),
         }
     }
+}
+
+/// Returns the files that the keys `…_file` of the configuration name, of a value with its key.
+fn named_files(key: &str, value: &Value) -> Vec<PathBuf> {
+    match value {
+        Value::String(path) if key.ends_with("_file") => vec![canonical(Path::new(path))],
+        Value::Table(members) => {
+            members.iter().flat_map(|(key, value)| named_files(key, value)).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(|value| named_files(key, value)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns a path without links, as far as it exists.
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn fault_of_folder(folder: &Path, reader: Option<&FileReader>) -> Option<String> {
@@ -138,9 +153,11 @@ mod tests {
             ("db", 0o640, 3),
             ("open", 0o644, 3),
             ("unused", 0o600, 3),
+            ("hook", 0o600, 3),
+            ("broker", 0o600, 3),
             ("large", 0o600, 70_000),
             (".hidden~", 0o600, 3),
-            ("hook", 0o600, 3),
+            ("sender", 0o600, 3),
         ] {
             fs::write(path(name), "x".repeat(bytes)).expect("written");
             fs::set_permissions(path(name), Permissions::from_mode(mode)).expect("a mode");
@@ -148,11 +165,15 @@ mod tests {
         symlink(path("db"), path("link")).expect("linked");
         let allow = ["db", "open", "large", "link", "gone"];
         let allow = allow.map(|name| format!("[secrets.allow.{name}]\ntypes = [\"osis\"]\n"));
-        let hook = format!(
-            "[hook.a]\nverify = \"path\"\nuses = \"a\"\nsecret_file = {:?}\n",
-            path("hook")
+        // The secrets of a notification, a webhook and a broker are no secrets of jobs.
+        let named = format!(
+            "[notify.ops]\njournal = true\nsecret_file = {:?}\n[amqp]\npassword_file = {:?}\n\
+             [hook.a]\nverify = \"path\"\nuses = \"a\"\nsecret_file = {:?}\n",
+            path("hook"),
+            path("broker"),
+            path("sender")
         );
-        let text = format!("[secrets]\ndir = {:?}\n{}{hook}", folder.path(), allow.concat());
+        let text = format!("{named}[secrets]\ndir = {:?}\n{}", folder.path(), allow.concat());
         let config = Config::from_toml("h".as_ref(), &text).expect("legal");
         let found = SecretFiles::of(&config, None);
         assert_eq!(found.names, ["db"]);

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use self::course::CallCourse;
+pub(super) use self::results::decoded;
 use super::caller::Caller;
 use super::method::CallContext;
 use super::rpc_error::{Result, RpcError, code, shown};

@@ -1,10 +1,10 @@
-//! A file of a job as an answer of HTTP: in blocks, whole or a range of it, a few at a time for each caller.
+//! A file of a job, or its output, as an answer of HTTP: in blocks, whole or a range of it, a few at a time for each caller.
 
 use std::io;
 use std::ops::Range;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -12,11 +12,12 @@ use tracing::warn;
 
 use super::file_reads::PATIENCE;
 use super::method::CallContext;
-use super::methods::found_file;
+use super::methods::{found_file, found_output};
 use super::rpc_error::Result;
 use super::table::MethodTable;
 use crate::artifacts::{ArtifactError, ContentReader};
-use crate::client::ClientError;
+use crate::client::{Client, ClientError};
+use crate::proto::job::{FileBody, JobOutput};
 
 /// The part of a file that is in memory.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -31,37 +32,63 @@ impl MethodTable {
     ) -> Result<Response> {
         self.permitted(&context, "job.file")?;
         let place = self.file_reads.begin(&context.caller.name, PATIENCE).await?;
-        let client = context.client.clone();
         let found = found_file(&context, id, name).await?;
-        let size = found.size();
-        let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
-        let (status, range) = match asked.and_then(|asked| asked_range(asked, size)) {
-            None => (StatusCode::OK, 0..size),
-            Some(Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
-            Some(None) => {
-                let headers = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
-                return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
-            }
-        };
-        let length = [(header::CONTENT_LENGTH, (range.end - range.start).to_string())];
-        let part = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
-        let reader = client.file_reader(found, range)?;
         let about = format!("`{name}` of job {id}");
-        // The first block tells whether the file is there.
-        let body = match next_block(reader, place).await {
-            Ok(None) => Body::empty(),
-            Ok(Some((first, rest))) => {
-                Body::from_stream(stream::iter([Ok(first)]).chain(blocks(about, rest)))
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let own = [(header::ACCEPT_RANGES, "bytes")];
-        Ok(if status == StatusCode::PARTIAL_CONTENT {
-            (status, own, length, [(header::CONTENT_RANGE, part)], body).into_response()
-        } else {
-            (status, own, length, body).into_response()
-        })
+        sent(&context.client, (found, place), about, headers).await
     }
+
+    /// Answers with the output of a job as the method `job.output` finds it, as text or bytes, or a range of it.
+    pub async fn output(
+        &self,
+        context: CallContext,
+        id: &str,
+        headers: &HeaderMap,
+    ) -> Result<Response> {
+        self.permitted(&context, "job.output")?;
+        let place = self.file_reads.begin(&context.caller.name, PATIENCE).await?;
+        let (kind, bytes) = match found_output(&context, id).await? {
+            JobOutput::Text(text) => ("text/plain; charset=utf-8", text.into_bytes()),
+            JobOutput::Bytes(bytes) => ("application/octet-stream", bytes),
+        };
+        let (found, about) = (FileBody::Bytes(bytes), format!("the output of job {id}"));
+        let mut response = sent(&context.client, (found, place), about, headers).await?;
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        Ok(response)
+    }
+}
+
+/// Answers with a content, or the range of it that the header `Range` names.
+async fn sent(
+    client: &Client,
+    (found, place): (FileBody, OwnedSemaphorePermit),
+    about: String,
+    headers: &HeaderMap,
+) -> Result<Response> {
+    let size = found.size();
+    let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
+    let (status, range) = match asked.and_then(|asked| asked_range(asked, size)) {
+        None => (StatusCode::OK, 0..size),
+        Some(Some(range)) => (StatusCode::PARTIAL_CONTENT, range),
+        Some(None) => {
+            let headers = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
+        }
+    };
+    let length = [(header::CONTENT_LENGTH, (range.end - range.start).to_string())];
+    let part = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
+    // The first block tells whether the file is there.
+    let body = match next_block(client.file_reader(found, range)?, place).await? {
+        None => Body::empty(),
+        Some((first, rest)) => {
+            Body::from_stream(stream::iter([Ok(first)]).chain(blocks(about, rest)))
+        }
+    };
+    let own = [(header::ACCEPT_RANGES, "bytes")];
+    Ok(if status == StatusCode::PARTIAL_CONTENT {
+        (status, own, length, [(header::CONTENT_RANGE, part)], body).into_response()
+    } else {
+        (status, own, length, body).into_response()
+    })
 }
 
 type Sending = (ContentReader, OwnedSemaphorePermit);

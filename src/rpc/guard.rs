@@ -262,7 +262,7 @@ pub(super) fn json_text(status: StatusCode, text: String) -> Response {
 }
 
 /// Asks a caller that is not known for a token.
-pub(super) fn asking_for_token(mut response: Response) -> Response {
+pub(crate) fn asking_for_token(mut response: Response) -> Response {
     if response.status() == StatusCode::UNAUTHORIZED {
         let asked = HeaderValue::from_static("Bearer realm=\"hero\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, asked);

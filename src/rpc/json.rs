@@ -192,7 +192,7 @@ pub(super) async fn text_of(response: Value) -> String {
 }
 
 /// Does what takes long for a large text on a thread of its own, so that other callers are answered meanwhile.
-async fn on_own_thread<T: Send + 'static>(
+pub(crate) async fn on_own_thread<T: Send + 'static>(
     is_large: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {

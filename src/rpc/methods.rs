@@ -49,6 +49,7 @@ use super::rpc_error::{Result, RpcError, code};
 
 pub(super) use follow::{EndSubscription, UNSUBSCRIBE};
 pub(crate) use graph::names_graph;
+pub(super) use job::found_output;
 pub(crate) use job::submitted_awaited;
 pub(crate) use job_files::found_file;
 pub(super) use params::patience;
@@ -68,7 +69,7 @@ pub(crate) mod results {
     pub(crate) use super::job_types::JobDocument;
     pub(crate) use super::limit::LimitList;
     pub(crate) use super::machine::{ForgottenMachine, MachineChange, MachineList};
-    pub(crate) use super::notify::{ConfiguredNotification, DeliveryList};
+    pub(crate) use super::notify::{ConfiguredNotification, DeliveryList, TestResult};
     pub(crate) use super::object::{ObjectPage, TypeCount, TypeCounts};
     pub(crate) use super::queue::{Drained, Paused, Purged, QueueList, Resumed, UnservedList};
     pub(crate) use super::script::{Documented, Findings, ScriptList, ScriptVersions};

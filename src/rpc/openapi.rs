@@ -1,5 +1,6 @@
 //! The `OpenAPI` document of the paths that call methods, from the types of the methods.
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::rpc_error::{RpcError, code};
@@ -23,9 +24,10 @@ enum RestResult {
     Document,
     /// The same, of a job that was submitted.
     Created,
+    /// The same, with the parameters of the method in the address.
+    List,
     Text,
-    Bytes,
-    /// The same, or a range of it.
+    /// Text or bytes, or a range of them.
     File,
 }
 
@@ -43,7 +45,8 @@ impl RestPath {
 }
 
 /// The paths. The pages serve the log and the files.
-const PATHS: [RestPath; 6] = [
+const PATHS: [RestPath; 7] = [
+    RestPath::new("get", "/jobs", "listJobs", "job.list", false, RestResult::List),
     RestPath::new("post", "/jobs", "submitJob", "job.submit", true, RestResult::Created),
     RestPath::new("post", "/jobs/{id}/tell", "tellJob", "job.tell", false, RestResult::Document),
     RestPath::new("get", "/jobs/{id}", "getJob", "job.get", true, RestResult::Document),
@@ -53,7 +56,7 @@ const PATHS: [RestPath; 6] = [
         "getJobOutput",
         "job.output",
         false,
-        RestResult::Bytes,
+        RestResult::File,
     ),
     RestPath::new("get", "/jobs/{id}/log", "getJobLog", "job.log", false, RestResult::Text),
     RestPath::new(
@@ -122,7 +125,16 @@ fn operation(path: &RestPath, openrpc: &Value) -> Value {
         let wait = wait.into_iter().find(|param| param["name"] == "wait").unwrap_or_default();
         parameters.push(json!({
             "name": "wait", "in": "query", "description": wait["description"],
-            "schema": { "type": "number" },
+            "schema": { "type": "number", "minimum": 0, "maximum": 3600 },
+        }));
+    }
+    if path.result == RestResult::List {
+        let filters = method["params"].as_array().into_iter().flatten();
+        parameters.extend(filters.map(|filter| {
+            json!({
+                "name": filter["name"], "in": "query", "description": filter["description"],
+                "schema": filter["schema"],
+            })
         }));
     }
     let mut operation = json!({
@@ -187,10 +199,12 @@ fn submission(method: &Value, openrpc: &Value) -> Value {
 fn responses(path: &RestPath, method: &Value) -> Value {
     let schema = &method["result"]["schema"];
     let (status, content) = match path.result {
-        RestResult::Document => ("200", json!({ "application/json": { "schema": schema } })),
+        RestResult::Document | RestResult::List => {
+            ("200", json!({ "application/json": { "schema": schema } }))
+        }
         RestResult::Created => ("201", json!({ "application/json": { "schema": schema } })),
         RestResult::Text => ("200", json!({ "text/plain": { "schema": { "type": "string" } } })),
-        RestResult::Bytes | RestResult::File => ("200", json!({ "application/octet-stream": {} })),
+        RestResult::File => ("200", json!({ "application/octet-stream": {}, "text/plain": {} })),
     };
     let mut responses = json!({ status: { "description": "Done", "content": content } });
     if path.result == RestResult::Created {
@@ -204,15 +218,26 @@ fn responses(path: &RestPath, method: &Value) -> Value {
             json!({ "description": "With a header Range: that part", "content": content });
         responses["416"] = json!({ "description": "The file has no byte of the range" });
     }
-    let errors = [
-        (code::INVALID_PARAMS, "The request is wrong"),
-        (code::UNAUTHENTICATED, "The caller is not known"),
-        (code::NOT_PERMITTED, "The caller may not do this"),
-        (code::NOT_FOUND, "It does not exist, or the caller may not see it"),
-        (code::CONFLICT, "Its state does not allow it"),
+    let status = |code| RpcError::new(code, "").status();
+    let of_all = [
+        (status(code::INVALID_PARAMS), "The request is wrong"),
+        (status(code::UNAUTHENTICATED), "The caller is not known"),
+        (status(code::NOT_PERMITTED), "The caller may not do this"),
+        (status(code::NOT_FOUND), "It does not exist, or the caller may not see it"),
+        (status(code::CONFLICT), "Its state does not allow it"),
+        (StatusCode::MISDIRECTED_REQUEST, "The host is not known: api.hosts"),
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Redis does not answer, or the caller reads too many files",
+        ),
     ];
-    for (code, description) in errors {
-        let status = RpcError::new(code, description).status();
+    let with_body = [
+        (StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time: api.client_timeout"),
+        (StatusCode::PAYLOAD_TOO_LARGE, "The body is too large: api.body_size_max"),
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body must be application/json"),
+    ];
+    let with_body = with_body.into_iter().filter(|_| path.verb == "post");
+    for (status, description) in of_all.into_iter().chain(with_body) {
         responses[status.as_str()] = json!({
             "description": description,
             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },

@@ -5,8 +5,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
@@ -21,14 +19,10 @@ use crate::proto::json_text::refuse_wide_integers;
 enum RestCall {
     /// `GET /jobs/ID`, with the maximum wait for the end, in seconds.
     Get(String, Option<String>),
-    /// `GET /jobs/ID/output`.
-    Output(String),
     /// `POST /jobs`, with the maximum wait for the end, in seconds.
     Submit(Option<String>),
     /// `POST /jobs/ID/tell`.
     Tell(String),
-    /// `GET /jobs/ID/log` and `GET /jobs/ID/files/NAME`, which the pages answer.
-    OfPage,
 }
 
 /// Answers the calls by paths; all else goes on.
@@ -47,11 +41,13 @@ pub(super) async fn serve(
         let is_refused = response.status() == StatusCode::METHOD_NOT_ALLOWED;
         return if is_refused { method_not_allowed(&path, &response) } else { response };
     };
-    let unknown = unknown_parameter(&call, request.uri());
-    let answered = match (unknown, call) {
-        (Some(error), _) => Err(refused(error)),
-        (None, RestCall::OfPage) => return next.run(request).await,
-        (None, call) => answer(&service, call, request).await,
+    let known: &[&str] = match &call {
+        RestCall::Get(..) | RestCall::Submit(_) => &["wait"],
+        RestCall::Tell(_) => &[],
+    };
+    let answered = match unknown_parameter(known, request.uri().query()) {
+        Some((name, message)) => Err(refused(RpcError::wrong(&name, message))),
+        None => answer(&service, call, request).await,
     };
     match answered {
         Ok(response) => response,
@@ -72,13 +68,9 @@ fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
         pairs.find_map(|pair| pair.strip_prefix("wait=")).map(str::to_owned)
     };
     match (method, parts.as_slice()) {
-        // The page has files under names with an extension.
-        (&Method::GET, ["jobs", id]) if !wants_page(headers) && !id.contains('.') => {
+        // The page has the job as a file.
+        (&Method::GET, ["jobs", id]) if !wants_page(headers) && !id.ends_with(".json") => {
             Some(RestCall::Get((*id).to_owned(), wait()))
-        }
-        (&Method::GET, ["jobs", id, "output"]) => Some(RestCall::Output((*id).to_owned())),
-        (&Method::GET, ["jobs", _, "log"] | ["jobs", _, "files", _]) if !wants_page(headers) => {
-            Some(RestCall::OfPage)
         }
         // A form of the page has no such header: what a program sends in another type is refused with what to send.
         (&Method::POST, ["jobs"])
@@ -117,23 +109,17 @@ fn method_not_allowed(path: &str, response: &Response) -> Response {
     told
 }
 
-/// Returns the error of a parameter in the address that the call does not know.
-fn unknown_parameter(call: &RestCall, uri: &Uri) -> Option<RpcError> {
-    let known: &[&str] = match call {
-        RestCall::Get(..) | RestCall::Submit(_) => &["wait"],
-        RestCall::OfPage if uri.path().trim_end_matches('/').ends_with("/log") => &["since"],
-        RestCall::Output(_) | RestCall::Tell(_) | RestCall::OfPage => &[],
-    };
-    let names = uri.query().unwrap_or_default().split('&');
-    let mut names = names.filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty());
-    let unknown = names.find(|name| !known.contains(name))?;
+/// Returns the first parameter of an address that is not known, and its error.
+pub(crate) fn unknown_parameter(known: &[&str], query: Option<&str>) -> Option<(String, String)> {
+    let pairs = query.unwrap_or_default().split('&');
+    let mut names = pairs.filter_map(|pair| pair.split('=').next()).filter(|it| !it.is_empty());
+    let unknown = shown(names.find(|name| !known.contains(name))?);
     let takes = match known {
         [] => "none".to_owned(),
         known => format!("`{}`", known.join("`, `")),
     };
-    let unknown = shown(unknown);
     let message = format!("unknown parameter `{unknown}` in the address, which takes {takes}");
-    Some(RpcError::wrong(&unknown, message))
+    Some((unknown, message))
 }
 
 fn seconds(wait: &str) -> Result<f64> {
@@ -169,18 +155,6 @@ async fn answer(
             let wait = seconds(&wait).map_err(refused)?;
             document("job.wait", json!({ "id": id, "wait": wait })).await
         }
-        RestCall::Output(id) => match ask("job.output", json!({ "id": id })).await {
-            Ok(found) => output(&found).map_err(refused),
-            Err((status, error)) if status == StatusCode::CONFLICT => {
-                let message = format!(
-                    "job {} has no output yet; wait for its end with GET /jobs/ID?wait=SECONDS",
-                    shown(&id)
-                );
-                Err((status, RpcError { message, ..error }))
-            }
-            Err(refused) => Err(refused),
-        },
-        RestCall::OfPage => Ok(StatusCode::NOT_FOUND.into_response()),
         RestCall::Tell(id) => {
             let body = read_json(service, request).await?;
             document("job.tell", event_for(id, &body).map_err(refused)?).await
@@ -232,27 +206,6 @@ fn event_for(id: String, body: &[u8]) -> Result<Value> {
     Ok(Value::Object(params))
 }
 
-/// Returns an output as it is: text, or bytes.
-pub(super) fn output(found: &Value) -> Result<Response> {
-    let text = found["output"].as_str().unwrap_or_default();
-    let (kind, bytes) = if found["output_encoding"] == "base64" {
-        let bytes = STANDARD.decode(text).map_err(|error| {
-            RpcError::new(code::INTERNAL, format!("cannot decode the output: {error}"))
-        })?;
-        ("application/octet-stream", bytes)
-    } else {
-        ("text/plain; charset=utf-8", text.as_bytes().to_vec())
-    };
-    // A browser never runs what a script wrote.
-    let headers = [
-        (header::CONTENT_TYPE, kind),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::CONTENT_DISPOSITION, "attachment"),
-    ];
-    Ok((headers.map(|(name, value)| (name, HeaderValue::from_static(value))), bytes)
-        .into_response())
-}
-
 fn json_response(status: StatusCode, text: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
@@ -283,17 +236,16 @@ mod tests {
         assert_eq!(call(&Method::GET, "/jobs/a", &page), None);
         assert_eq!(call(&Method::GET, "/jobs/a", &[]), Some(RestCall::Get("a".to_owned(), None)));
         assert_eq!(call(&Method::GET, "/jobs/a.json", &[]), None);
-        let output = Some(RestCall::Output("a".to_owned()));
-        assert_eq!(call(&Method::GET, "/jobs/a/output", &page), output);
-        let coded = Some(RestCall::Output("a b%".to_owned()));
-        assert_eq!(call(&Method::GET, "/jobs/a%20b%25/output", &[]), coded);
-        assert_eq!(call(&Method::HEAD, "/jobs/a/output", &[]), output);
+        let dotted = Some(RestCall::Get("a.b".to_owned(), None));
+        assert_eq!(call(&Method::GET, "/jobs/a%2Eb", &[]), dotted);
+        let coded = Some(RestCall::Get("a b%".to_owned(), None));
+        assert_eq!(call(&Method::GET, "/jobs/a%20b%25", &[]), coded);
+        assert_eq!(call(&Method::HEAD, "/jobs/a%20b%25", &[]), coded);
         for other in ["/jobs", "/", "/queues/a"] {
             assert_eq!(call(&Method::GET, other, &[]), None, "{other}");
         }
-        for of_page in ["/jobs/a/log?x=1", "/jobs/a/files/x"] {
-            assert_eq!(call(&Method::GET, of_page, &[]), Some(RestCall::OfPage), "{of_page}");
-            assert_eq!(call(&Method::GET, of_page, &page), None, "{of_page}");
+        for of_page in ["/jobs/a/log?x=1", "/jobs/a/output", "/jobs/a/files/x"] {
+            assert_eq!(call(&Method::GET, of_page, &[]), None, "{of_page}");
         }
     }
 

@@ -19,6 +19,7 @@ pub struct MethodTable {
     /// The names of the methods by the same with an underscore for the dot.
     identifiers: HashMap<String, &'static str>,
     document: OnceLock<Value>,
+    paths: OnceLock<Value>,
     pub(super) file_reads: FileReads,
     tracer: Option<Tracer>,
     /// Room for the records of calls whose answers were lost.
@@ -37,9 +38,10 @@ impl MethodTable {
             methods::all().into_iter().map(|method| (method.name, method)).collect();
         let dotted = methods.keys().filter(|name| name.contains('.'));
         let identifiers = dotted.map(|name| (name.replace('.', "_"), *name)).collect();
-        let (document, file_reads) = (OnceLock::new(), FileReads::default());
+        let (document, paths) = (OnceLock::new(), OnceLock::new());
         let in_doubt = Arc::new(Semaphore::new(IN_DOUBT_MAX));
-        Self { methods, identifiers, document, file_reads, tracer: None, in_doubt }
+        let file_reads = FileReads::default();
+        Self { methods, identifiers, document, paths, file_reads, tracer: None, in_doubt }
     }
 
     /// Lets each call that submits jobs be a span.
@@ -65,8 +67,8 @@ impl MethodTable {
     }
 
     /// The `OpenAPI` document of the paths that call methods.
-    pub fn paths_document(&self) -> Value {
-        openapi::document(self.document())
+    pub fn paths_document(&self) -> &Value {
+        self.paths.get_or_init(|| openapi::document(self.document()))
     }
 
     /// Calls a method. `params` is an object, an array of the parameters in their order, or null for

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
+use super::agent::decoded;
 use super::caller::{Bounds, Caller, Scope, Scopes};
 use super::guard::{json_text, refusal};
 use super::http_body::read_body;
 use super::method::CallContext;
-use super::rest::output;
 use super::rpc_error::{Result, RpcError, code};
 use super::service::ApiService;
 use super::webhook_delivery::WebhookDelivery;
@@ -115,11 +115,27 @@ async fn submit(
         json_text(status, document.to_string())
     };
     let response = match job["status"].as_str() {
-        Some("finished") => output(&job)?.into_response(),
+        Some("finished") => output(&job)?,
         Some("error") => of_status(StatusCode::UNPROCESSABLE_ENTITY),
         _ => of_status(StatusCode::ACCEPTED),
     };
     Ok((verdict, response))
+}
+
+/// Returns the output of a job as it is, text or bytes, which no browser runs.
+fn output(job: &Value) -> Result<Response> {
+    let text = job["output"].as_str().unwrap_or_default();
+    let (kind, bytes) = if job["output_encoding"] == "base64" {
+        ("application/octet-stream", decoded(text)?)
+    } else {
+        ("text/plain; charset=utf-8", text.as_bytes().to_vec())
+    };
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_DISPOSITION, "attachment"),
+    ];
+    Ok((headers, bytes).into_response())
 }
 
 /// Returns the means of a hook: it submits jobs of its own, whose unique keys are its own.

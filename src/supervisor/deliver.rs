@@ -3,6 +3,7 @@
 mod mail;
 mod webhook;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tracing::warn;
@@ -68,6 +69,11 @@ pub(super) async fn deliver(
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+/// Returns why templates of notifications cannot be rendered: each is tried with an event of each kind.
+pub fn template_faults(notifications: &BTreeMap<NotifyName, NotifyConfig>) -> Vec<String> {
+    notifications.iter().filter_map(|(name, notify)| webhook::fault(name, notify)).collect()
 }
 
 /// A channel of a notification; each address of mail is one.

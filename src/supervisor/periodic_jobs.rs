@@ -109,6 +109,7 @@ async fn fire(round: &Round, entry: &CronEntry, due: Timestamp) -> Result<bool, 
             if let Some((tracer, span)) = round.tracer.as_ref().zip(span) {
                 let attributes = vec![
                     ("hero.submitted.id", id.to_string()),
+                    ("messaging.message.id", id.to_string()),
                     ("hero.cron.name", name.to_string()),
                     ("hero.cron.due", due.to_string()),
                 ];

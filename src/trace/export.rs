@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use nix::unistd::gethostname;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
@@ -71,8 +72,12 @@ impl SpanExport {
         let refused = |why: &dyn fmt::Display| warn!("cannot send spans to {place}: {why}");
         let poster = poster.inspect_err(|why| refused(why)).ok()?;
         let headers = config.headers().inspect_err(|why| refused(why)).ok()?;
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let known = [("service.name", service.to_owned()), ("service.version", version)];
+        let known = [
+            ("service.name", service.to_owned()),
+            ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("service.instance.id", format!("{:032x}", fastrand::u128(..))),
+            ("host.name", gethostname().unwrap_or_default().to_string_lossy().into_owned()),
+        ];
         let resource = json!({ "attributes": attributes(&known) });
         Some(Self { place, poster, headers, resource, dropped: Arc::default(), is_away: false })
     }

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::client::{Client, ClientError, SampleDocument};
 
 /// The jobs of about a minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Minute {
+    /// Its end.
+    pub at: Option<Timestamp>,
     pub length: Duration,
     pub submitted: u64,
     pub finished: u64,
@@ -28,6 +32,7 @@ impl Minute {
     fn of(sample: &SampleDocument) -> Self {
         let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
         Self {
+            at: sample.at.parse().ok(),
             length: seconds(sample.seconds),
             submitted: sample.all.submitted,
             finished: sample.all.finished,

@@ -1,18 +1,23 @@
 //! `/audit`: the changes that people and programs made.
 
-use maud::html;
+use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::fields::PageQuery;
 use super::layout::{Nav, WebPage};
+use super::links::SiteLinks;
 use super::parts::{data_table, empty, given, head, was_at};
 use super::visit::Visit;
 use super::web_error::PageResult;
+use crate::proto::audit::AuditRecord;
 use crate::rpc::results::AuditList;
 
 const HEADS: [(&str, &str); 5] =
     [("", "When"), ("", "Who"), ("", "What"), ("", "To"), ("", "From")];
+
+/// The changes of a page.
+const SHOWN_MAX: usize = 200;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -26,16 +31,20 @@ pub(super) async fn list(
     PageQuery(AuditQuery { who, what }): PageQuery<AuditQuery>,
 ) -> PageResult {
     let now = visit.snapshot().await?;
-    let params = json!({ "limit": 200, "who": given(&who), "what": given(&what) });
+    let params = json!({ "limit": SHOWN_MAX, "who": given(&who), "what": given(&what) });
     let AuditList { records } = visit.ask("audit.list", params).await?;
-    let line = html! { "Changes by people and programs, kept for 90 days. " code { "hero audit" } " has all of them." };
+    let is_cut = records.len() == SHOWN_MAX;
+    let line = html! {
+        "Changes by people and programs, kept for 90 days."
+        @if is_cut { " The latest " (SHOWN_MAX) " that match; " code { "hero audit" } " has all of them." }
+    };
     let rows = html! {
         @for record in &records {
             tr role="row" {
                 td.dim role="cell" { (was_at(&record.at, now.snapshot.at)) }
                 td role="cell" { (record.who) }
                 td role="cell" { (record.what) }
-                td role="cell" { (record.to) }
+                td role="cell" { (target(record, visit.links())) }
                 td.dim role="cell" { (record.from) " by " (record.through) }
             }
         }
@@ -56,4 +65,27 @@ pub(super) async fn list(
         }
     };
     Ok(visit.page(&now, &WebPage::still("Audit", Nav::Audit, main)))
+}
+
+/// Returns what was changed: one thing that has a page as a link to it.
+fn target(record: &AuditRecord, links: &SiteLinks) -> Markup {
+    let noun = record.what.split('.').next().unwrap_or_default();
+    let page = match noun {
+        "job" | "dead" => "jobs",
+        "graph" | "batch" => "graphs",
+        "cron" => "cron",
+        "actor" => "actors",
+        "machine" => "machines",
+        "script" => "scripts",
+        _ => "",
+    };
+    // Behind the id there may be the names of what was changed.
+    let (id, rest) = record.to.find(" (").map_or((&*record.to, ""), |at| record.to.split_at(at));
+    // A sentence about many, and what is gone, have no page.
+    let is_one =
+        !id.is_empty() && !id.contains([' ', ',', '…']) && !record.what.ends_with(".delete");
+    html! {
+        @if is_one && !page.is_empty() { a.id href=(links.page(page, id)) { (id) } (rest) }
+        @else { (record.to) }
+    }
 }

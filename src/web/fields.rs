@@ -11,7 +11,7 @@ use super::site::Site;
 use super::visit::Visit;
 use super::web_error::{PageError, PageResult};
 use crate::proto::member_names::member_names;
-use crate::proto::text::shown;
+use crate::rpc::unknown_parameter;
 
 /// The fields of a form, in their order. The token against forgery was right.
 #[derive(Debug, Clone)]
@@ -90,9 +90,12 @@ impl<S: Sync, T: for<'de> Deserialize<'de>> FromRequestParts<S> for PageQuery<T>
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> PageResult<Self> {
         check_names(&member_names::<T>(), parts.uri.query())?;
+        let wrong = |text: String| {
+            let text = text.replace("Failed to deserialize query string", "The address is wrong");
+            PageError::wrong(text.replace("missing field", "it lacks the parameter") + ".")
+        };
         let query = Query::<T>::try_from_uri(&parts.uri);
-        let read = query.map_err(|error| PageError::wrong(format!("{}.", error.body_text())))?;
-        Ok(Self(read.0))
+        Ok(Self(query.map_err(|error| wrong(error.body_text()))?.0))
     }
 }
 
@@ -103,20 +106,8 @@ pub(super) type NoQuery = PageQuery<NoParameters>;
 pub(super) struct NoParameters {}
 
 fn check_names(known: &[&str], query: Option<&str>) -> PageResult<()> {
-    let pairs = query.unwrap_or_default().split('&');
-    let mut names = pairs.filter_map(|pair| pair.split('=').next()).filter(|it| !it.is_empty());
-    match names.find(|name| !known.contains(name)) {
-        Some(name) => {
-            let name = shown(name);
-            let takes = match known {
-                [] => "none".to_owned(),
-                known => format!("`{}`", known.join("`, `")),
-            };
-            let message = format!("unknown parameter `{name}` in the address, which takes {takes}");
-            Err(PageError::of_parameter(&name, message))
-        }
-        None => Ok(()),
-    }
+    let refused = |(name, message): (String, String)| PageError::of_parameter(&name, message);
+    unknown_parameter(known, query).map(refused).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::fields::PageQuery;
 use super::layout::{Nav, WebPage};
 use super::links::{SiteLinks, page_of};
-use super::parts::{ShownState, count, data_table, empty, head, pager, short_id, things, was_at};
+use super::parts::{
+    ShownState, count, data_table, empty, head, pager, percent_of, short_id, things, was_at,
+};
 use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::client::GraphDocument;
@@ -88,6 +90,29 @@ pub(super) fn counts(graph: &GraphDocument) -> String {
     text
 }
 
+/// Returns a bar of its jobs by their ends.
+pub(super) fn done_bar(graph: &GraphDocument) -> Markup {
+    let all = graph.jobs.max(1);
+    let mut from = 0;
+    let parts =
+        [(graph.finished, "finished"), (graph.failed, "error"), (graph.cancelled, "cancelled")];
+    let parts = parts.map(|(number, class)| {
+        let part = (from * 1000 / all, number * 1000 / all, class);
+        from += number;
+        part
+    });
+    let ended = percent_of(from, all);
+    html! {
+        svg.done-bar viewBox="0 0 1000 8" preserveAspectRatio="none" role="img"
+            aria-label={ (ended) " ended: " (counts(graph)) } {
+            rect.m-t width="1000" height="8" {}
+            @for (x, width, class) in parts {
+                @if width > 0 { rect.m-v.(class) x=(x) width=(width) height="8" {} }
+            }
+        }
+    }
+}
+
 const HEADS: [(&str, &str); 6] = [
     ("c-wf", "Graph"),
     ("c-st", "State"),
@@ -106,7 +131,7 @@ fn graphs_table(graphs: &[GraphDocument], links: &SiteLinks, now: Timestamp) -> 
                     @if graph.name.is_some() { " " span.faint { (short_id(&graph.id)) } }
                 }
                 td.m4 role="cell" { (state(graph)) }
-                td.m5.cut role="cell" { (counts(graph)) }
+                td.m5.cut role="cell" { (counts(graph)) (done_bar(graph)) }
                 td.dim.wide role="cell" { (graph.kind.as_str()) }
                 td.dim.wide.cut role="cell" { (graph.caller_id) }
                 td.num.mr role="cell" { (was_at(&graph.created_at, now)) }

@@ -88,7 +88,10 @@ pub(super) async fn identify(State(site): State<Site>, request: Request, next: N
     let visit = Visit::new(site.clone(), visitor(&site, &head, caller, session));
     let is_browser = is_browser(&head.headers);
     if !visit.may(Scope::Read) {
-        let error = PageError::forbidden(Scope::Read, "see the pages");
+        let mut error = PageError::forbidden(Scope::Read, "see the pages");
+        if visit.may(Scope::Submit) {
+            error.text += " The scope submit gets the output of a new job from POST /jobs?wait=10.";
+        }
         return if is_browser { visit.error_page(&error) } else { error.as_json() };
     }
     if head.method == Method::POST && is_from_elsewhere(&head.headers) {
@@ -227,7 +230,7 @@ fn is_browser(headers: &HeaderMap) -> bool {
 /// Sends a browser to the sign-in; tells programs that they are not known.
 fn refuse(site: &Site, request: &Parts) -> Response {
     if !is_browser(&request.headers) {
-        return PageError::unknown().into_response();
+        return PageError::unknown().as_json();
     }
     let path = path_of(&request.uri);
     let next = if request.method == Method::GET && path != "/" { path.as_str() } else { "" };

@@ -11,8 +11,8 @@ mod time_line;
 
 use std::collections::HashMap;
 
+use axum::body::Bytes;
 use axum::extract::Path;
-use axum::http::header;
 use axum::response::IntoResponse;
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -36,13 +36,11 @@ use crate::rpc::results::JobDocument;
 use crate::store::LogLine;
 
 pub(super) use change::{ask_correction, ask_delete, change, correct};
-pub(super) use facts::download;
+pub(super) use facts::{download, download_output};
 
 use facts::{RELATED_MAX, RelatedId};
 use log_pane::LogView;
 
-/// The maximum number of bytes of a log that is sent as text.
-const LOG_TEXT_MAX: usize = 16 * 1024 * 1024;
 /// The lines of one reading of a log.
 const LOG_PORTION: usize = 1_000;
 
@@ -99,7 +97,7 @@ pub(super) async fn show(
                 (attempt_section::section(&job, links, now.snapshot.at))
                 (source::error(&job, links))
                 (log_pane::pane(links, &job, &view, &log, &attempts))
-                (source::output(&job))
+                (source::output(&job, links))
                 (source::kept_state(&job))
                 (source::script(&job))
                 (change::correction_link(&job, links))
@@ -125,7 +123,7 @@ pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, id: &str, query: &st
         LivePart::whole("progress", progress(&job)),
         LivePart::whole("attempts", attempt_section::section(&job, links, now.snapshot.at)),
         LivePart::whole("error", source::error(&job, links)),
-        LivePart::whole("output", source::output(&job)),
+        LivePart::whole("output", source::output(&job, links)),
         LivePart::whole("kept", source::kept_state(&job)),
         LivePart::whole("facts", facts::facts(&job, links, now.snapshot.at)),
         LivePart::whole("files", facts::files(visit, &job).await?),
@@ -330,7 +328,7 @@ pub(super) async fn log(
 ) -> PageResult {
     let seen = read(&visit, &id).await?;
     let job = parsed(&id)?;
-    let mut after = match since.parse::<Timestamp>() {
+    let after = match since.parse::<Timestamp>() {
         Ok(time) => Some(LogLine::place_before(time)),
         Err(_) if since.is_empty() => None,
         Err(_) if log_pane::is_place(&since) => Some(since),
@@ -339,18 +337,28 @@ pub(super) async fn log(
             return Err(PageError::wrong(text));
         }
     };
-    let mut text = String::new();
-    loop {
-        let lines = visit.site.client.get_job_logs(&job, after.as_deref(), LOG_PORTION).await?;
-        text.push_str(&log_pane::text(&lines));
-        let Some(last) = lines.last().filter(|_| lines.len() == LOG_PORTION) else { break };
-        if text.len() > LOG_TEXT_MAX {
-            text.push_str("The log goes on; add ?since= with the time of the last line.\n");
-            break;
-        }
-        after = Some(last.id.clone());
-    }
-    check_same(&visit, &seen).await?;
     let kind = attachment("text/plain; charset=utf-8", &format!("{id}.log"));
-    Ok((kind, [(header::CACHE_CONTROL, "no-store")], text).into_response())
+    let log = RestOfLog { visit: visit.clone(), seen, job, after };
+    let text = visit.in_steps("a log", log, RestOfLog::step).await?;
+    Ok((kind, text).into_response())
+}
+
+/// A log that is being sent as text: what is left of it.
+struct RestOfLog {
+    visit: Visit,
+    seen: JobDoc,
+    job: JobId,
+    after: Option<String>,
+}
+
+impl RestOfLog {
+    async fn step(mut self) -> PageResult<(Bytes, Option<Self>)> {
+        let client = &self.visit.site.client;
+        let lines = client.get_job_logs(&self.job, self.after.as_deref(), LOG_PORTION).await?;
+        check_same(&self.visit, &self.seen).await?;
+        let text = Bytes::from(log_pane::text(&lines));
+        let last = lines.last().filter(|_| lines.len() == LOG_PORTION);
+        self.after = last.map(|line| line.id.clone());
+        Ok((text, self.after.is_some().then_some(self)))
+    }
 }

@@ -25,8 +25,8 @@ use super::visit::Visit;
 use super::web_error::PageResult;
 use crate::proto::job::JobId;
 use crate::proto::target::ScriptType;
-use crate::rpc::Scope;
 use crate::rpc::results::JobDocument;
+use crate::rpc::{Scope, on_own_thread};
 
 pub(super) use bulk::{change, change_dead};
 pub(super) use export::attachment;
@@ -34,8 +34,11 @@ pub(super) use related_jobs::{of_actor, of_machine, of_queue};
 pub(super) use rows::{tags, what_it_is_at};
 
 use failures::FailureTable;
-use filter::{AGES, JobListPage, JobsQuery};
+use filter::{AGES, JobListPage, JobsQuery, SIZES};
 use rows::JobRows;
+
+/// A list of more jobs is not live, and its JSON is written on a thread of its own.
+const LARGE_LIST: usize = 100;
 
 pub(super) async fn list(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {
     show(&visit, filter).await
@@ -87,7 +90,9 @@ async fn named(visit: &Visit, filter: &JobsQuery) -> Option<JobId> {
 
 /// Returns true if the list costs little to read each second.
 fn is_live(filter: &JobsQuery) -> bool {
-    filter.is_plain() && filter.place.cursor.is_empty()
+    filter.is_plain()
+        && filter.place.cursor.is_empty()
+        && filter.size().is_ok_and(|size| size <= LARGE_LIST)
 }
 
 pub(super) async fn live(visit: &Visit, now: &SiteSnapshot, query: &str) -> LiveParts {
@@ -262,8 +267,16 @@ fn foot(links: &SiteLinks, filter: &JobsQuery, found: &JobListPage) -> Markup {
     let place = (filter.place.cursor.as_str(), found.next.as_deref());
     let further = |cursor: &str| filter.address(links, filter.path(), &[("cursor", cursor)]);
     let is_failed = matches!(filter.state(), Some(ShownState::Error));
+    let size = filter.size().unwrap_or_default();
     html! {
         (pager(&shown, place, further))
+        p.pager {
+            span { "Rows" }
+            @for rows in SIZES {
+                a href=(filter.sized(rows).address(links, filter.path(), &[]))
+                    aria-current=[(rows == size).then_some("true")] { (rows) }
+            }
+        }
         p.pager {
             span { "As a file: all jobs that match as CSV, up to " (count(export::EXPORT_MAX as u64)) " as JSON" }
             @if is_failed { a href=(filter.address(links, "/jobs", &[("by", "error")])) { "Group by error" } }
@@ -299,8 +312,12 @@ pub(super) async fn json(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) 
     let most = filter.most(export::EXPORT_MAX)?.unwrap_or(export::EXPORT_MAX);
     let now = visit.snapshot().await?.snapshot.at;
     let found = filter.find(&visit, now, most).await?;
-    let list = json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next });
-    Ok((attachment("application/json", "jobs.json"), list.to_string()).into_response())
+    let text = move || {
+        json!({ "jobs": found.jobs, "searched": found.searched, "complete": found.complete, "next": found.next })
+            .to_string()
+    };
+    let text = on_own_thread(most > LARGE_LIST, text).await;
+    Ok((attachment("application/json", "jobs.json"), text).into_response())
 }
 
 pub(super) async fn csv(visit: Visit, PageQuery(filter): PageQuery<JobsQuery>) -> PageResult {

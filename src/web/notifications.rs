@@ -1,24 +1,26 @@
-//! `/notifications`: the latest deliveries of notifications.
+//! `/notifications`: the notifications that are configured, a test of each, and their latest deliveries.
 
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::fields::NoQuery;
+use super::fields::{Fields, NoQuery};
 use super::layout::{Nav, WebPage};
 use super::parts::{data_table, empty, head, was_at};
 use super::snapshot::SiteSnapshot;
 use super::visit::Visit;
-use super::web_error::PageResult;
+use super::web_error::{PageError, PageResult};
 use crate::proto::notification::DeliveryRecord;
-use crate::rpc::results::DeliveryList;
+use crate::rpc::results::{ConfiguredNotification, DeliveryList, TestResult};
 
 pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
     let now = visit.snapshot().await?;
     let asked = json!({ "limit": 200 });
-    let DeliveryList { failing, deliveries, .. } = visit.ask("notify.list", asked).await?;
-    let line = html! { "Messages of " code { "[notify.NAME]" } ". " code { "hero notify test NAME" } " sends a test." };
+    let DeliveryList { configured, failing, deliveries, .. } =
+        visit.ask("notify.list", asked).await?;
+    let line = html! { "Messages of " code { "[notify.NAME]" } " in hero.toml." };
     let main = html! {
         (head("Notifications", &line, &html! {}))
+        @if !configured.is_empty() { (tests(&visit, &configured)) }
         @if !failing.is_empty() {
             h2 { "Failing" }
             (table("failing", "Notifications that fail", &failing, &now))
@@ -31,6 +33,43 @@ pub(super) async fn list(visit: Visit, _: NoQuery) -> PageResult {
         }
     };
     Ok(visit.page(&now, &WebPage::still("Notifications", Nav::Notifications, main)))
+}
+
+const CONFIGURED: [(&str, &str); 4] =
+    [("", "Notification"), ("", "By"), ("", "Events"), ("sr", "Action")];
+
+/// Returns the table of notifications as a form whose buttons send a test.
+fn tests(visit: &Visit, configured: &[ConfiguredNotification]) -> Markup {
+    let rows = html! {
+        @for ConfiguredNotification { name, ways, on } in configured {
+            tr role="row" {
+                td role="cell" { (name) }
+                td role="cell" { (ways.join(", ")) }
+                td.dim role="cell" { (on.join(", ")) }
+                td.num role="cell" {
+                    button.plain name="test" value=(name) { "Send a test" span.sr { " by " (name) } }
+                }
+            }
+        }
+    };
+    let table = data_table("nopick", "Notifications", &CONFIGURED, &rows);
+    html! { div #configured { (visit.form(&visit.links().to("/notifications"), &table)) } }
+}
+
+/// Sends a test by the notification whose button was pressed, and waits for its delivery.
+pub(super) async fn test(visit: Visit, fields: Fields) -> PageResult {
+    let name = fields.get("test");
+    if name.is_empty() {
+        return Err(PageError::wrong("The form names no notification."));
+    }
+    let TestResult { delivery, .. } =
+        visit.call_for("notify.test", json!({ "name": name })).await?;
+    let said = match delivery {
+        None => format!("No supervisor has sent the test of {name} yet."),
+        Some(of) if of.error.is_empty() => format!("The test of {name} was delivered."),
+        Some(of) => format!("The test of {name} was not delivered: {}", of.error),
+    };
+    Ok(visit.done("/notifications", &said))
 }
 
 const HEADS: [(&str, &str); 5] =

@@ -1,5 +1,6 @@
 //! The overview: what is wrong first, then the last hour, queues, actors and jobs.
 
+mod by_minute;
 mod hour;
 mod latest;
 mod wrong;
@@ -36,6 +37,7 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
         }
         (bar("The last hour", "", another.as_deref().map(|href| ("Another period", href))))
         (hour::tiles(&hour::tiles_of(&now)))
+        @if !visit.is_bound() { (by_minute::section(&now.snapshot.minutes, visit.links())) }
         section #queues {
             (bar("Queues", "", Some((&all, &queues))))
             (queues::table(&visit, &rows, "/", &queues::no_queue()))
@@ -52,7 +54,7 @@ pub(super) async fn show(visit: Visit, _: NoQuery) -> PageResult {
 pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
     let wrong = wrong::found(now, &visit.site.config(), visit.links());
     let rows = chosen(queues::rows(visit, now));
-    vec![
+    let mut parts = vec![
         LivePart::headline(&headline(now, wrong.len())),
         LivePart::whole("problems", wrong::problems(&wrong)),
         LivePart::whole("tiles", hour::tiles(&hour::tiles_of(now))),
@@ -62,7 +64,11 @@ pub(super) fn live(visit: &Visit, now: &SiteSnapshot) -> Vec<LivePart> {
         LivePart::whole("by-type", latest::types(visit.links(), now)),
         LivePart::whole("due-next", latest::due(visit.links(), now)),
         LivePart::whole("running-now", latest::running(visit.links(), now)),
-    ]
+    ];
+    if !visit.is_bound() {
+        parts.extend(by_minute::live(&now.snapshot.minutes, visit.links()));
+    }
+    parts
 }
 
 /// Chooses the queues with problems, then the longest queues; in the order of their names.

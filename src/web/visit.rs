@@ -5,14 +5,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::layout::{self, Nav, PageFrame, WebPage};
 use super::links::{SiteLinks, page_of};
@@ -87,6 +87,35 @@ impl Visit {
         Body::from_stream(blocks.fuse())
     }
 
+    /// Returns a body that is made step by step, each when the one before was sent. An error after the first step ends the
+    /// connection, so that nobody takes a part for the whole.
+    pub(super) async fn in_steps<S, F>(
+        &self,
+        what: &'static str,
+        begin: S,
+        step: fn(S) -> F,
+    ) -> PageResult<Body>
+    where
+        S: Send + 'static,
+        F: Future<Output = PageResult<(Bytes, Option<S>)>> + Send + 'static,
+    {
+        let (first, rest) = step(begin).await?;
+        if rest.is_none() {
+            return Ok(Body::from(first));
+        }
+        let further = stream::unfold(rest, move |rest| async move {
+            match step(rest?).await {
+                Ok((bytes, rest)) => Some((Ok(bytes), rest)),
+                Err(PageError { text, .. }) => {
+                    warn!("cannot send {what} to its end: {text}");
+                    Some((Err(text), None))
+                }
+            }
+        });
+        let all = stream::iter([Ok(first)]).chain(further);
+        Ok(self.while_known(Body::from_stream(all)))
+    }
+
     pub(super) fn links(&self) -> &SiteLinks {
         &self.site.links
     }
@@ -110,6 +139,12 @@ impl Visit {
         headers: &HeaderMap,
     ) -> Result<Response, RpcError> {
         let found = self.site.service.table.file(self.context(), (id, name), headers).await?;
+        Ok(found.map(|body| self.while_known(body)))
+    }
+
+    /// Answers with the output of a job, as [`MethodTable::output`](crate::rpc::MethodTable::output) does.
+    pub(super) async fn output(&self, id: &str, headers: &HeaderMap) -> Result<Response, RpcError> {
+        let found = self.site.service.table.output(self.context(), id, headers).await?;
         Ok(found.map(|body| self.while_known(body)))
     }
 

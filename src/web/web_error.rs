@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::ClientError;
 use crate::error::{Error, Exit};
-use crate::rpc::{RpcError, Scope, code};
+use crate::rpc::{RpcError, Scope, asking_for_token, code};
 use crate::store::StoreError;
 
 /// The reason why there is no page. The layer around all pages writes it as a page.
@@ -94,7 +94,7 @@ impl PageError {
             }
             None => error,
         };
-        (self.status, Json(json!({ "error": error }))).into_response()
+        asking_for_token((self.status, Json(json!({ "error": error }))).into_response())
     }
 }
 

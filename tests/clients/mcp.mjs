@@ -85,10 +85,17 @@ const told = await call('tell_job', { id: waiting, event: 'approved', data: { un
 expect(told, !told.isError && ['told', 'kept'].includes(told.structuredContent.result));
 const approved = (await call('wait_job', { id: waiting })).structuredContent;
 expect(approved, approved.status === 'finished' && JSON.parse(approved.output).data.until === 18);
+// A batch, made where the token may reach all machines; else there is none of this id.
+let batch = 'none';
 if (untried.has('run_on_machines')) {
     const fleet = (await call('run_on_machines', { ...script, at_a_time: 2, stop_after: 1 })).structuredContent;
     expect(fleet, fleet.state === 'finished' && fleet.answers[0].output === '42' && fleet.answers[0].machines.length === 1);
+    batch = fleet.id;
 }
+const awaited = await call('wait_batch', { id: batch, wait: 10 });
+expect(awaited, batch === 'none' ? awaited.isError : awaited.structuredContent.answers[0].output === '42');
+const halted = await call('stop_batch', { id: batch });
+expect(halted, halted.isError === (batch === 'none'));
 const late = await call('tell_job', { id: waiting, event: 'approved' });
 expect(late, late.isError && late.text.includes('finished'));
 const greeted = await call('call_greet', { who: 'ann' });

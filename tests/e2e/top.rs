@@ -58,6 +58,8 @@ fn screen_shows_jobs_that_keys_open_stop_and_retry() {
     terminal.shows("Job talks");
     terminal.shows("the first line");
     terminal.press("s");
+    terminal.shows("stop job talks? y does it");
+    terminal.press("y");
     until(&redis, "talks", "error");
     terminal.press("\u{1b}");
     terminal.shows("No job runs.");
@@ -74,6 +76,8 @@ fn screen_shows_jobs_that_keys_open_stop_and_retry() {
     assert_eq!(field(&redis, "talks", "error"), None);
 
     terminal.press("\t\tp");
+    terminal.shows("pause type:osis? y does it");
+    terminal.press("y");
     wait_until("both the list and the last line say that it is paused", || {
         terminal.screen().matches("paused").count() >= 2
     });

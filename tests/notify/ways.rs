@@ -83,7 +83,7 @@ fn sendmail_gets_the_mail_on_its_standard_input() {
     );
     let sendmail = program(&redis, "sendmail", &text);
     let hero = Hero::on(&redis).add(&format!(
-        "[notify.ops]\nmail = [\"ops@example.org\"]\nfrom = \"hero@example.org\"\nsendmail = {sendmail:?}\n"
+        "[notify.ops]\nmail = [\"ops@example.org\"]\nfrom = \"Hero Ops <hero@example.org>\"\nsendmail = {sendmail:?}\n"
     ));
     let _osis = hero.actor("osis-default-1").start();
     let _supervisor = hero.supervisor().start();
@@ -93,6 +93,9 @@ fn sendmail_gets_the_mail_on_its_standard_input() {
     let mail = fs::read_to_string(&told).expect("a file");
     assert!(mail.starts_with("-i -- ops@example.org\n"), "{mail}");
     assert!(mail.contains("Subject: hero: failed: osis job bad") && !mail.contains('\r'), "{mail}");
+    let from = mail.lines().find(|line| line.starts_with("From: ")).unwrap_or_default();
+    assert!(from.contains("Hero Ops") && from.ends_with("<hero@example.org>"), "{mail}");
+    assert!(mail.contains("MIME-Version: 1.0\n"), "{mail}");
 }
 
 #[test]
@@ -228,4 +231,19 @@ fn template_headers_and_signature_use_the_secret() {
         .expect("python3 is installed");
     let signature = String::from_utf8_lossy(&signature.stdout).trim().to_owned();
     assert_eq!(told["headers"]["hero-signature"], format!("sha256={signature}"));
+}
+
+#[test]
+fn check_refuses_a_template_that_makes_no_body() {
+    let redis = Redis::start();
+    let check = |template: &str| {
+        let table =
+            format!("[notify.ops]\nwebhook = \"http://127.0.0.1:1/\"\ntemplate = '{template}'\n");
+        Hero::on(&redis).add(&table).run(&["check"])
+    };
+    check("{{ events[0].name }} {% if events[0].exit_code %}1{% endif %}").code(0);
+    check("{{ event.name }}")
+        .code(78)
+        .says("notify.ops.template, for the event failed: the template names event");
+    check("{% for a in events %}").code(78).says("notify.ops.template");
 }

@@ -41,7 +41,7 @@ enum Kind {
 const PLAIN: &str = "where after all all_or_none args at_a_time backoff by calendar caller caller_id cancelled catch_up change concurrent context \
     context_id cpu cursor data dead debounce debounce_max delay description discard_if dry_run durable ended_since ended_until \
     env_vars error event every expect_within expires extension failed_because fallback force group held host idle inputs instance \
-    job_memory kind late limit limit_key log_path machine may_fail memory more name network notify only_missing on_duplicate opening order outcome output_overflow \
+    job_memory kind last late limit limit_key log_path machine may_fail memory more name network notify only_missing on_duplicate opening order outcome output_overflow \
     overlap params pause_after priority query queue reply reply_format retention retries retry_if run_at schedule script script_digest \
     script_type secrets settings shard_key signature since slow_after spread status stdin stop_after subscription tags text time_zone \
     timeout traceparent trees uncounted unique_by unique_for until version wait what who with_dependents yes actor children";

@@ -158,6 +158,53 @@ fn tool_for_every_machine_is_listed_and_called_with_its_scope_alone() {
     }
 }
 
+#[test]
+fn batch_is_awaited_with_its_answers_and_the_ends_of_the_logs_of_those_that_failed() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("job.retries", "0");
+    let _actor = hero.actor("bash-default-1").start();
+    let made = hero.run(&["token", "new", "keeper", "--scope", "read,submit,fleet"]).code(0);
+    let call = |name: &str, arguments: Value| {
+        let answers = talk(&hero, &["--token", made.stdout.trim()], &[tool(1, name, arguments)]);
+        answers[0]["result"].clone()
+    };
+    let script = "for n in $(seq 2000); do echo line $n; done; exit 3";
+    let fails = json!({ "script": script, "script_type": "bash" });
+    let failed = call("run_on_machines", fails.clone());
+    let answer = &failed["structuredContent"]["answers"][0];
+    assert_eq!(failed["isError"], json!(true), "{failed}");
+    let log = answer["log"].as_str().expect("the end of a log");
+    assert!(log.ends_with("line 2000") && !log.contains("line 1900"), "{log}");
+    // The end of a log is its end also where a script ran alone.
+    let alone = call("run_script", fails);
+    let said = alone["content"][0]["text"].as_str().expect("text");
+    assert!(said.contains("line 2000") && !said.contains("line 1000\n"), "{said}");
+    let goes_on = json!({ "script": "echo done", "script_type": "bash", "wait": 0 });
+    let batch = call("run_on_machines", goes_on)["structuredContent"]["id"].clone();
+    let waited = call("wait_batch", json!({ "id": batch }))["structuredContent"].clone();
+    assert_eq!((&waited["state"], &waited["finished"]), (&json!("finished"), &json!(1)));
+    assert_eq!(waited["answers"][0]["output"], json!("done"), "{waited}");
+    assert_eq!(waited["answers"][0]["machines"].as_array().map(Vec::len), Some(1), "{waited}");
+    // A batch of a command line is one too, and is stopped.
+    let lines =
+        "{\"id\": \"one\", \"name\": \"first\", \"script_type\": \"osis\", \"script\": \"1\"}\n";
+    hero.run_with_input(&["submit", "--batch", "-", "--id", "two"], lines).code(0);
+    let open = call("wait_batch", json!({ "id": "two", "wait": 0 }))["structuredContent"].clone();
+    assert_eq!((&open["state"], &open["waiting"]), (&json!("running"), &json!(1)), "{open}");
+    assert_eq!(open["answers"][0]["names"], json!(["first"]), "{open}");
+    assert_eq!(call("stop_batch", json!({ "id": "two" }))["isError"], json!(true), "of another");
+    let sleeps = json!({ "script": "sleep 600", "script_type": "bash", "wait": 0 });
+    let own = call("run_on_machines", sleeps)["structuredContent"]["id"].clone();
+    call("stop_batch", json!({ "id": own }));
+    let stopped = call("wait_batch", json!({ "id": own }));
+    assert_eq!(stopped["structuredContent"]["state"], json!("cancelled"), "{stopped}");
+    let misled = call("wait_job", json!({ "id": "two" }));
+    assert!(
+        misled["content"][0]["text"].as_str().unwrap_or_default().ends_with("; wait_batch"),
+        "{misled}"
+    );
+}
+
 /// Writes a page of text, a table that is larger than what comes in one answer, an image and an archive.
 const FILES: &str = r#"
 import os

@@ -75,7 +75,8 @@ fn job_is_corrected_by_a_form_and_the_change_is_on_the_page_of_changes() {
     assert_eq!(field("later", "script").as_deref(), Some("true"));
     let audit = send(&site, "GET", "/audit", &cookie, "");
     is_safe(&audit, "the page of changes");
-    for text in ["job.stop", "job.retry", "job.edit", "operator", "by page"] {
+    let link = "href=\"/jobs/later\"";
+    for text in ["job.stop", "job.retry", "job.edit", "operator", "by page", link] {
         assert!(audit.body.contains(text), "{text}: {}", audit.body);
     }
     let of_retries = send(&site, "GET", "/audit?what=job.retry", &cookie, "").body;

@@ -47,6 +47,21 @@ fn job_says_for_which_others_it_waits_and_whose_failure_ended_it() {
 }
 
 #[test]
+fn page_of_a_batch_shows_why_its_jobs_wait_and_lists_have_a_bar_of_its_ends() {
+    let redis = Redis::start();
+    let site = Served::on(&redis);
+    let jobs =
+        json!([{ "script": "1", "script_type": "osis" }, { "script": "2", "script_type": "osis" }]);
+    site.call("batch.submit", &json!({ "id": "b", "jobs": jobs }));
+    let cookie = signed_in(&site, READER);
+    let page = send(&site, "GET", "/graphs/b", &cookie, "").body;
+    let why = page.split("waits for ").nth(1).unwrap_or_default();
+    assert!(why.starts_with("an actor"), "{page}");
+    let list = send(&site, "GET", "/graphs", &cookie, "").body;
+    assert!(list.contains("done-bar") && list.contains("0 % ended: 0 of 2 done"), "{list}");
+}
+
+#[test]
 fn page_of_a_graph_shows_what_became_of_a_deleted_job() {
     let redis = Redis::start();
     let site = Served::on(&redis);

@@ -72,6 +72,12 @@ fn page_shows_what_was_delivered_and_what_fails_until_it_is_delivered() {
     let answer = site.call("notify.list", &json!({}));
     let ops = json!({ "name": "ops", "ways": ["webhook"], "on": ["failed", "held", "cron_late"] });
     assert_eq!((&answer["configured"][1], &answer["held"]), (&ops, &json!([])), "{answer}");
+    // The button of each notification sends a test.
+    let form = format!("csrf={}&test=ops", page.forgery());
+    let sent = send(&site, "POST", "/notifications", &cookie, &form);
+    assert_eq!(sent.status, 303, "{}", sent.body);
+    let toast = sent.header("set-cookie").unwrap_or_default().to_owned();
+    assert!(toast.contains("was%20delivered"), "{toast}");
     let reader = signed_in(&site, READER);
     assert_ne!(send(&site, "GET", "/notifications", &reader, "").status, 200);
 }

@@ -371,4 +371,14 @@ fn unknown_parameter_of_a_page_is_refused_with_the_known_ones() {
         assert!(refused.body.contains("Unknown parameter `"), "{path}: {}", refused.body);
     }
     assert_eq!(send(&site, "GET", "/jobs?state=failed&limit=10", &cookie, "").status, 200);
+    let many = send(&site, "GET", "/jobs?state=failed&limit=500", &cookie, "");
+    assert!(many.status == 200 && many.body.contains("limit=25\""), "{}", many.body);
+    assert_eq!(send(&site, "GET", "/jobs?limit=501", &cookie, "").status, 400);
+    let events = send(&site, "GET", "/events", &cookie, "");
+    assert_eq!(events.status, 400);
+    assert!(
+        events.body.contains("The address is wrong: it lacks the parameter `page`."),
+        "{}",
+        events.body
+    );
 }

@@ -14,7 +14,7 @@ pub(crate) struct PageWorld {
     pub(crate) redis: Redis,
 }
 
-const TABLES: &str = "\n[limit.one-python]\ntype = \"python\"\nrunning = 1\n";
+const TABLES: &str = "\n[limit.one-python]\ntype = \"python\"\nrunning = 1\n[notify.ops]\njournal = true\nnamed = true\n";
 const NIGHTLY: &str =
     "[cron.nightly]\nschedule = \"0 0 3 * * *\"\ntype = \"bash\"\nscript = \"true\"\n";
 const GRAPH: &str = "[defaults]\ntype = \"bash\"\n[job.fetch]\nscript = \"echo fetched\"\n\

@@ -18,7 +18,7 @@ pub(crate) fn write() -> Result<(), Box<dyn Error>> {
         (MethodTable::new(), PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs"));
     let documents = [
         ("openrpc.json", serde_json::to_string_pretty(table.document())?),
-        ("openapi.json", serde_json::to_string_pretty(&table.paths_document())?),
+        ("openapi.json", serde_json::to_string_pretty(table.paths_document())?),
     ];
     let documents = documents.map(|(name, text)| (docs.join(name), format!("{text}\n")));
     for (file, text) in files()?.into_iter().chain(documents) {

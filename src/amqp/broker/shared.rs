@@ -161,6 +161,9 @@ impl Shared {
             ("hero.amqp.queue", message.queue.clone()),
             ("hero.amqp.key", message.key.clone()),
             ("hero.amqp.operation", message.operation.clone()),
+            ("messaging.system", "rabbitmq".to_owned()),
+            ("messaging.destination.name", message.queue.clone()),
+            ("messaging.rabbitmq.destination.routing_key", message.key.clone()),
         ];
         attributes.extend(job.map(|id| ("hero.submitted.id", id.to_string())));
         let error = failure.map(ToString::to_string);

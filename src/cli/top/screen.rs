@@ -28,6 +28,18 @@ pub(super) enum Act {
     Undrain(ActorId),
 }
 
+impl Act {
+    /// Returns the question before an act that ends work or holds it up.
+    fn question(&self) -> Option<String> {
+        let what = match self {
+            Self::Stop(id) => format!("stop job {id}"),
+            Self::Pause(queue) => format!("pause {queue}"),
+            _ => return None,
+        };
+        Some(format!("{what}? y does it, any other key does not"))
+    }
+}
+
 pub(super) const KEYS: [(&str, &str); 14] = [
     ("tab, left, right", "go to another list; in a list of jobs, to another state"),
     ("up, down, k, j", "select a row; in a job, scroll"),
@@ -35,9 +47,9 @@ pub(super) const KEYS: [(&str, &str); 14] = [
     ("Enter", "show the job, and follow its log; show the jobs of the queue"),
     ("l", "list the jobs of all queues, by state"),
     ("o", "sort the queues: by name, queued, held, wait"),
-    ("s", "stop the job"),
+    ("s", "stop the job, after a question"),
     ("r", "retry the job"),
-    ("p", "pause or resume the queue"),
+    ("p", "pause the queue, after a question, or resume it"),
     ("d", "drain or resume the actor"),
     ("/", "show only rows with a text; in a list of jobs, search all; Esc shows all"),
     ("?", "show these keys"),
@@ -71,6 +83,8 @@ pub(super) struct Screen {
     pub(super) jobs: Option<JobsView>,
     pub(super) job: Option<JobView>,
     pub(super) told: Option<Result<String, String>>,
+    /// The act that waits for the answer to its question.
+    asked: Option<Act>,
     /// The rows that the focused list shows at once, as it was last drawn.
     pub(super) page: usize,
 }
@@ -126,12 +140,22 @@ impl Screen {
         (rows, place)
     }
 
-    /// Does what a key asks for, or returns the act that does.
+    /// Does what a key asks for, or returns the act that does. An act with a question waits for its answer.
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Act> {
         self.told = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return matches!(key.code, KeyCode::Char('c')).then_some(Act::Quit);
         }
+        if let Some(act) = self.asked.take() {
+            return (key.code == KeyCode::Char('y')).then_some(act);
+        }
+        let act = self.act_of(key)?;
+        let Some(question) = act.question() else { return Some(act) };
+        (self.told, self.asked) = (Some(Ok(question)), Some(act));
+        None
+    }
+
+    fn act_of(&mut self, key: KeyEvent) -> Option<Act> {
         if self.is_typing {
             return self.type_filter(key.code);
         }
@@ -388,7 +412,12 @@ mod tests {
         press(&mut screen, KeyCode::Tab);
         let running = id("7f9c2ba4-e88f-4cc3-a4b0-55d1c0e2a9f7");
         assert_eq!(press(&mut screen, KeyCode::Enter), Some(Act::Open(running.clone())));
-        assert_eq!(press(&mut screen, KeyCode::Char('s')), Some(Act::Stop(running)));
+        for (answer, act) in [('n', None), ('y', Some(Act::Stop(running)))] {
+            assert_eq!(press(&mut screen, KeyCode::Char('s')), None);
+            let question = screen.told.clone().expect("it asks").expect("no trouble");
+            assert!(question.starts_with("stop job 7f9c2ba4-"), "{question}");
+            assert_eq!(press(&mut screen, KeyCode::Char(answer)), act);
+        }
         assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));
         assert_eq!(screen.view, ScreenView::Lists);
     }
@@ -406,7 +435,8 @@ mod tests {
         assert_eq!(press(&mut screen, KeyCode::Enter), Some(Act::Open(id("one"))));
         assert_eq!(press(&mut screen, KeyCode::Esc), Some(Act::Close));
         assert_eq!(screen.view, ScreenView::Jobs, "the list is behind the job");
-        assert_eq!(press(&mut screen, KeyCode::Char('s')), Some(Act::Stop(id("one"))));
+        assert_eq!(press(&mut screen, KeyCode::Char('s')), None);
+        assert_eq!(press(&mut screen, KeyCode::Char('y')), Some(Act::Stop(id("one"))));
 
         let Some(Act::List(running)) = press(&mut screen, KeyCode::Right) else {
             panic!("another state is asked for");
@@ -431,7 +461,8 @@ mod tests {
     fn queue_is_paused_and_a_paused_one_resumed() {
         let mut screen = screen();
         let queue: Queue = "type:osis".parse().expect("legal");
-        assert_eq!(press(&mut screen, KeyCode::Char('p')), Some(Act::Pause(queue.clone())));
+        assert_eq!(press(&mut screen, KeyCode::Char('p')), None);
+        assert_eq!(press(&mut screen, KeyCode::Char('y')), Some(Act::Pause(queue.clone())));
         let mut paused = screen_data();
         paused.snapshot.queues[0].0.paused = true;
         screen.show(paused);

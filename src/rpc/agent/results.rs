@@ -57,7 +57,7 @@ pub(super) fn repeated(value: &str) -> Option<&str> {
 }
 
 /// Returns the bytes of a text in Base64, as methods of the API answer.
-pub(super) fn decoded(base64: &str) -> Result<Vec<u8>> {
+pub(in crate::rpc) fn decoded(base64: &str) -> Result<Vec<u8>> {
     let decoded = BASE64_STANDARD.decode(base64);
     decoded.map_err(|error| RpcError::new(code::INTERNAL, format!("no Base64: {error}")))
 }

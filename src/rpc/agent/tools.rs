@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::super::method::Method;
-use super::fleet::ON_MACHINES;
+use super::fleet::{ON_MACHINES, WAIT_BATCH};
 use super::types::AgentTypes;
 use super::{
     AgentServer, MethodTable, Result, RpcError, code, fleet, published, results, schema, written,
@@ -62,7 +62,7 @@ const SETTINGS_TAKEN: [&str; 13] = [
 const FILTERS_TAKEN: [&str; 7] =
     ["status", "script_type", "name", "caller", "since", "limit", "cursor"];
 
-const TOOLS: [AgentTool; 21] = tools! {
+const TOOLS: [AgentTool; 23] = tools! {
     /// Runs a script and returns its output, or its error and log. If it takes longer than `wait`, returns the id
     /// of the job, which goes on; a cancel stops it. Files that the script leaves in the folder $HERO_OUTPUT_DIR
     /// are kept: job_files, get_file. A Python script may name packages of PyPI at its head (PEP 723).
@@ -76,6 +76,11 @@ const TOOLS: [AgentTool; 21] = tools! {
     "submit_job", "job.submit", Submits;
     /// Waits for the end of a job and returns it.
     "wait_job", "job.wait", Reads;
+    /// Waits for the end of a batch or graph of jobs, as run_on_machines makes one, and returns its counts and the answers
+    /// of its jobs: equal ones together, failed ones with the error and the end of a log. With `wait` 0 as it is now.
+    "wait_batch", "graph.wait", Reads;
+    /// Stops all jobs of a batch or graph that have not ended.
+    "stop_batch", "graph.stop", Changes;
     /// Returns a job: its state, output, error and settings.
     "get_job", "job.get", Reads;
     /// Lists jobs by state, the newest first.
@@ -242,6 +247,9 @@ impl AgentTool {
         if let Some(name) = self.unknown_name(&error) {
             return self.unknown(table, &name);
         }
+        if let Some((is_batch, _)) = error.message.split_once("; hero graph show ") {
+            error.message = format!("{is_batch}; wait_batch");
+        }
         let of_method = format!("the parameters of {} are wrong: ", self.method);
         if let Some(reason) = error.message.strip_prefix(&of_method) {
             let reason = reason.strip_prefix("job.").unwrap_or(reason);
@@ -265,6 +273,7 @@ impl AgentTool {
                     None => fleet::run(server, arguments).await,
                 };
             }
+            WAIT_BATCH => return fleet::wait(server, arguments).await,
             FILE => return written::file(server, arguments).await,
             OUTPUT => return written::output(server, arguments).await,
             _ => {}

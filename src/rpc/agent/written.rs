@@ -146,14 +146,19 @@ pub(super) fn no_text(size: u64) -> String {
     )
 }
 
+/// Returns the last lines of the log of a job. Without an answer there are none: its error is known.
+pub(super) async fn end_of_log(server: &AgentServer, id: &Value, lines: usize) -> String {
+    let params = json!({ "id": id, "last": true, "limit": lines });
+    let log = server.call("job.log", params).await.unwrap_or_default();
+    let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = lines.iter().filter(|line| line.get("progress").is_none());
+    texts.filter_map(|line| line["line"].as_str()).collect::<Vec<_>>().join("\n")
+}
+
 /// The result of a script: its output and the names of its files; or its error and the last lines of its log.
 pub(super) async fn ended(server: &AgentServer, job: &Value) -> Result<Value> {
     let params = json!({ "id": job["id"] });
-    let log = server.call("job.log", params.clone()).await.unwrap_or_default();
-    let lines = log["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts = lines.iter().filter(|line| line.get("progress").is_none());
-    let texts: Vec<&str> = texts.filter_map(|line| line["line"].as_str()).collect();
-    let log = texts[texts.len().saturating_sub(LOG_LINES)..].join("\n");
+    let log = end_of_log(server, &job["id"], LOG_LINES).await;
     let log = tail(&log, LOG_BYTES);
     let mut about = json!({ "id": job["id"], "status": job["status"] });
     if let Some(code) = job.get("exit_code") {

@@ -239,7 +239,12 @@ async fn output(context: CallContext, params: OneJob) -> Result<OutputResult> {
     Ok(OutputResult { output: output.into_text(), output_encoding })
 }
 
-/// Returns the output of a job that the caller may see.
+/// Finds the output of a job that the caller may see.
+pub(in crate::rpc) async fn found_output(context: &CallContext, id: &str) -> Result<JobOutput> {
+    let id = id.parse().map_err(|error| RpcError::wrong("id", format!("`id`: {error}")))?;
+    output_of(context, Spelled(id)).await
+}
+
 pub(super) async fn output_of(
     context: &CallContext,
     id: Spelled<JobReference>,

@@ -151,6 +151,9 @@ pub(super) struct ReadLog {
     since: Option<Spelled<Timestamp>>,
     /// The maximum number of lines, up to 1000; 1000 without it.
     limit: Option<usize>,
+    /// The last lines of the log in place of the first; without `after` and `since`.
+    #[serde(default)]
+    last: bool,
 }
 
 /// Lines of a job's log.
@@ -177,12 +180,21 @@ pub(super) async fn log(context: CallContext, params: ReadLog) -> Result<LogPart
         let message = "`after` is not the id of a log line, such as 1790000000000-0";
         return Err(RpcError::wrong("after", message));
     }
+    if params.last && after.is_some() {
+        return Err(RpcError::wrong("last", "`last` goes with neither `after` nor `since`"));
+    }
     let seen = context.seen(params.id).await?;
+    let client = &context.client;
     // The log is complete before a job has ended.
-    let state = context.client.state_and_unfinished(&seen.id).await?;
-    let lines = context.client.get_job_logs(&seen.id, after.as_deref(), limit).await;
+    let state = client.state_and_unfinished(&seen.id).await?;
+    let lines = if params.last {
+        client.get_last_job_logs(&seen.id, limit).await
+    } else {
+        client.get_job_logs(&seen.id, after.as_deref(), limit).await
+    };
     let lines = context.still(&seen, lines).await?;
-    let next = (lines.len() == limit).then(|| lines.last().map(|line| line.id.clone())).flatten();
+    let is_part = lines.len() == limit && !params.last;
+    let next = lines.last().filter(|_| is_part).map(|line| line.id.clone());
     Ok(LogPart {
         id: seen.id.to_string(),
         lines: lines.into_iter().map(LoggedLine::from).collect(),

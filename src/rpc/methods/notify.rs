@@ -77,11 +77,11 @@ struct NotificationToTest {
 
 /// The result of a test.
 #[derive(Serialize, JsonSchema)]
-struct TestResult {
+pub(crate) struct TestResult {
     /// The id of the message.
     id: String,
     /// Its delivery; none if no supervisor has tried it in time.
-    delivery: Option<DeliveryRecord>,
+    pub(crate) delivery: Option<DeliveryRecord>,
 }
 
 async fn test(context: CallContext, params: NotificationToTest) -> Result<TestResult> {

@@ -79,9 +79,12 @@ fn subject(message: &NotifyMessage) -> String {
 /// Makes the mail. The crate encodes all headers.
 fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, String> {
     let host = own_host();
-    let mailbox = |address: &str| Ok::<_, String>(Mailbox::new(None, parsed(address, &host)?));
+    let mailbox = |name: Option<&str>, address: &str| {
+        Ok::<_, String>(Mailbox::new(name.map(str::to_owned), parsed(address, &host)?))
+    };
+    let (name, address) = notify.sender();
     let mut mail = Message::builder()
-        .from(mailbox(&notify.from)?)
+        .from(mailbox(name, address)?)
         .subject(subject(message))
         .message_id(Some(format!("<{}@{host}>", message.id)))
         .header(header::MIME_VERSION_1_0)
@@ -89,7 +92,7 @@ fn mail(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Message, Strin
         .header(header::ContentType::TEXT_PLAIN)
         .date_now();
     for address in &notify.mail {
-        mail = mail.to(mailbox(address)?);
+        mail = mail.to(mailbox(None, address)?);
     }
     mail.body(message.text()).map_err(|error| format!("the mail cannot be made: {error}"))
 }

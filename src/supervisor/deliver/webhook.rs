@@ -8,7 +8,7 @@ use ring::hmac;
 use super::{DeliveryFailure, secret};
 use crate::config::NotifyConfig;
 use crate::http::HttpPoster;
-use crate::proto::notification::NotifyMessage;
+use crate::proto::notification::{NotifyEvent, NotifyKind, NotifyMessage, NotifyName};
 use crate::proto::text::hexadecimal;
 
 /// The largest body that a template makes.
@@ -69,6 +69,19 @@ fn body(notify: &NotifyConfig, message: &NotifyMessage) -> Result<Bytes, String>
     Ok(made.into())
 }
 
+/// Returns why the template of a notification makes no body for an event of some kind; `None` if it makes one for each.
+pub(super) fn fault(name: &NotifyName, notify: &NotifyConfig) -> Option<String> {
+    let why = |kind: &NotifyKind| {
+        let (at, id) = ("2026-01-01T00:00:00Z".to_owned(), "sample".to_owned());
+        let event = NotifyEvent { at: at.clone(), id: id.clone(), ..NotifyEvent::default() };
+        let mut message = NotifyMessage::new(id, name.clone(), at);
+        message.add(*kind, &event);
+        let why = body(notify, &message).err()?;
+        Some(format!("notify.{name}.template, for the event {kind}: {why}"))
+    };
+    NotifyKind::ALL.iter().find_map(why)
+}
+
 fn headers(
     notify: &NotifyConfig,
     message: &NotifyMessage,
@@ -90,7 +103,6 @@ fn headers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::notification::{NotifyEvent, NotifyKind};
 
     fn message(name: &str) -> NotifyMessage {
         let at = "2026-01-01T00:00:00Z".to_owned();

@@ -482,6 +482,7 @@ fn rule_that_pauses_queues_is_one_note() {
 #[test]
 fn failures_that_rise_are_reported_with_both_shares() {
     let minute = |(finished, failed)| Minute {
+        at: None,
         length: Duration::from_mins(1),
         submitted: 0,
         finished,

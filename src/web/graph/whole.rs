@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::super::doc::{JobDoc, OUTCOME};
 use super::super::fields::PageQuery;
-use super::super::graphs::{address, counts, label, page_params, state};
+use super::super::graphs::{address, counts, done_bar, label, page_params, state};
 use super::super::jobs::what_it_is_at;
 use super::super::layout::{Nav, WebPage};
 use super::super::links::{SiteLinks, encoded};
 use super::super::live::{LivePart, LiveParts, filters_of};
 use super::super::parts::{
-    ShownState, bar, data_table, duration, empty, id_link, pager, percent_of, things, was_at,
+    ShownState, bar, data_table, duration, empty, id_link, pager, things, was_at,
 };
 use super::super::relations;
 use super::super::snapshot::SiteSnapshot;
@@ -48,6 +48,8 @@ struct DrawnGraph {
     drawn: Option<VisibleGraph>,
     /// The machines of a job for every one.
     fleet: Option<FleetGrid>,
+    /// Why the first of its jobs that have not ended do not start.
+    waits_for: Vec<String>,
     next: Option<String>,
     /// True for a page after another.
     is_further: bool,
@@ -55,7 +57,8 @@ struct DrawnGraph {
 
 async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGraph> {
     let params = page_params(json!({ "id": id_alone(id), "limit": JOBS_MAX }), &query.after);
-    let ShownGraph { graph, jobs: members, next, .. } = visit.ask("graph.get", params).await?;
+    let ShownGraph { graph, jobs: members, next, waits_for } =
+        visit.ask("graph.get", params).await?;
     let own: JobId = graph.id.parse().map_err(|_| PageError::not_found("No such graph."))?;
     let ids = members.iter().filter_map(|job| job.id.parse().ok()).collect();
     let mut found = visit.site.client.relations_in_graph(&own, ids).await?;
@@ -78,7 +81,7 @@ async fn read(visit: &Visit, id: &str, query: &WholeQuery) -> PageResult<DrawnGr
     let is_whole = next.is_none() && !is_further;
     let drawn = (is_whole && !seen.edges.is_empty()).then_some(seen);
     let next = next.map(|next| next.to_string());
-    Ok(DrawnGraph { graph, jobs, drawn, fleet, next, is_further })
+    Ok(DrawnGraph { graph, jobs, drawn, fleet, waits_for, next, is_further })
 }
 
 pub(in crate::web) async fn show(
@@ -104,7 +107,7 @@ pub(in crate::web) async fn show(
             }
             (actions(&visit, &shown.graph))
         }
-        (progress(&shown.graph))
+        div #progress { (done_bar(&shown.graph)) }
         @if shown.drawn.is_some() {
             (zoom_links(&links.to(&address(&shown.graph)), GraphZoom::of(&query.zoom)))
         }
@@ -132,7 +135,7 @@ pub(in crate::web) async fn live(
     let (links, at) = (visit.links(), now.snapshot.at);
     let mut parts = vec![
         LivePart::whole("headline", headline(&shown, links, at)),
-        LivePart::whole("progress", progress(&shown.graph)),
+        LivePart::whole("progress", html! { div #progress { (done_bar(&shown.graph)) } }),
         LivePart::whole("figure", drawing(&shown, &query, links, at)),
         LivePart::whole("fleet", machines(&shown, links, at)),
         LivePart::whole("graph-table", table(&shown, links, at)),
@@ -161,6 +164,7 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
             @if let Some(window) = graph.window() { span { (window.to_string()) } }
             @if let Some(stopped) = &graph.stopped { span { (stopped) } }
             @if let Some(pause) = graph.pause(str::to_owned) { span { "paused " (pause) } }
+            @for reason in &shown.waits_for { span.why { "waits for " (reason) } }
             @if let Some(job) = first_failure(&shown.jobs) {
                 span {
                     "first failure: "
@@ -174,30 +178,6 @@ fn headline(shown: &DrawnGraph, links: &SiteLinks, now: Timestamp) -> Markup {
             }
             span { "created " (was_at(&graph.created_at, now)) }
             @if let Some(at) = &graph.ended_at { span { "ended " (was_at(at, now)) } }
-        }
-    }
-}
-
-fn progress(graph: &GraphDocument) -> Markup {
-    let all = graph.jobs.max(1);
-    let mut from = 0;
-    let parts =
-        [(graph.finished, "finished"), (graph.failed, "error"), (graph.cancelled, "cancelled")];
-    let parts = parts.map(|(number, class)| {
-        let part = (from * 1000 / all, number * 1000 / all, class);
-        from += number;
-        part
-    });
-    let ended = percent_of(from, all);
-    html! {
-        div #progress {
-            svg.done-bar viewBox="0 0 1000 8" preserveAspectRatio="none" role="img"
-                aria-label={ (ended) " ended: " (counts(graph)) } {
-                rect.m-t width="1000" height="8" {}
-                @for (x, width, class) in parts {
-                    @if width > 0 { rect.m-v.(class) x=(x) width=(width) height="8" {} }
-                }
-            }
         }
     }
 }

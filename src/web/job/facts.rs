@@ -11,6 +11,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::super::doc::JobDoc;
+use super::super::fields::NoQuery;
 use super::super::jobs::{attachment, tags};
 use super::super::links::{SiteLinks, encoded};
 use super::super::parts::{bar, duration, short_id, until, was};
@@ -18,6 +19,7 @@ use super::super::visit::Visit;
 use super::super::web_error::PageResult;
 use crate::proto::job::{FieldGroup, FieldUnit, JOB_FIELDS, JobField, JobSignature, STDIN};
 use crate::proto::pattern::matches_name;
+use crate::rpc::RpcError;
 use crate::rpc::results::ListedFiles;
 use crate::store::FileSide;
 
@@ -214,14 +216,28 @@ pub(super) async fn files(visit: &Visit, job: &JobDoc) -> PageResult<Markup> {
 pub(in crate::web) async fn download(
     visit: Visit,
     Path((id, name)): Path<(String, String)>,
+    _: NoQuery,
     headers: HeaderMap,
 ) -> PageResult {
     let file = visit.file(&id, &name, &headers).await?;
     // Nothing of it is shown in the place of the page.
     let saved = if name == STDIN { "stdin" } else { &name };
-    let kind = attachment("application/octet-stream", saved);
-    let own = [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    Ok((kind, own, file).into_response())
+    Ok((attachment("application/octet-stream", saved), file).into_response())
+}
+
+pub(in crate::web) async fn download_output(
+    visit: Visit,
+    Path(id): Path<String>,
+    _: NoQuery,
+    headers: HeaderMap,
+) -> PageResult {
+    let by_path = |mut error: RpcError| {
+        let wait = "wait for its end with GET /jobs/ID?wait=SECONDS";
+        error.message = error.message.replace("wait for it with job.wait", wait);
+        error
+    };
+    let output = visit.output(&id, &headers).await.map_err(by_path)?;
+    Ok(([(header::CONTENT_DISPOSITION, "attachment")], output).into_response())
 }
 
 #[cfg(test)]

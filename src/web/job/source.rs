@@ -126,7 +126,7 @@ fn before(job: &JobDoc, links: &SiteLinks) -> Markup {
     }
 }
 
-pub(super) fn output(job: &JobDoc) -> Markup {
+pub(super) fn output(job: &JobDoc, links: &SiteLinks) -> Markup {
     let is_text = job.text("output_encoding").is_empty();
     let (text, is_cut) = cut(job.text("output"));
     let has_output = job.get("output").is_some();
@@ -135,12 +135,13 @@ pub(super) fn output(job: &JobDoc) -> Markup {
             @if has_output && !text.is_empty() {
                 div.bar {
                     h2 #out { "Output" @if !is_text { " " small { "bytes that are not text, as Base64" } } }
+                    a.plain href={ (links.job(job.id())) "/output" } { "Download" }
                     button.plain type="button" data-copy="#output-text" { "Copy" }
                 }
                 div.code tabindex="0" role="region" aria-label="Output" {
                     pre.one #output-text { (text) }
                 }
-                @if is_cut { p.faint { "The rest is not shown. The JSON of the job has all of it." } }
+                @if is_cut { p.faint { "The rest is not shown: download it." } }
             } @else {
                 (bar("Output", "", None))
                 div.code { p.empty { (no_output(job)) } }
@@ -198,8 +199,12 @@ mod tests {
                 "kept_state": hostile,
                 "status": "error",
             }));
-            let texts =
-                [script(&job), error(&job, &SiteLinks::new("/")), output(&job), kept_state(&job)];
+            let texts = [
+                script(&job),
+                error(&job, &SiteLinks::new("/")),
+                output(&job, &SiteLinks::new("/")),
+                kept_state(&job),
+            ];
             for text in texts {
                 let text = text.into_string();
                 assert!(!text.contains("<script>"), "{text}");

@@ -2,13 +2,11 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
-use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
-use tracing::warn;
 
 use super::super::doc::JobDoc;
 use super::super::visit::Visit;
-use super::super::web_error::{PageError, PageResult};
+use super::super::web_error::PageResult;
 use super::filter::JobsQuery;
 use crate::store::ListQuery;
 use crate::view::job_csv;
@@ -24,6 +22,8 @@ struct RestOfList {
     now: Timestamp,
     /// The number of jobs that are still wanted.
     wanted: usize,
+    /// The line with the names of the columns, until it is sent.
+    head: String,
 }
 
 /// Returns all jobs of a list as CSV. Each step searches for at most two seconds and reads at most a page, when the one
@@ -34,24 +34,9 @@ struct RestOfList {
 pub(super) async fn whole_csv(visit: Visit, filter: JobsQuery) -> PageResult<Body> {
     let wanted = filter.most(EXPORT_MAX)?.unwrap_or(usize::MAX);
     let now = visit.snapshot().await?.snapshot.at;
-    let list = RestOfList { visit: visit.clone(), filter, now, wanted };
-    let (first, rest) = list.step().await?;
-    let names = Bytes::from(job_csv::header(&job_csv::columns()));
-    let all = stream::iter([Ok(names), Ok(first)]).chain(steps(rest));
-    Ok(visit.while_known(Body::from_stream(all)))
-}
-
-/// The steps after the first. An error ends the connection, so that nobody takes a part for the whole.
-fn steps(rest: Option<RestOfList>) -> impl Stream<Item = Result<Bytes, String>> {
-    stream::unfold(rest, |rest| async move {
-        match rest?.step().await {
-            Ok((lines, rest)) => Some((Ok(lines), rest)),
-            Err(PageError { text, .. }) => {
-                warn!("cannot send a list of jobs to its end: {text}");
-                Some((Err(text), None))
-            }
-        }
-    })
+    let (head, list) = (job_csv::header(&job_csv::columns()), visit.clone());
+    let list = RestOfList { visit: list, filter, now, wanted, head };
+    visit.in_steps("a list of jobs", list, RestOfList::step).await
 }
 
 impl RestOfList {
@@ -62,7 +47,9 @@ impl RestOfList {
         self.wanted -= found.jobs.len();
         let columns = job_csv::columns();
         let line = |job: &JobDoc| job_csv::line(&columns, |field| job.plain(field));
-        let lines = Bytes::from(found.jobs.iter().map(line).collect::<String>());
+        let head = std::mem::take(&mut self.head);
+        let rows: String = found.jobs.iter().map(line).collect();
+        let lines = Bytes::from(head + rows.as_str());
         let Some(next) = found.next.filter(|_| self.wanted > 0) else { return Ok((lines, None)) };
         self.filter.place.cursor = next;
         Ok((lines, Some(self)))

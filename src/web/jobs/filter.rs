@@ -18,7 +18,9 @@ use crate::store::{JobSearch, ListQuery};
 
 /// The number of rows of a page without a choice.
 const SIZE: usize = 25;
-const SIZE_MAX: usize = 100;
+/// The numbers of rows that the page offers.
+pub(super) const SIZES: [usize; 3] = [SIZE, 100, SIZE_MAX];
+const SIZE_MAX: usize = 500;
 
 /// The ages that the form offers.
 pub(super) const AGES: [(&str, &str); 7] = [
@@ -110,6 +112,12 @@ impl JobsQuery {
     /// Returns the number of rows of a page.
     pub(super) fn size(&self) -> PageResult<usize> {
         Ok(self.most(SIZE_MAX)?.unwrap_or(SIZE))
+    }
+
+    /// Returns the same list with so many rows on a page, from its start.
+    pub(super) fn sized(&self, rows: usize) -> Self {
+        let (limit, cursor) = (rows.to_string(), String::new());
+        Self { place: PagePlace { limit, cursor, ..self.place.clone() }, ..self.clone() }
     }
 
     /// Returns the number of jobs that its limit asks for.
@@ -234,9 +242,9 @@ mod tests {
         };
         assert_eq!((of("").size(), of(" 2 ").size(), of("100").size()), (Ok(25), Ok(2), Ok(100)));
         assert_eq!((of("").most(10), of("10").most(10)), (Ok(None), Ok(Some(10))));
-        for limit in ["0", "101", "-1", "x", "1e1", "18446744073709551616"] {
+        for limit in ["0", "501", "-1", "x", "1e1", "18446744073709551616"] {
             let error = of(limit).size().expect_err("no size of a page");
-            assert!(error.text.ends_with("is not legal: a number from 1 to 100"), "{error:?}");
+            assert!(error.text.ends_with("is not legal: a number from 1 to 500"), "{error:?}");
         }
     }
 

@@ -186,7 +186,7 @@ mod tests {
     fn minute(submitted: u64, finished: u64, failed: u64) -> Minute {
         let wait_p95 = Some(Duration::from_millis(1800));
         let length = Duration::from_mins(1);
-        Minute { length, submitted, finished, failed, running: 3, wait_p95 }
+        Minute { at: None, length, submitted, finished, failed, running: 3, wait_p95 }
     }
 
     #[test]

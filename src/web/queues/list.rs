@@ -120,6 +120,12 @@ fn whole_pauses(visit: &Visit, pauses: &[PauseRule], back: &str) -> Markup {
                     }
                     @if !pauses.contains(&all) { button name="pause" value=(all) { "Pause all queues" } }
                 }
+                form method="post" action=(visit.links().to("/queues")) {
+                    (visit.forgery_field())
+                    input type="hidden" name="back" value=(back);
+                    input name="pause" required size="16" placeholder="type:bash:*" aria-label="Queues to pause, such as type:bash:*";
+                    button { "Pause these" }
+                }
             }
         }
     }

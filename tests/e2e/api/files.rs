@@ -1,6 +1,8 @@
 //! Files of jobs over the API.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -140,4 +142,75 @@ fn batch_ends_its_calls_when_its_answers_are_large() {
     assert!(refused.starts_with("not called: "), "{refused}");
     assert_eq!(answers[5]["error"]["data"]["retryable"], json!(true));
     assert_eq!(redis.field(&keys::job("b"), "status"), None, "it was not submitted");
+}
+
+#[test]
+fn output_is_sent_as_it_is_whole_or_by_ranges_and_its_head_alone() {
+    let redis = Redis::start();
+    let api = Served::with(Hero::on(&redis).set("job.output_size_max", "\"4MiB\""), &redis);
+    let _bash = api.hero.actor("bash-default-1").start();
+    let script = "head -c 3000000 /dev/zero | tr '\\0' x; printf 'end'";
+    api.hero.run(&["submit", "-t", "bash", "--id", "a", "-e", script]).code(0);
+    api.hero.run(&["job", "wait", "a"]).code(0);
+    let get = |headers: &[(&str, &str)]| api.unix().get("/jobs/%61/output", headers);
+    let whole = get(&[]);
+    assert_eq!((whole.status, whole.body.len()), (200, 3_000_003));
+    assert_eq!(whole.header("content-type"), Some("text/plain; charset=utf-8"));
+    let part = get(&[("range", "bytes=-3"), ("accept-encoding", "gzip")]);
+    assert_eq!((part.status, part.text().as_str()), (206, "end"));
+    assert_eq!(part.header("content-range"), Some("bytes 3000000-3000002/3000003"));
+    let mut head = api.unix();
+    head.send(b"HEAD /jobs/a/output HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        .expect("sent");
+    let stranger = api.tcp().get("/jobs/a/output", &[]);
+    assert_eq!(
+        (stranger.status, stranger.header("www-authenticate")),
+        (401, Some("Bearer realm=\"hero\""))
+    );
+    assert_eq!(error(&stranger), -32_001);
+    let head = String::from_utf8(head.rest()).expect("text");
+    assert!(head.contains("content-length: 3000003") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+/// The bytes of a file that takes a while to send.
+const SLOW_BYTES: u64 = 60_000_000;
+
+#[test]
+fn health_is_reported_while_three_callers_fetch_large_files_and_memory_stays_bounded() {
+    let redis = Redis::start();
+    let (folder, given) = (redis.folder().join("artifacts"), redis.folder().join("given"));
+    fs::create_dir(&folder).expect("a folder");
+    fs::File::create(&given).and_then(|file| file.set_len(SLOW_BYTES)).expect("a file");
+    let hero = Hero::on(&redis).set("artifacts.dir", &format!("\"{}\"", folder.display()));
+    let input = format!("large={}", given.display());
+    hero.run(&["submit", "-t", "bash", "--id", "one", "--input", &input, "-e", "true"]).code(0);
+    let api = Served::with(hero, &redis);
+    let memory_kib = |name: &str| -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", api.supervisor.pid()));
+        let status = status.expect("it runs");
+        let line = status.lines().find(|line| line.starts_with(name)).expect("a line");
+        line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number")
+    };
+    assert_eq!(api.unix().get("/healthz", &[]).status, 200);
+    let before = memory_kib("VmHWM");
+    let unfinished = AtomicUsize::new(3);
+    let answered = thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let gzip = [("accept-encoding", "gzip")];
+                let sent = api.unix().get("/jobs/one/files/large", &gzip);
+                assert_eq!((sent.status, sent.body.len() as u64), (200, SLOW_BYTES));
+                unfinished.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+        let mut answered = 0;
+        while unfinished.load(Ordering::SeqCst) > 0 {
+            assert_eq!(api.unix().get("/healthz", &[]).status, 200);
+            answered += usize::from(unfinished.load(Ordering::SeqCst) == 3);
+        }
+        answered
+    });
+    assert!(answered >= 3, "answers before the first file was sent: {answered}");
+    let grown = memory_kib("VmHWM").saturating_sub(before);
+    assert!(grown < 32 << 10, "grew by {grown} KiB");
 }

@@ -222,6 +222,7 @@ fn fill_redis(redis: &Redis, prometheus: &Server) {
 fn refuse_writes(redis: &Redis, prometheus: &Server) {
     redis.run("CONFIG SET min-replicas-to-write 1");
     prometheus.until_alert("HeroRedisRefusesWrites", ("kind", "redis_refuses_writes"));
+    prometheus.until_alert("HeroCritical", ("severity", "critical"));
     redis.run("CONFIG SET min-replicas-to-write 0");
 }
 
@@ -235,7 +236,9 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
         .set("job.retries", "0")
         .set("actor.lease", "\"2s\"")
         .set("check.wait_warning", "\"2s\"");
-    let api = Served::with(hero.add("[type.osis]\ndead_letters = \"all\"\n"), &redis);
+    let tables =
+        "[type.osis]\ndead_letters = \"all\"\n[notify.ops]\nwebhook = \"http://127.0.0.1:1/\"\n";
+    let api = Served::with(hero.add(tables), &redis);
     let monitoring = Monitoring::of(&api, redis.folder());
     let prometheus = &monitoring.prometheus;
     let has = |query: &str| !prometheus.query(query).is_empty();
@@ -270,6 +273,7 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     prometheus.until_alert("HeroJobsFail", ("type", "osis"));
     prometheus.until_alert("HeroDeadLetters", ("type", "osis"));
     prometheus.until_alert("HeroActorsHold", ("type", "sal"));
+    prometheus.until_alert("HeroNotificationFails", ("name", "ops"));
     // It was first seen three days ago, and has not run since.
     let daily = ["cron", "add", "backup", "--schedule", "@daily", "-t", "osis", "-e", "1"];
     api.hero.run(&daily).code(0);
@@ -278,6 +282,8 @@ fn every_alert_fires_for_its_fault_in_a_real_prometheus() {
     let then = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(72);
     redis.set_field(&noted, "since_us", then.as_microsecond());
     prometheus.until_alert("HeroCronOverdue", ("name", "backup"));
+    api.hero.run(&["cron", "run", "backup"]).code(0);
+    wait_until("it has succeeded", || has("hero_cron_last_success_timestamp_seconds"));
     refuse_writes(&redis, prometheus);
     fill_redis(&redis, prometheus);
     every_query_of_the_package_has_series(prometheus);

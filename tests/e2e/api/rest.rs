@@ -249,7 +249,7 @@ fn program_with_a_token_gets_documents_and_learns_what_a_path_takes() {
     let writer = site.token(&["bob", "--scope", "submit"]);
     let refused = document(&curl(&site, &writer, &[], "/jobs/a/output"));
     let message = refused["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("needs the scope read; ") && message.contains("?wait="), "{refused}");
+    assert!(message.contains("needs the scope read") && message.contains("?wait="), "{refused}");
     let refused = text(&curl(&site, &writer, &[], "/jobs"));
     assert!(refused.contains("needs the scope read") && !refused.contains('<'), "{refused}");
 }

@@ -45,7 +45,9 @@ pub(crate) fn span_of(receiver: &Receiver, name: &str, job: &str) -> Value {
 pub(crate) fn attribute<'s>(span: &'s Value, key: &str) -> &'s str {
     let all = span["attributes"].as_array().expect("a list");
     let found = all.iter().find(|of| of["key"] == key);
-    found.and_then(|of| of["value"]["stringValue"].as_str()).unwrap_or_default()
+    let value = found.map(|of| &of["value"]);
+    let text = value.and_then(|of| of["stringValue"].as_str().or(of["intValue"].as_str()));
+    text.unwrap_or_default()
 }
 
 /// Returns the place that the hash of a job has.

@@ -2478,9 +2478,9 @@ class Methods:
         answer: JobPage = self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
-    def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
+    def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None, last: Optional[bool] = None) -> LogPart:
         """Returns lines of a job's log."""
-        answer: LogPart = self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
+        answer: LogPart = self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit, "last": last}))
         return answer
 
     def job_output(self, *, id: str) -> OutputResult:
@@ -2921,9 +2921,9 @@ class AsyncMethods:
         answer: JobPage = await self._call("job.list", _given({"status": status, "script_type": script_type, "limit": limit, "cursor": cursor, "queue": queue, "caller": caller, "name": name, "tags": tags, "error": error, "kind": kind, "failed_because": failed_because, "cancelled": cancelled, "late": late, "held": held, "text": text, "actor": actor, "host": host, "parent": parent, "since": since, "until": until, "ended_since": ended_since, "ended_until": ended_until, "dead": dead}))
         return answer
 
-    async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None) -> LogPart:
+    async def job_log(self, *, id: str, after: Optional[str] = None, since: Optional[str] = None, limit: Optional[int] = None, last: Optional[bool] = None) -> LogPart:
         """Returns lines of a job's log."""
-        answer: LogPart = await self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit}))
+        answer: LogPart = await self._call("job.log", _given({"id": id, "after": after, "since": since, "limit": limit, "last": last}))
         return answer
 
     async def job_output(self, *, id: str) -> OutputResult:
