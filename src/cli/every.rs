@@ -235,7 +235,7 @@ async fn last_lines(methods: &ApiMethods, id: &str) -> Vec<u8> {
     let mut lines: Vec<&str> =
         printed.rev().take(LINES).filter_map(|line| line["line"].as_str()).collect();
     lines.reverse();
-    lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>().into_bytes()
 }
 
 /// Prints the outputs, the most common first, each below the machines that have it; then the errors, with the end of what

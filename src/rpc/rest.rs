@@ -69,7 +69,9 @@ fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<RestCall> {
     };
     match (method, parts.as_slice()) {
         // The page has the job as a file.
-        (&Method::GET, ["jobs", id]) if !wants_page(headers) && !id.ends_with(".json") => {
+        (&Method::GET, ["jobs", id])
+            if !wants_page(headers) && id.strip_suffix(".json").is_none() =>
+        {
             Some(RestCall::Get((*id).to_owned(), wait()))
         }
         // A form of the page has no such header: what a program sends in another type is refused with what to send.

@@ -270,10 +270,10 @@ impl AgentTool {
                 let known = [&fleet::SETTINGS[..], &fleet::BOUNDS, &["wait"]].concat();
                 return match arguments.keys().find(|name| !known.contains(&name.as_str())) {
                     Some(name) => Err(self.unknown(&server.table, name)),
-                    None => fleet::run(server, arguments).await,
+                    None => Box::pin(fleet::run(server, arguments)).await,
                 };
             }
-            WAIT_BATCH => return fleet::wait(server, arguments).await,
+            WAIT_BATCH => return Box::pin(fleet::wait(server, arguments)).await,
             FILE => return written::file(server, arguments).await,
             OUTPUT => return written::output(server, arguments).await,
             _ => {}
