@@ -47,6 +47,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
         health: HealthRules::from(config),
         crontab: Arc::new(crontab),
         scripts: Arc::new(scripts),
+        digest: config.digest(),
     }
 }
 
@@ -106,6 +107,7 @@ pub(super) fn actor_settings(
         may_submit,
         required_keys,
         engines,
+        digest: config.digest(),
     })
 }
 
