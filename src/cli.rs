@@ -48,6 +48,7 @@ mod progress;
 mod published;
 mod queue;
 mod run_script;
+mod running_settings;
 mod script;
 mod script_arguments;
 mod script_doc;

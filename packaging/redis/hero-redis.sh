@@ -8,7 +8,8 @@
 # It may be run again. Other programs that use this Redis must change to the socket and to a user of
 # their own. Users who submit jobs are in the groups hero and redis.
 #
-# Later it gives Hero's users new passwords, while everything runs on, no unit is restarted and no job is lost:
+# Later it gives Hero's users new passwords, while everything runs on, no unit is restarted and no job is lost. If it
+# cannot come to its end, it prints how far it came and what to run then:
 #
 #     sh /usr/share/doc/hero/examples/redis/hero-redis.sh rotate [actor|supervisor|client|backup]...
 set -eu
@@ -19,23 +20,60 @@ socket=/run/redis/redis-server.sock
 admin() { # COMMAND...: of Redis, as its administrator
     REDISCLI_AUTH=$(cat /etc/hero/admin.password) redis-cli -e -s $socket --user admin "$@"
 }
+running() { # The units that run: a failed one reads its password at its next start.
+    systemctl list-units --plain --no-legend --state=active,reloading 'hero@*.service' | cut -d ' ' -f 1
+}
+reaches() { # NAME: whether Redis takes the password of a user
+    case "$1" in client) file=hero ;; *) file=$1 ;; esac
+    HERO_CONFIG=/etc/hero/$file.toml hero check --redis > /dev/null ||
+        { echo "Redis does not take hero-$1 with the password in /etc/hero/$1.password" >&2; return 1; }
+}
+serves() { # UNIT: whether a unit runs, and Redis takes its login
+    while [ "$(systemctl show -P ActiveState "$1")" = reloading ]; do sleep 0.2; done
+    [ "$(systemctl show -P ActiveState "$1")" = active ] &&
+        ! systemctl show -P StatusText "$1" | grep -q 'refuses the login' && return
+    echo "$1 does not serve; see: journalctl -u $1 -n 20" >&2
+    return 1
+}
 rotate() { # NAME
+    stage="nothing of hero-$1 has changed"
     new=$(head -c 32 /dev/urandom | sha256sum | cut -c 1-64)
     hash=$(printf %s "$new" | sha256sum | cut -c 1-64)
     # Redis takes both passwords until every unit has the new one.
     admin ACL SETUSER "hero-$1" "#$hash" > /dev/null
+    stage="Redis takes the old and a new password of hero-$1; only the next rotate of $1 ends the old one"
     # In place: the file of the other units is hidden from a unit by a mount on it.
     echo "$new" > "/etc/hero/$1.password"
     sed -i "s/^\(user hero-$1 on #\)[^ ]*/\1$hash/" /etc/redis/hero-acl.conf
     # The units that run read it again.
-    case "$1" in actor | supervisor) systemctl reload 'hero@*' ;; esac
+    case "$1" in
+    actor | supervisor)
+        for unit in $(running); do
+            systemctl reload "$unit"
+            serves "$unit"
+        done
+        ;;
+    esac
+    reaches "$1"
     admin ACL SETUSER "hero-$1" resetpass "#$hash" > /dev/null
     echo "hero-$1 has a new password"
+    changed="$changed $1"
+}
+ended() { # How far it came, if it did not come to its end.
+    [ "$?" = 0 ] || echo "not ended: $stage. New passwords:${changed:- none}. Mend what is wrong, then: sh $0 rotate$todo" >&2
 }
 if [ "${1:-}" = rotate ]; then
     shift
-    for name in ${*:-actor supervisor client backup}; do rotate "$name"; done
-    hero check --redis > /dev/null
+    [ $# -gt 0 ] || set -- actor supervisor client backup
+    changed="" stage="nothing has changed"
+    trap ended EXIT
+    trap 'exit 130' INT HUP TERM
+    while [ $# -gt 0 ]; do
+        todo=" $*"
+        rotate "$1"
+        shift
+    done
+    for unit in $(running); do serves "$unit"; done
     exit
 fi
 
@@ -49,6 +87,8 @@ chmod 640 /etc/hero/client.password
 # The units read theirs, and read them again when they change. A person in the group hero reads none of the two.
 chown hero:root /etc/hero/actor.password /etc/hero/supervisor.password
 chmod 400 /etc/hero/actor.password /etc/hero/supervisor.password
+
+units=$(running)
 
 # 2. What Redis has now goes to its append-only file; a restart alone would begin with an empty one.
 if redis-cli ping > /dev/null 2>&1 && redis-cli config set appendonly yes > /dev/null; then
@@ -83,7 +123,8 @@ for file in hero-redis.conf hero-acl.conf; do
 done
 systemctl restart redis-server
 
-# 4. Hero: one configuration, read with the login of a client, of the actors, of the supervisor.
+# 4. Hero: one configuration, read with the login of a client, of the actors, of the supervisor. The drop-ins in
+# /etc/hero/hero.toml.d are in force for all of them, as the other files are links to hero.toml.
 login() { # FILE USER
     mkdir -p "$1.d"
     printf '[redis]\nurl = "redis+unix:///run/redis/redis-server.sock"\nusername = "%s"\n' "$2" \
@@ -112,10 +153,12 @@ END
 unit hero@.service.d actor supervisor
 unit hero@supervisor.service.d supervisor actor
 
-# 5. The units.
+# 5. The units: these three, and all that ran before.
 systemctl daemon-reload
 systemctl enable hero@supervisor hero@osis-default-1 hero@python-default-1
-systemctl restart hero@supervisor hero@osis-default-1 hero@python-default-1
+# shellcheck disable=SC2086
+systemctl restart hero@supervisor hero@osis-default-1 hero@python-default-1 $units
+for unit in $(running); do serves "$unit"; done
 
 # 6. A job, as a client; what Redis keeps; a backup, for a timer of yours.
 hero exec -t osis -e '40 + 2'

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 use super::actor_error::ActorError;
 use super::boot::Boot;
 use super::machine;
+use crate::client::host_name;
 use crate::engine::process::folders_left;
 use crate::proto::job::BootId;
 use crate::proto::message::{ActorState, Presence};
@@ -118,7 +119,7 @@ async fn recover(
 fn is_gone(holder: &Presence, own: &Presence) -> bool {
     !own.machine.is_empty()
         && holder.machine == own.machine
-        && (holder.pid == own.pid || !machine::is_alive(holder.pid))
+        && (holder.pid == own.pid || !machine::is_alive(holder.pid, holder.pid_since))
 }
 
 /// Returns the last heartbeat of a holder whose machine has the name of this one, but another id: it is a clone, or this
@@ -131,7 +132,7 @@ fn heartbeat_of_same_name(holder: &Presence, own: &Presence) -> Option<String> {
 pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<PresenceOf> {
     use std::sync::atomic::Ordering::Relaxed;
     let settings = boot.settings();
-    let hostname = machine::host_name();
+    let hostname = host_name();
     let machine = machine::id();
     let now = format!("{:.3}", Timestamp::now());
     let beat = boot.health.new_beat();
@@ -147,6 +148,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                 actor: actor.clone(),
                 presence: Presence {
                     pid: std::process::id(),
+                    pid_since: machine::own_start(),
                     hostname: hostname.clone(),
                     machine: machine.clone(),
                     boot_id: Some(boot.id.clone()),
@@ -165,6 +167,7 @@ pub(super) fn presence_of_all(boot: &Boot, started_at: Timestamp) -> Vec<Presenc
                     folders_left: folders_left(),
                     load_hundredths,
                     memory_available,
+                    settings: settings.digest.clone(),
                 },
             }
         })

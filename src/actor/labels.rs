@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use ring::digest::{SHA256, digest};
 
 use super::machine;
+use crate::client::host_name;
 use crate::config::ActorUnit;
 use crate::proto::labels::Labels;
 use crate::proto::text::hexadecimal;
@@ -33,7 +34,7 @@ fn legal(given: impl IntoIterator<Item = (&'static str, String)>) -> Labels {
 
 fn of_machine() -> Labels {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let host = machine::host_name();
+    let host = host_name();
     let release = read("/etc/os-release");
     let memory = machine::total_memory().map(|bytes| bytes.to_string()).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

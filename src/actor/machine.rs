@@ -16,19 +16,30 @@ pub(super) fn id() -> String {
     }
 }
 
-pub(super) fn host_name() -> String {
-    let name = nix::unistd::gethostname().unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-/// Returns whether a process of this machine runs. A zombie does not.
-pub(super) fn is_alive(pid: u32) -> bool {
+/// Returns whether a process of this machine runs, and is the one that started then, if that is known. A zombie does not
+/// run.
+pub(super) fn is_alive(pid: u32, since: Option<u64>) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
-    // The name before the state may hold anything, parentheses too.
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    let state = fields(&stat).next().and_then(|state| state.chars().next());
     !matches!(state, Some('Z' | 'X' | 'x'))
+        && since.is_none_or(|since| started(&stat) == Some(since))
+}
+
+/// Returns when this process started, in the kernel's ticks since boot.
+pub(super) fn own_start() -> Option<u64> {
+    started(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+fn started(stat: &str) -> Option<u64> {
+    const BETWEEN: usize = 19;
+    fields(stat).nth(BETWEEN)?.parse().ok()
+}
+
+/// Returns the fields from the state on. The name before it may hold anything, parentheses too.
+fn fields(stat: &str) -> impl Iterator<Item = &str> {
+    stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace()
 }
 
 /// Returns why the machine is overloaded by the bounds of the configuration, for a person. A value
@@ -127,8 +138,10 @@ mod tests {
 
     #[test]
     fn own_process_is_alive_and_an_unused_pid_is_not() {
-        assert!(is_alive(std::process::id()));
-        assert!(!is_alive(u32::MAX));
+        let (pid, since) = (std::process::id(), own_start());
+        assert!(is_alive(pid, None) && is_alive(pid, since) && since.is_some());
+        assert!(!is_alive(pid, since.map(|since| since - 1)), "another process had the id before");
+        assert!(!is_alive(u32::MAX, None));
         assert!(!id().is_empty());
     }
 
@@ -140,7 +153,7 @@ mod tests {
         let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
         waitid(Id::Pid(pid), ended).expect("the process ends");
         assert!(fs::metadata(format!("/proc/{}", child.id())).is_ok(), "it is still a zombie");
-        assert!(!is_alive(child.id()));
+        assert!(!is_alive(child.id(), None));
         child.wait().expect("reaped");
     }
 }

@@ -33,6 +33,8 @@ pub struct ActorSettings {
     /// The keys of which one must sign each job of a script type; a type without them needs no signature.
     pub required_keys: BTreeMap<ScriptType, RequiredKeys>,
     pub engines: BTreeMap<ScriptType, Arc<dyn Engine>>,
+    /// The digest of the configuration that they are from.
+    pub digest: String,
 }
 
 impl ActorSettings {

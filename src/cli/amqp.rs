@@ -20,6 +20,7 @@ use crate::amqp::message::{Properties, parse_answer};
 use crate::amqp::topology::EVENTS;
 use crate::config::{Config, Node, parse_duration};
 use crate::error::{Error, Exit};
+use crate::proto::text::counted;
 use crate::store::Store;
 
 /// Publish messages to RabbitMQ, show its queues, and look after dead letters
@@ -92,8 +93,14 @@ pub(super) struct ShutdownBrokers {
 
 /// Delete queues with their messages, such as those that another tag has left
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hero amqp delete-queue qa_events")]
+#[command(
+    after_help = "Example:\n  hero amqp delete-queue qa_events   # how many messages it has\n  \
+                        hero amqp delete-queue --yes qa_events"
+)]
 pub(super) struct DeleteQueue {
+    /// Delete them; without it the command says how many messages they have
+    #[arg(long)]
+    yes: bool,
     /// The names of the queues
     #[arg(required = true, value_name = "QUEUE")]
     queues: Vec<String>,
@@ -204,6 +211,19 @@ impl ShutdownBrokers {
 impl DeleteQueue {
     async fn run(self, global: &Global) -> Result<(), Error> {
         let (_, link) = open(global)?;
+        if !self.yes {
+            let mut messages = 0;
+            for queue in &self.queues {
+                messages +=
+                    link.counts(queue).await?.map_or(0, |counts| u64::from(counts.messages));
+            }
+            link.close().await;
+            let messages = counted(messages, "message", "messages");
+            let message = format!(
+                "cannot delete without confirmation: these queues have {messages}, which are lost; add --yes to delete them"
+            );
+            return Err(Error::new(Exit::Usage, message));
+        }
         for queue in &self.queues {
             let number = link.delete(queue).await?;
             output::line(&format!("{queue}: deleted with {number} messages"))?;

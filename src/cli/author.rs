@@ -4,7 +4,7 @@ use std::{env, iter};
 
 use nix::unistd::{Group, Uid, User, getgid, getgroups, getuid};
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, host_name};
 use crate::config::Config;
 use crate::daemon::audit_to_journal;
 use crate::proto::audit::Author;
@@ -20,8 +20,7 @@ pub(super) fn of_command() -> Author {
     let name = name_of(uid).unwrap_or_else(|| "user".to_owned());
     let by = given("SUDO_USER").filter(|_| uid.is_root());
     let by = by.map(|by| format!(", sudo by {by}")).unwrap_or_default();
-    let host = nix::unistd::gethostname().unwrap_or_default();
-    let from = host.to_string_lossy().into_owned();
+    let from = host_name();
     let names = iter::once(name.clone()).chain(groups()).collect();
     Author { who: format!("{name} (uid {uid}{by})"), from, through: "command line", names }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::check_memory::UnitsMemory;
 use super::check_shards::{ShardsCheck, redis_document, state_of, state_soon};
 use super::job_notes::unknown_notifications;
-use super::{Global, output};
+use super::{Global, output, running_settings};
 use crate::artifacts::ContentFolder;
 use crate::client::Client;
 use crate::config::{
@@ -68,6 +68,7 @@ impl Check {
         let mut warnings = warnings(config, redis.as_ref(), &secrets)?;
         warnings.extend(cron_notes(config, &crontab));
         warnings.extend(silence.clone());
+        warnings.extend(running(config)?);
         if let Some(shards) = &shards {
             warnings.extend(shards.warnings()?);
         }
@@ -194,6 +195,12 @@ fn warnings(
     warnings.extend(artifacts.as_ref().and_then(ContentFolder::problem));
     warnings.extend(secrets.problems.iter().cloned());
     Ok(warnings)
+}
+
+/// Returns the running units of this machine that have other settings. What only they may read is no reason to fail.
+fn running(config: &Config) -> Result<Vec<String>, Error> {
+    let Ok(client) = Client::open(config) else { return Ok(Vec::new()) };
+    super::block_on(async { Ok(running_settings::read(&client, config).await) })
 }
 
 /// Returns why Redis does not tell this login of jobs that programs push, and what follows.

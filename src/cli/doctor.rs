@@ -45,6 +45,9 @@ impl Doctor {
                 findings.extend(super::block_on(of_redis)?);
             }
         }
+        if global.of_user.is_some() {
+            findings.iter_mut().for_each(DoctorFinding::remedy_for_user);
+        }
         let number = |state| findings.iter().filter(|of| of.state == state).count() as u64;
         let (errors, warnings) = (number(FindingState::Error), number(FindingState::Warning));
         let is_wrong = errors + warnings > 0;

@@ -6,6 +6,7 @@ mod edit;
 mod errors;
 mod files;
 mod filter;
+mod find;
 mod list;
 mod log_search;
 mod logs;
@@ -38,6 +39,7 @@ pub(super) enum JobCommand {
     /// Show every field of a job
     #[command(after_help = "Example:\n  hero job show 7f9c2ba4")]
     Show(Show),
+    Find(find::FindJob),
     Wait(wait::Wait),
     /// Write the output of a finished job: text without its last line end, other bytes unchanged
     #[command(after_help = "Example:\n  hero job output 7f9c2ba4 > image.png\n\n\
@@ -139,6 +141,7 @@ impl JobCommand {
             Self::List(list) => list.run(api, global).await?,
             Self::Errors(errors) => errors.run(api, global).await?,
             Self::Show(show) => show::run(api, &show, false, global).await?,
+            Self::Find(find) => find.run(api, global).await?,
             Self::Wait(wait) => return wait.run(api, global).await,
             Self::Output { id, raw } => write_output(api, &id, (global.json, raw)).await?,
             Self::Logs(logs) => logs.run(api, global.json).await?,

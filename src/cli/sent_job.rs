@@ -4,7 +4,7 @@
 use super::api::ApiMethods;
 use super::job_options::JobOptions;
 use super::key::Signing;
-use super::{explain, job_notes, output};
+use super::{explain, job_notes, output, running_settings};
 use crate::client::AwaitedJob;
 use crate::config::Config;
 use crate::error::{Error, Exit};
@@ -62,6 +62,8 @@ impl SentJob {
             let mut resolved = job.clone();
             context.client.resolve_script(&mut resolved).await?;
             explain::print_allowed(config, &resolved)?;
+            let others = running_settings::read(&context.client, config).await;
+            others.iter().for_each(|other| output::note(&format!("hero: {other}")));
         }
         let (spec, own) = (job.spec.clone(), job.id.clone());
         let (job, is_new) = api.submit(&job, files, how.is_awaited).await?;

@@ -18,6 +18,7 @@ use crate::client::{
 use crate::config::parse_duration;
 use crate::error::Error;
 use crate::proto::target::ScriptType;
+use crate::proto::units::readable_size;
 
 /// Show how many jobs came and ended, how many failed, and how long they waited and ran
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ use crate::proto::target::ScriptType;
                   an upper bound from a histogram (≤), as the times are not kept, and may be above the longest of them.\n\n\
                   --by reads ended jobs that have not expired, and needs no samples: --since and --until are of their ends. WAIT is then \
                   from the submission of a job, or the time for which it was due, to the start of its last attempt; RUN the \
-                  time from there to the record of its end."
+                  time from there to the record of its end, MEMORY the largest peak of a last attempt."
 )]
 pub(super) struct Stats {
     /// Wait so long, and show what happens meanwhile
@@ -46,9 +47,9 @@ pub(super) struct Stats {
     /// Show what happened until then
     #[arg(long, value_name = "DURATION|TIME", requires = "since")]
     until: Option<String>,
-    /// Count ended jobs by the machine or actor that ran them, the slowest first: the latest that can be read within two
-    /// seconds
-    #[arg(long, value_name = "host|actor", value_parser = StatsBy::from_str, conflicts_with = "period")]
+    /// Count ended jobs by the machine or actor that ran them, or by their name, the slowest first: the latest that can be
+    /// read within two seconds
+    #[arg(long, value_name = "host|actor|name", value_parser = StatsBy::from_str, conflicts_with = "period")]
     by: Option<StatsBy>,
     /// Only this script type
     #[arg(short = 't', long = "type", value_name = "TYPE", conflicts_with = "period")]
@@ -144,12 +145,17 @@ fn with_times<T>(table: TableOf<'_, T>, of: fn(&T) -> EndsAndTimes<'_>) -> TextT
 }
 
 fn by_place(by: StatsBy, stats: &[PlaceStatsDocument]) -> TextTable {
-    let head = if by == StatsBy::Host { "!HOST" } else { "!ACTOR" };
+    let head = match by {
+        StatsBy::Host => "!HOST",
+        StatsBy::Actor => "!ACTOR",
+        StatsBy::Name => "!NAME",
+    };
     let table = TextTable::of(stats)
         .column(head, &|of| of.name.clone())
         .column(">FINISHED", &|of| of.finished.to_string())
         .column(">FAILED", &|of| of.failed.to_string())
-        .column("?>CANCELLED", &|of| of.cancelled.to_string());
+        .column("?>CANCELLED", &|of| of.cancelled.to_string())
+        .column("?>MEMORY", &|of| of.memory_peak.map(readable_size).unwrap_or_default());
     with_times(table, |of| (of.failed_percent, &of.wait, &of.run))
 }
 

@@ -13,9 +13,9 @@ use super::input::parsed;
 use super::no_results::NoResults;
 use super::table::TextTable;
 use super::time::{age, age_of_text};
-use crate::client::NewToken;
+use crate::client::{NewToken, Token, host_name};
 use crate::config::{Config, check_configured, parse_duration};
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::proto::access::{Bounds, Scope, TokenName, TokenRecord};
 use crate::proto::target::{Group, ScriptType};
 
@@ -32,6 +32,7 @@ pub(super) enum TokenCommand {
     /// List the tokens: what each may do, and until when
     #[command(after_help = "Example:\n  hero token list --json")]
     List,
+    Rotate(RotateToken),
     /// Revoke tokens: they are refused within seconds, on every machine
     #[command(after_help = "Example:\n  hero token revoke ci")]
     Revoke(TokenNames),
@@ -71,6 +72,23 @@ pub(super) struct NewTokenCommand {
     contexts: Vec<String>,
 }
 
+/// Make another secret for a token and print it, this once: both are valid until --drop-old
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  hero token rotate ci\n  hero token rotate ci --drop-old   # once its callers have the new one\n\n\
+                        The new secret has the scopes, bounds and name of the old one. hero token list shows both."
+)]
+pub(super) struct RotateToken {
+    /// The name of the token
+    name: String,
+    /// Refuse the new secret after this time; by default it ends as the old one does
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "drop_old")]
+    expires: Option<Duration>,
+    /// Refuse the old secret from now on
+    #[arg(long)]
+    drop_old: bool,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct TokenNames {
     /// The names of the tokens
@@ -80,14 +98,43 @@ pub(super) struct TokenNames {
 
 impl TokenCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
+        let ran = self.run_with(global).await;
+        // Redis refuses a command inside of a script by another error.
+        let in_script = "The user executing the script";
+        ran.map_err(|error| match error.exit {
+            exit if exit == Exit::NotPermitted || error.message.contains(in_script) => Error {
+                exit: Exit::NotPermitted,
+                message: format!(
+                    "{}; tokens need a login of Redis that may write them, as the supervisor has: \
+                     HERO_CONFIG=/etc/hero/supervisor.toml",
+                    error.message
+                ),
+            },
+            _ => error,
+        })
+    }
+
+    async fn run_with(self, global: &Global) -> Result<(), Error> {
         let config = global.config()?;
         let client = global.client()?;
+        let print = |name: String, token: &Token| {
+            let document = || json!({ "name": name, "token": token.reveal() });
+            global.print(document, || format!("{}\n", token.reveal()))
+        };
         match self {
             Self::New(new) => {
                 let name = new.name.clone();
-                let token = client.create_token(new.checked(config)?).await?;
-                let document = || json!({ "name": name, "token": token.reveal() });
-                global.print(document, || format!("{}\n", token.reveal()))?;
+                print(name, &client.create_token(new.checked(config)?).await?)?;
+            }
+            Self::Rotate(RotateToken { name, drop_old: true, .. }) => {
+                let drop_old = async |name: &TokenName| Ok(client.drop_old_token(name).await?);
+                global
+                    .each_done(&[parsed::<TokenName>(&name)?], "has its new secret alone", drop_old)
+                    .await?;
+            }
+            Self::Rotate(RotateToken { name, expires, .. }) => {
+                let of = parsed(&name)?;
+                print(name, &client.rotate_token(&of, expires, &creator()).await?)?;
             }
             Self::List => {
                 let (tokens, now) = (client.list_tokens().await?, client.now().await?);
@@ -115,7 +162,6 @@ impl NewTokenCommand {
         for group in &self.groups {
             parsed::<Group>(group)?;
         }
-        let host = nix::unistd::gethostname().unwrap_or_default();
         let bound = |names: Vec<String>| -> Option<BTreeSet<String>> {
             (!names.is_empty()).then(|| names.into_iter().collect())
         };
@@ -130,9 +176,14 @@ impl NewTokenCommand {
                 sees: None,
             },
             lifetime: self.expires,
-            created_by: format!("{}@{}", user(), host.to_string_lossy()),
+            created_by: creator(),
         })
     }
+}
+
+/// Returns the user and the machine of this command.
+fn creator() -> String {
+    format!("{}@{}", user(), host_name())
 }
 
 fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
@@ -144,6 +195,7 @@ fn table(tokens: &[TokenRecord], now: Timestamp) -> TextTable {
         };
     TextTable::of(tokens)
         .column("!NAME", &|of| of.name.to_string())
+        .column("?SECRET", &|of| if of.replaced { "replaced".to_owned() } else { String::new() })
         .column("SCOPES", &|of| of.scopes.to_string())
         .column("~BOUNDS", &|of| bounds(&of.bounds))
         .column(">AGE", &|of| age_of_text(&of.created_at, now))

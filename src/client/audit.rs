@@ -32,11 +32,14 @@ pub struct AuditFilter {
     pub limit: usize,
 }
 
+/// Returns the name of this machine.
+pub fn host_name() -> String {
+    nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 pub(super) fn of_process() -> Author {
-    let uid = nix::unistd::geteuid();
-    let from = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
-    let names = vec![format!("uid {uid}")];
-    Author { who: format!("uid {uid}"), from, through: "library", names }
+    let who = format!("uid {}", nix::unistd::geteuid());
+    Author { names: vec![who.clone()], who, from: host_name(), through: "library" }
 }
 
 impl Client {
@@ -90,7 +93,14 @@ impl Client {
 
     /// Records a delivery of a webhook with its verdict.
     pub async fn note_delivery(&self, delivery: String) {
-        self.note("hook.receive", delivery).await;
+        self.note("hook.receive", &delivery).await;
+    }
+
+    /// Records the settings that a reload of a unit has changed: each key with its old and its new value.
+    pub async fn note_reload(&self, changes: &[String]) {
+        for change in changes {
+            self.note("config.reload", change).await;
+        }
     }
 
     /// Records a call whose answer was lost, so that nobody knows whether it changed something: as soon as Redis answers

@@ -24,6 +24,9 @@ use hero_artifacts as artifacts;
 use hero_error as error;
 use hero_store as store;
 // Programs need the configuration and the job as well.
+pub use crate::proto::keys::{
+    job_hash_key, reply_queue_key, work_queue_group, work_queue_instance, work_queue_type,
+};
 pub use hero_config as config;
 pub use hero_proto as proto;
 
@@ -67,7 +70,7 @@ mod tokens;
 mod wait;
 
 pub use actors::UnreachedShard;
-pub use audit::{AUDIT_LOST, AuditFilter};
+pub use audit::{AUDIT_LOST, AuditFilter, host_name};
 pub use backup::{BackupError, BackupReader, BackupWriter, Restored, restore};
 pub use builder::{JobBuilder, job_of_members, members_of_line};
 pub use change_many::{ChangedJob, JobChange, JobValues, ManyChanged, UnchangedJob};

@@ -159,7 +159,7 @@ pub struct StatsDocument {
     /// The places that were asked for; the next three members are of the latest ended jobs, by these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<StatsBy>,
-    /// The machines or actors, the slowest first.
+    /// The machines, actors or names, the slowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceStatsDocument>,
     /// The number of ended jobs that were searched, the latest.
@@ -173,17 +173,19 @@ pub struct StatsDocument {
 words! {
     /// The places by which ended jobs are counted.
     #[derive(Deserialize, JsonSchema)]
-    StatsBy, "place of jobs", "host or actor";
+    StatsBy, "place of jobs", "host, actor or name";
     /// The machine that ran the job.
     Host = "host",
     /// The actor that ran it.
     Actor = "actor",
+    /// The name of the job.
+    Name = "name",
 }
 
-/// The ended jobs of a machine or actor.
+/// The ended jobs of a machine, an actor or a name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlaceStatsDocument {
-    /// The host name, or the name of the actor.
+    /// The host name, or the name of the actor or of the jobs.
     pub name: String,
     /// Jobs that finished.
     pub finished: u64,
@@ -198,6 +200,9 @@ pub struct PlaceStatsDocument {
     pub wait: TimesDocument,
     /// The times that last attempts ran.
     pub run: TimesDocument,
+    /// The largest peak memory of a last attempt, in bytes, if a process ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_peak: Option<u64>,
 }
 
 /// The counters of a script type.

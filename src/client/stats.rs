@@ -168,7 +168,8 @@ impl From<(String, Counters)> for PlaceStatsDocument {
     fn from((name, counters): (String, Counters)) -> Self {
         let TypeStatsDocument { finished, failed, cancelled, failed_percent, wait, run, .. } =
             TypeStatsDocument::of("", &counters);
-        Self { name, finished, failed, cancelled, failed_percent, wait, run }
+        let memory_peak = counters.get(MEMORY_PEAK).copied();
+        Self { name, finished, failed, cancelled, failed_percent, wait, run, memory_peak }
     }
 }
 
@@ -195,18 +196,34 @@ impl AskedPlaces {
     }
 }
 
-const COUNTED: [&str; 7] =
-    ["hostname", "actor", "error", "created_at", "run_at", "started_at", "finished_at"];
+/// The field of a job, and the member of the counters that has the largest of them.
+const MEMORY_PEAK: &str = "memory_peak";
+const COUNTED: [&str; 9] = [
+    "hostname",
+    "actor",
+    "name",
+    "error",
+    "created_at",
+    "run_at",
+    "started_at",
+    "finished_at",
+    MEMORY_PEAK,
+];
 
 /// Adds an ended job to the counters of its place.
 fn add_job(places: &mut BTreeMap<String, Counters>, by: StatsBy, job: &JobSummary) {
     let field = match by {
         StatsBy::Host => "hostname",
         StatsBy::Actor => "actor",
+        StatsBy::Name => "name",
     };
-    // What did not start has neither.
+    // What did not start has neither of the first two.
     let Some(place) = job.fields.get(field) else { return };
     let counters = places.entry(place.clone()).or_default();
+    if let Some(peak) = job.fields.get(MEMORY_PEAK).and_then(|peak| peak.parse::<u64>().ok()) {
+        let largest = counters.entry(MEMORY_PEAK.to_owned()).or_default();
+        *largest = peak.max(*largest);
+    }
     let mut count = |name: String, number: u64| *counters.entry(name).or_default() += number;
     let end = match job.status {
         JobStatus::Finished => "finished",

@@ -10,7 +10,7 @@ use super::{Client, ClientError, Result};
 use crate::error::{Error, Exit};
 use crate::proto::access::{Bounds, Scopes, TokenName, TokenRecord};
 use crate::proto::text::hexadecimal;
-use crate::store::TokenAdded;
+use crate::store::{TokenAdded, TokenRotated};
 
 /// The beginning of each token: people and scanners for secrets know it by this.
 const PREFIX: &str = "hero_";
@@ -59,6 +59,11 @@ fn hash(token: &str) -> String {
     hexadecimal(digest(&SHA256, token.as_bytes()).as_ref())
 }
 
+fn no_token(name: &TokenName) -> Error {
+    let message = format!("there is no token {name}; hero token list shows all");
+    Error::new(Exit::NotFound, message)
+}
+
 impl Client {
     /// Creates a token and returns it. It is shown this once: only its SHA-256 is kept.
     ///
@@ -75,6 +80,7 @@ impl Client {
             created_at: format!("{now:.3}"),
             created_by: new.created_by,
             expires_s: lifetime_s.map(|time| now.as_second().saturating_add(time)),
+            replaced: false,
         };
         let added = self.store.add_token(&hash(token.reveal()), &record).await;
         let name = record.name;
@@ -98,14 +104,58 @@ impl Client {
         Ok(self.store.tokens().await?)
     }
 
+    /// Makes another secret of a token, with its rights: both are valid until the old one is dropped. `lifetime` is the
+    /// time of the new one; by default it ends as the old one does.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if no token has the name; [`Exit::Data`] if an older secret is still valid; the code of
+    /// [`ClientError::Store`].
+    pub async fn rotate_token(
+        &self,
+        name: &TokenName,
+        lifetime: Option<Duration>,
+        created_by: &str,
+    ) -> Result<Token, Error> {
+        let (token, now) = (Token::random()?, self.now().await?);
+        let created = format!("{now:.3}");
+        let lifetime_s = lifetime.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
+        let expires_s = lifetime_s.map(|time| now.as_second().saturating_add(time));
+        let (hash, created) = (hash(token.reveal()), (created.as_str(), created_by));
+        let rotated = self.store.rotate_token(&hash, name, created, expires_s).await;
+        match rotated.map_err(ClientError::from)? {
+            TokenRotated::Yes => {}
+            TokenRotated::NoSuchToken => return Err(no_token(name)),
+            TokenRotated::OldIsValid => {
+                let message = format!(
+                    "the token {name} has two secrets already: hero token rotate {name} --drop-old ends the old one"
+                );
+                return Err(Error::new(Exit::Data, message));
+            }
+        }
+        self.note("token.rotate", name).await;
+        Ok(token)
+    }
+
+    /// Drops the secret of a token that another one has replaced.
+    ///
+    /// # Errors
+    /// [`Exit::NotFound`] if there is none; the code of [`ClientError::Store`].
+    pub async fn drop_old_token(&self, name: &TokenName) -> Result<(), Error> {
+        if !self.store.remove_token(name, true).await.map_err(ClientError::from)? {
+            let message = format!("the token {name} has no old secret");
+            return Err(Error::new(Exit::NotFound, message));
+        }
+        self.note("token.drop_old", name).await;
+        Ok(())
+    }
+
     /// Revokes a token: it is refused from now on, by every supervisor within seconds.
     ///
     /// # Errors
     /// [`Exit::NotFound`] if no token has the name; the code of [`ClientError::Store`].
     pub async fn revoke_token(&self, name: &TokenName) -> Result<(), Error> {
-        if !self.store.remove_token(name).await.map_err(ClientError::from)? {
-            let message = format!("there is no token {name}; hero token list shows all");
-            return Err(Error::new(Exit::NotFound, message));
+        if !self.store.remove_token(name, false).await.map_err(ClientError::from)? {
+            return Err(no_token(name));
         }
         self.note("token.revoke", name).await;
         Ok(())

@@ -92,6 +92,10 @@ toml_table! {
             => Duration(SECOND, TEN_YEARS);
         /// The routing keys that accept the operation `shutdown`.
         shutdown_keys: Vec<String> = vec!["adm".to_owned()] => Texts;
+        /// The queues that may get answers, as patterns in which `*` is any text: `reply_to` of a message that names another
+        /// one gets none. The broker publishes with its own login, so a user of RabbitMQ reaches by it every queue that
+        /// these patterns have. Direct replies (`amq.rabbitmq.reply-to`) are always sent.
+        reply_queues: Vec<String> = vec!["*".to_owned()] => Texts;
         /// The context of the objects that messages read and write.
         context: String = String::new() => Text;
         /// Publishes a log event for each message that is served.

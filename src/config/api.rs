@@ -77,7 +77,7 @@ key_table! {
     ///     api.keys.ci.groups = ["default"]
     ///     api.keys.ci.callers = ["ci"]
     ///     api.keys.ci.contexts = ["builds"]
-    API_KEYS = "api.keys.NAME", restart;
+    API_KEYS = "api.keys.NAME";
 
     /// Its public key of secp256k1, in hexadecimal digits.
     public_key: Text;

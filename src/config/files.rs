@@ -16,7 +16,7 @@ const FILE_SIZE_MAX: u64 = 1 << 20;
 const DROP_INS_MAX: usize = 1000;
 
 /// Reads the texts to merge, each over the ones before it: the file itself, which may be missing
-/// if `may_be_missing`, then its drop-ins, `FILE.d/*.toml`, by name.
+/// if `may_be_missing`, then its drop-ins, by name.
 pub(super) fn read_all(
     file: &Path,
     may_be_missing: bool,
@@ -64,13 +64,22 @@ pub(super) fn reason(error: &io::Error) -> String {
 }
 
 pub(super) fn drop_ins(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
-    toml_files(&drop_in_folder(file))
+    let files = drop_in_folders(file).into_iter().map(|folder| toml_files(&folder));
+    Ok(files.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-pub(super) fn drop_in_folder(file: &Path) -> PathBuf {
-    let mut folder = file.as_os_str().to_owned();
-    folder.push(".d");
-    folder.into()
+/// Returns the folders of the drop-ins of a file, the first to be read first: `FILE.d`, and of a link before it
+/// the folder of the file that it leads to, so that the drop-ins of the machine are in force under each of its names.
+pub(super) fn drop_in_folders(file: &Path) -> Vec<PathBuf> {
+    let of = |file: &Path| {
+        let mut folder = file.as_os_str().to_owned();
+        folder.push(".d");
+        PathBuf::from(folder)
+    };
+    let own = of(file);
+    let real = fs::canonicalize(&own).ok();
+    let target = fs::canonicalize(file).ok().map(|target| of(&target));
+    target.filter(|folder| Some(folder) != real.as_ref()).into_iter().chain([own]).collect()
 }
 
 /// Lists the files `*.toml` of a folder that are not hidden, by name. A missing folder has none.

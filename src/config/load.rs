@@ -7,15 +7,18 @@ use toml::value::Value;
 
 use super::check::check;
 use super::config_error::{ConfigError, Fault, FilePlace, explain};
+use super::connection::RedisConfig;
 use super::files::{DEFAULT_FILE, read_all};
 use super::schema::Config;
 use super::source::Source;
 use super::types;
 use super::user::{self, UserFolders};
+use crate::proto::named_script::digest_of;
 
 impl Config {
-    /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names. Tables are
-    /// merged key by key; any other value of a later file replaces the value of an earlier one.
+    /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names; of a link the drop-ins of its
+    /// target come first. Tables are merged key by key; any other value of a later file replaces the value of an
+    /// earlier one.
     ///
     /// Without an explicit file it reads [`DEFAULT_FILE`], which may be missing. Below the file of the user who
     /// runs this process, [`UserFolders::file`], are the defaults of a user.
@@ -54,6 +57,15 @@ impl Config {
     /// Returns what [`Config::to_toml`] writes.
     pub fn to_table(&self) -> Result<Table, ConfigError> {
         Ok(Table::try_from(self)?)
+    }
+
+    /// Returns a digest of the settings, which compares a running unit with the files. The login
+    /// of Redis is not in it: each unit may have its own.
+    pub fn digest(&self) -> String {
+        const CHARS: usize = 16;
+        let of_login = RedisConfig { username: None, password_file: None, ..self.redis.clone() };
+        let text = Self { redis: of_login, ..self.clone() }.to_toml().unwrap_or_default();
+        digest_of(&text).as_str()[..CHARS].to_owned()
     }
 
     /// Writes what differs from the defaults, as a file that reads back to the same.

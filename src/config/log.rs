@@ -34,7 +34,8 @@ toml_table! {
 }
 
 /// The patterns of names of variables that hold secrets, by default.
-const REDACTED: &str = "*PASSWORD* *PASSWD* *PASSPHRASE* *_PASS *TOKEN* *SECRET* *APIKEY* *_KEY";
+const REDACTED: &str = "PASS *_PASS *PASSWORD* *PASSWD* *PASSPHRASE* *_PWD *TOKEN* *SECRET* *CREDENTIAL* AUTH *_AUTH \
+     *AUTHORIZATION* *BEARER* *APIKEY* *_KEY";
 
 impl LogConfig {
     pub(super) fn check(&self) -> Result<(), Fault> {
@@ -107,10 +108,19 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "OPENAI_APIKEY",
             "api_key",
+            "PASS",
+            "MYSQL_PWD",
+            "HTTP_AUTH",
+            "Authorization",
+            "BEARER",
+            "AWS_CREDENTIALS",
         ] {
             assert!(hides(name), "{name}");
         }
-        for name in ["PATH", "HOME", "KEY", "KEYBOARD", "PASSED", "COMPASS", "LANG"] {
+        for name in [
+            "PATH", "HOME", "KEY", "KEYBOARD", "PASSED", "COMPASS", "LANG", "PWD", "OLDPWD",
+            "AUTHOR",
+        ] {
             assert!(!hides(name), "{name}");
         }
         assert!(LogConfig::default().check().is_ok());

@@ -8,8 +8,21 @@ use std::path::Path;
 
 use nix::unistd::{Gid, User, getegid, geteuid, getgrouplist, getgroups};
 
-use super::files::{DEFAULT_FILE, drop_in_folder, drop_ins, toml_files};
+use super::files::{DEFAULT_FILE, drop_in_folders, drop_ins, toml_files};
 use super::schema::Config;
+
+/// The folders of Hero, whose owner, group and mode it may advise to change.
+const OWN_FOLDERS: [&str; 5] =
+    ["/etc/hero", "/var/lib/hero", "/var/log/hero", "/var/cache/hero", "/run/hero"];
+/// The folders of systemd's credentials, which reach a unit by systemd: what its user may read there means nothing.
+const CREDENTIAL_STORES: [&str; 6] = [
+    "/etc/credstore",
+    "/etc/credstore.encrypted",
+    "/run/credstore",
+    "/run/credentials",
+    "/usr/lib/credstore",
+    "/usr/lib/credstore.encrypted",
+];
 
 /// A user by its ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,19 +63,23 @@ impl FileReader {
     }
 
     /// Returns why this user cannot read a file, or enter one of its folders, by owner, group and mode;
-    /// `None` if it can, or if the file does not exist. Access lists of the file system are not read.
+    /// `None` if it can, if the file does not exist, or if it is a credential of systemd. Access lists of the file system
+    /// are not read.
     pub(super) fn obstacle(&self, file: &Path) -> Option<String> {
         const READ: u32 = 4;
         const ENTER: u32 = 1;
         // The links on the way lead to the file that is read.
         let file = fs::canonicalize(file).ok()?;
+        if CREDENTIAL_STORES.iter().any(|store| file.starts_with(store)) {
+            return None;
+        }
         let folders = file.ancestors().skip(1).collect::<Vec<_>>();
         let folders = folders.into_iter().rev().map(|folder| (folder, ENTER));
         let is_folder = file.is_dir();
         let needed = if is_folder { READ | ENTER } else { READ };
         folders.chain([(file.as_path(), needed)]).find_map(|(path, needed)| {
             let found = fs::metadata(path).ok()?;
-            (!self.has(&found, needed)).then(|| self.describe(path, &found))
+            (!self.has(&found, needed)).then(|| self.describe(path, &found, &file))
         })
     }
 
@@ -75,14 +92,20 @@ impl FileReader {
         self.is_privileged || of.mode() >> shift & needed == needed
     }
 
-    fn describe(&self, path: &Path, found: &Metadata) -> String {
+    /// `path` is the file, or the folder that is in its way. What is not Hero's stays as narrow as it is.
+    fn describe(&self, path: &Path, found: &Metadata, file: &Path) -> String {
         let (name, mode) = (&self.name, found.mode() & 0o7777);
         let (doing, right) = if found.is_dir() { ("enter", "0750") } else { ("read", "0640") };
-        let path = path.display();
-        format!(
-            "user {name} cannot {doing} {path} (mode {mode:04o}); run: chown root:{name} {path}, \
-             chmod {right} {path}"
-        )
+        let remedy = if OWN_FOLDERS.iter().any(|own| path.starts_with(own)) {
+            let path = path.display();
+            format!("run: chown root:{name} {path}, chmod {right} {path}")
+        } else {
+            format!(
+                "put a copy of {} into /etc/hero, for root and the group {name}",
+                file.display()
+            )
+        };
+        format!("user {name} cannot {doing} {} (mode {mode:04o}); {remedy}", path.display())
     }
 }
 
@@ -91,7 +114,8 @@ impl Config {
     /// `explicit` is the file of this configuration if it is not the default one.
     pub fn unreadable_by(&self, reader: &FileReader, explicit: Option<&Path>) -> Vec<String> {
         let file = explicit.unwrap_or(Path::new(DEFAULT_FILE));
-        let mut files = vec![file.to_owned(), drop_in_folder(file)];
+        let mut files = vec![file.to_owned()];
+        files.extend(drop_in_folders(file));
         files.extend(drop_ins(file).unwrap_or_default());
         files.push(self.supervisor.cron_dir.clone());
         files.extend(toml_files(&self.supervisor.cron_dir).unwrap_or_default());
@@ -185,7 +209,25 @@ mod tests {
         let found = config.unreadable_by(&reader, Some(&path("hero.toml")));
         assert_eq!(found.len(), 4, "{found:?}");
         let named = format!("{}", path("hero.toml.d/a.toml").display());
-        assert!(found[1].contains(&format!("chown root:hero {named}, chmod 0640 {named}")));
+        assert!(found[1].contains(&format!("put a copy of {named} into /etc/hero")), "{found:?}");
+        assert!(!found.concat().contains("chown"), "a folder that is not Hero's stays as it is");
+    }
+
+    #[test]
+    fn only_folders_of_hero_are_opened_by_a_remedy_and_credentials_are_not_judged() {
+        let nobody =
+            FileReader { name: "hero".to_owned(), uid: 1, gids: Vec::new(), is_privileged: false };
+        let found = fs::metadata("/").expect("a folder");
+        let file = Path::new("/etc/hero/secrets/db");
+        let of_hero = nobody.describe(Path::new("/etc/hero/secrets"), &found, file);
+        assert!(
+            of_hero.contains("run: chown root:hero /etc/hero/secrets, chmod 0750 "),
+            "{of_hero}"
+        );
+        for folder in ["/etc", "/etc/ssl/private", "/srv/hero"] {
+            let other = nobody.describe(Path::new(folder), &found, file);
+            assert!(!other.contains("chown") && !other.contains("chmod"), "{other}");
+        }
     }
 
     #[test]

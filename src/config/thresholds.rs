@@ -23,7 +23,7 @@ toml_table! {
         held_warning: u64 = 0 => Number(0, ANY);
         held_critical: u64 = 0 => Number(0, ANY);
         /// The jobs that ended in `error` in the last hour, of all types together.
-        failed_warning: u64 = 0 => Number(0, ANY);
+        failed_warning: u64 = 10 => Number(0, ANY);
         failed_critical: u64 = 0 => Number(0, ANY);
         /// The share of failed jobs in the last ten minutes, in times of that before, from which on it is a warning, if
         /// at least ten jobs failed.

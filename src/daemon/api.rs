@@ -77,9 +77,9 @@ fn run(
         let Ok(client) = client.inspect_err(|error| cannot("open redis for the API", error)) else {
             return;
         };
-        let logins = Logins::new(keys(&in_force.api));
+        let logins = Logins::new(keys(&in_force.api)).map(Arc::new);
         let Ok(logins) = logins.inspect_err(|error| cannot("serve the API", error)) else { return };
-        tokio::spawn(follow_login(client.clone(), config.clone()));
+        tokio::spawn(follow(client.clone(), Arc::clone(&logins), config.clone()));
         let check = token_check(Tokens::new(client.clone()));
         let service = ApiService::new(client, config, check, logins, tracer);
         let pages = web::pages(service.clone());
@@ -92,10 +92,13 @@ fn cannot(what: &str, error: &dyn Display) {
     error!("cannot {what}, the duties go on: {error}");
 }
 
-/// Takes the address and the login of Redis of each reload.
-async fn follow_login(client: Client, mut config: watch::Receiver<Arc<Config>>) {
+/// Takes the address and the login of Redis, and the keys that may log in, of each reload.
+async fn follow(client: Client, logins: Arc<Logins>, mut config: watch::Receiver<Arc<Config>>) {
     while config.changed().await.is_ok() {
         let (client, config) = (client.clone(), Arc::clone(&config.borrow_and_update()));
+        if let Err(error) = logins.set_keys(keys(&config.api)) {
+            cannot("take the keys of api.keys", &error);
+        }
         let changed = tokio::task::spawn_blocking(move || client.change_login(&config.redis));
         if let Ok(Err(error)) = changed.await {
             warn!("the API keeps the login of redis: {error}");

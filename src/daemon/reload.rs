@@ -14,9 +14,10 @@ use super::settings::{actor_settings, broker_settings, supervisor_settings};
 use super::signals::Signals;
 use crate::actor::ActorSettings;
 use crate::amqp::broker::BrokerSettings;
-use crate::client::Client;
+use crate::client::{Client, host_name};
 use crate::config::{Config, EngineKind, RedisConfig, Unit};
 use crate::error::{Error, Exit};
+use crate::proto::audit::Author;
 use crate::store::{Shards, StoreError};
 use crate::supervisor::SupervisorSettings;
 
@@ -83,6 +84,8 @@ impl Reload {
         }
         let wrong = |error: StoreError| Error::new(Exit::Config, error.to_string());
         Shards::open(&config.redis, Ok).map_err(wrong)?;
+        // Keys that need a restart keep their old values, so that the next reload names them again.
+        let config = self.config.kept_until_restart(config);
         match (&self.live, role) {
             (LiveSettings::Supervisor(settings), Unit::Supervisor) => {
                 settings.send_replace(Arc::new(supervisor_settings(&config)));
@@ -112,10 +115,32 @@ impl Reload {
         }
         self.system.change_login(&config.redis).map_err(wrong)?;
         self.logging.set(&config.log);
-        // Keys that need a restart keep their old values, so that the next reload names them again.
-        self.config = self.config.kept_until_restart(config);
+        self.tell_changes(&config);
+        self.config = config;
         self.in_force.send_replace(Arc::new(self.config.clone()));
         Ok(restart)
+    }
+
+    /// Logs the settings that change. A supervisor records them as changes too: the login of actors may not.
+    fn tell_changes(&self, new: &Config) {
+        const MAX: usize = 50;
+        let mut changes = self.config.changes(new);
+        let further = changes.len().saturating_sub(MAX);
+        changes.truncate(MAX);
+        if further > 0 {
+            changes.push(format!("{further} further keys"));
+        }
+        let client = match &self.live {
+            LiveSettings::Supervisor(_) => Client::open(new).ok(),
+            _ => None,
+        };
+        let Some(client) = client else {
+            changes.iter().for_each(|change| info!("the reload changed {change}"));
+            return;
+        };
+        let (who, from) = (format!("unit {}", self.unit), host_name());
+        let client = client.as_author(Author { who, from, through: "reload", names: Vec::new() });
+        tokio::spawn(async move { client.note_reload(&changes).await });
     }
 
     /// Restricts a new configuration to the rights of a sandboxed process.

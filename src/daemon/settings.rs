@@ -48,6 +48,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
         health: HealthRules::from(config),
         crontab: Arc::new(crontab),
         scripts: Arc::new(scripts),
+        digest: config.digest(),
     }
 }
 
@@ -107,6 +108,7 @@ pub(super) fn actor_settings(
         may_submit,
         required_keys,
         engines,
+        digest: config.digest(),
     })
 }
 

@@ -25,6 +25,7 @@ pub use prepare::{
 };
 pub(crate) use prepare::{check_variable, environment, remove_leftovers};
 pub use service::{Service, ServiceSpec};
+pub use start::ProcessRun;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -135,6 +135,9 @@ pub struct TokenRecord {
     /// It is refused from this time on, in seconds since the epoch; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_s: Option<i64>,
+    /// Another secret has replaced this one, which is valid until it is dropped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
 }
 
 impl TokenRecord {
@@ -160,6 +163,7 @@ mod tests {
             created_at: "2026-01-31T13:00:00.000Z".to_owned(),
             created_by: String::new(),
             expires_s: Some(9),
+            replaced: false,
         };
         let text = serde_json::to_string(&record).expect("JSON");
         assert!(

@@ -14,7 +14,7 @@ pub struct Author {
     pub who: String,
     /// The machine or address that it calls from.
     pub from: String,
-    /// The entrance: command line, API, page, agent, webhook or library.
+    /// The entrance: command line, API, page, agent, webhook, library, or the reload of a unit.
     pub through: &'static str,
     /// Its names for the waits of jobs that name who may end them: of a user or token, and `@` with the name of a
     /// group of the user.
@@ -46,7 +46,7 @@ pub struct AuditRecord {
     pub to: String,
     /// The machine or address that the change came from.
     pub from: String,
-    /// The entrance: `command line`, `API`, `page`, `agent`, `webhook` or `library`.
+    /// The entrance: `command line`, `API`, `page`, `agent`, `webhook`, `library`, or the `reload` of a unit.
     pub through: String,
 }
 

@@ -4,7 +4,12 @@
 //! All scores of the sorted sets are microseconds since the epoch, by Redis's clock.
 
 mod legacy;
+mod programs;
 mod table;
+
+pub use programs::{
+    job_hash_key, reply_queue_key, work_queue_group, work_queue_instance, work_queue_type,
+};
 
 use std::fmt;
 use std::str::FromStr;

@@ -159,6 +159,9 @@ words! {
 pub struct Presence {
     /// Its process id.
     pub pid: u32,
+    /// When its process started, in the kernel's ticks since the boot of its machine: another process may get its id later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_since: Option<u64>,
     /// The name of its machine.
     pub hostname: String,
     /// The id of its machine's current boot, which tells machines of one name apart; empty in the
@@ -210,6 +213,10 @@ pub struct Presence {
     /// The memory of its machine that is available, in bytes; absent where the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_available: Option<u64>,
+    /// The digest of its settings in force, as `hero check` computes it from the files; empty in the presence of foreign
+    /// programs and older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub settings: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -286,6 +293,9 @@ pub struct SupervisorPresence {
     /// The latest step of Redis's clock that it has noticed within the last hour; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStep>,
+    /// The digest of its settings in force; empty if an older version wrote it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub settings: String,
 }
 
 /// A step of Redis's clock against the time since a supervisor's machine started.

@@ -34,12 +34,12 @@ pub(super) fn peer() -> String {
 
 pub struct TokenLogin {
     check: TokenCheck,
-    logins: Logins,
+    logins: Arc<Logins>,
     guesses: LoginThrottle,
 }
 
 impl TokenLogin {
-    pub(super) fn new(check: TokenCheck, logins: Logins) -> Self {
+    pub(super) fn new(check: TokenCheck, logins: Arc<Logins>) -> Self {
         Self { check, logins, guesses: LoginThrottle::default() }
     }
 

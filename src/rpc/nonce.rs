@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use k256::ecdsa::signature::Verifier;
 use k256::ecdsa::{Signature, VerifyingKey};
+use parking_lot::Mutex;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -30,14 +31,27 @@ const NONCE_BYTES: usize = RANDOM_BYTES + size_of::<u64>();
 
 /// The keys that may log in, and the logins of late.
 pub struct Logins {
-    /// The callers, by the compressed key in hexadecimal.
-    keys: BTreeMap<String, Arc<Caller>>,
+    keys: Mutex<CallersByKey>,
     /// Signs the nonces.
     mac: hmac::Key,
     began: Instant,
     /// The nonces that have logged in.
     used: ExpiringCache<()>,
-    tokens: ExpiringCache<Arc<Caller>>,
+    /// The keys that have logged in, by their tokens.
+    tokens: ExpiringCache<String>,
+}
+
+/// The callers, by the compressed key in hexadecimal.
+type CallersByKey = BTreeMap<String, Arc<Caller>>;
+
+fn by_key(keys: impl IntoIterator<Item = (String, Caller)>) -> Result<CallersByKey, String> {
+    let read = |(key, caller): (String, Caller)| {
+        let read = key_of(&key).ok_or_else(|| {
+            format!("{key} of {} is not a hexadecimal secp256k1 public key", caller.name)
+        })?;
+        Ok((name_of(&read), Arc::new(caller)))
+    };
+    keys.into_iter().map(read).collect()
 }
 
 impl Logins {
@@ -46,18 +60,21 @@ impl Logins {
     /// # Errors
     /// A sentence with the first key that is none.
     pub fn new(keys: impl IntoIterator<Item = (String, Caller)>) -> Result<Self, String> {
-        let mut by_key = BTreeMap::new();
-        for (key, caller) in keys {
-            let read = key_of(&key).ok_or_else(|| {
-                format!("{key} of {} is not a hexadecimal secp256k1 public key", caller.name)
-            })?;
-            by_key.insert(name_of(&read), Arc::new(caller));
-        }
+        let keys = Mutex::new(by_key(keys)?);
         let (used, tokens) =
             (ExpiringCache::new(NONCE_LIFETIME), ExpiringCache::new(LOGIN_LIFETIME));
         let mac = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
             .map_err(|_| "the system gives no random bytes".to_owned())?;
-        Ok(Self { keys: by_key, mac, began: Instant::now(), used, tokens })
+        Ok(Self { keys, mac, began: Instant::now(), used, tokens })
+    }
+
+    /// Takes other callers. The logins of keys that are not among them end at once.
+    ///
+    /// # Errors
+    /// A sentence with the first key that is none; nothing has changed.
+    pub fn set_keys(&self, keys: impl IntoIterator<Item = (String, Caller)>) -> Result<(), String> {
+        *self.keys.lock() = by_key(keys)?;
+        Ok(())
     }
 
     /// Returns a nonce for the owner of a key to sign. It tells nobody whether the key is known.
@@ -104,9 +121,12 @@ impl Logins {
         let is_given = self.is_given_to(&key, nonce);
         let bytes = bytes_of(signature).ok_or_else(refused)?;
         let signature = Signature::from_slice(&bytes).map_err(|_| refused())?;
-        let is_signed = key.verify(nonce.as_bytes(), &signature).is_ok();
-        let caller = self.keys.get(&name_of(&key)).filter(|_| is_given && is_signed);
-        let caller = caller.ok_or_else(refused)?;
+        // Programs sign with either of the two values of `s`, and the verification takes the low one alone.
+        let is_signed = key.verify(nonce.as_bytes(), &signature.normalize_s()).is_ok();
+        let name = name_of(&key);
+        if !(is_given && is_signed && self.keys.lock().contains_key(&name)) {
+            return Err(refused());
+        }
         // Hexadecimal digits are read in capitals too, and after `0x`.
         let used = bytes_of(nonce).map(|bytes| hexadecimal(&bytes)).ok_or_else(refused)?;
         if self.used.get(&used).is_some() {
@@ -114,13 +134,14 @@ impl Logins {
         }
         refuse_unless(self.used.keep(used, ()))?;
         let token = format!("login_{}", hexadecimal(&random()?));
-        refuse_unless(self.tokens.keep(token.clone(), Arc::clone(caller)))?;
+        refuse_unless(self.tokens.keep(token.clone(), name))?;
         Ok(token)
     }
 
     /// Returns the caller of the token of a login, while it holds.
     pub fn check(&self, token: &str) -> Option<Arc<Caller>> {
-        self.tokens.get(token)
+        let key = self.tokens.get(token)?;
+        self.keys.lock().get(&key).cloned()
     }
 }
 
@@ -188,10 +209,12 @@ mod tests {
         hexadecimal(&signature.to_bytes())
     }
 
+    fn caller() -> Caller {
+        Caller { name: "ann".to_owned(), scopes: Scopes::all(), bounds: Bounds::default() }
+    }
+
     fn logins(of: &SigningKey) -> Logins {
-        let caller =
-            Caller { name: "ann".to_owned(), scopes: Scopes::all(), bounds: Bounds::default() };
-        Logins::new([(public(of), caller)]).expect("a key")
+        Logins::new([(public(of), caller())]).expect("a key")
     }
 
     #[test]
@@ -202,6 +225,32 @@ mod tests {
         let token = logins.log_in(&public(&ann), &nonce, &sign(&ann, &nonce)).expect("a token");
         assert_eq!(logins.check(&token).expect("a caller").name, "ann");
         assert!(logins.check("login_").is_none());
+    }
+
+    #[test]
+    fn signature_with_a_high_s_is_accepted() {
+        let ann = key(1);
+        let logins = logins(&ann);
+        let nonce = logins.nonce(&public(&ann)).expect("a nonce");
+        let signature: Signature = ann.sign(nonce.as_bytes());
+        let (r, s) = signature.split_scalars();
+        let high = Signature::from_scalars(r.to_bytes(), (-*s).to_bytes()).expect("legal");
+        assert_ne!(high, high.normalize_s());
+        logins.log_in(&public(&ann), &nonce, &hexadecimal(&high.to_bytes())).expect("a token");
+    }
+
+    #[test]
+    fn login_of_a_key_that_is_removed_ends() {
+        let (ann, eve) = (key(1), key(2));
+        let logins = logins(&ann);
+        let nonce = logins.nonce(&public(&ann)).expect("a nonce");
+        let token = logins.log_in(&public(&ann), &nonce, &sign(&ann, &nonce)).expect("a token");
+        assert!(logins.set_keys([("zz".to_owned(), caller())]).is_err());
+        assert!(logins.check(&token).is_some(), "a wrong key changes nothing");
+        logins.set_keys([(public(&eve), caller())]).expect("a key");
+        assert!(logins.check(&token).is_none());
+        let nonce = logins.nonce(&public(&ann)).expect("a nonce");
+        logins.log_in(&public(&ann), &nonce, &sign(&ann, &nonce)).expect_err("refused");
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl ApiService {
         client: Client,
         config: watch::Receiver<Arc<Config>>,
         check: TokenCheck,
-        logins: Logins,
+        logins: Arc<Logins>,
         tracer: Option<Tracer>,
     ) -> Self {
         let table = Arc::new(MethodTable::new().traced(tracer));

@@ -157,6 +157,12 @@ fn loading(info: &str) -> Option<String> {
 }
 
 impl RedisState {
+    /// Returns the memory in use, in per cent of `maxmemory`; 0 without a limit.
+    pub fn memory_percent(&self) -> u64 {
+        let used = self.memory_used_bytes.saturating_mul(100);
+        used.checked_div(self.memory_max_bytes).unwrap_or_default()
+    }
+
     fn read(info: &str) -> Self {
         let text = |name: &str| info_value(info, name);
         let number = |name| text(name).and_then(|value| value.parse().ok()).unwrap_or_default();

@@ -69,7 +69,7 @@ scripts! {
     add_token adopt amqp_answered amqp_appear amqp_attach amqp_shutdown amqp_take appear asked_output audit backfill backup_job call claim close_batch commit confirm cron_missed cron_overdue cron_ran cron_state define_cron delete disappear
     dispatch_due drop_graph edit edit_graph enable_cron expire_jobs fall_back fan_out find_late find_unindexed finish fire heartbeat keep_awaited keep_files keep_sample keep_state
     inputs join_batch long_waits look next_call notify_done notify_plan notify_problems notify_take objects_index objects_read objects_undeclared note_actors note_awaited note_machines objects_write open_graph output_piece pause
-    progress publish_script purge push_replies read_at_once recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token replace
+    progress publish_script purge push_replies read_at_once recover_boots recover_foreign recover_legacy recover_orphans recover_pops remove_token rotate_token replace
     report_wrong_types requeue restore_graph restore_job restore_key restore_log restore_notify restore_objects restore_place retry
     sample settle shorten_waits stage stage_files stage_others start stop submit submit_children supervise take_tasks tell tend_limits
     unadopted unused_contents wake

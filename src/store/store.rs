@@ -156,7 +156,7 @@ pub use status::{LastHour, TypeState};
 pub use store_error::{StoreError, is_about_login};
 pub use submission::Submitted;
 pub use tell::TellOutcome;
-pub use tokens::TokenAdded;
+pub use tokens::{TokenAdded, TokenRotated};
 pub use unindexed::FoundUnindexed;
 pub use write_trial::WriteTrial;
 

@@ -16,6 +16,15 @@ pub enum TokenAdded {
     Full,
 }
 
+/// The answer to a second secret of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenRotated {
+    Yes,
+    NoSuchToken,
+    /// A secret that was replaced before is valid.
+    OldIsValid,
+}
+
 impl Store {
     /// Adds a token. `hash` is its SHA-256 in hexadecimal.
     pub async fn add_token(
@@ -34,9 +43,34 @@ impl Store {
         })
     }
 
-    /// Removes a token. Returns false if there was none.
-    pub async fn remove_token(&self, name: &TokenName) -> Result<bool, StoreError> {
-        self.run_script("revoking a token", &self.scripts.remove_token, name.as_str()).await
+    /// Adds a second secret of a token, with the rights of the first. `hash` is its SHA-256 in hexadecimal.
+    pub async fn rotate_token(
+        &self,
+        hash: &str,
+        name: &TokenName,
+        (created_at, created_by): (&str, &str),
+        expires_s: Option<i64>,
+    ) -> Result<TokenRotated, StoreError> {
+        let expires_s = expires_s.map(|end| end.to_string()).unwrap_or_default();
+        let arguments = (hash, name.as_str(), created_at, created_by, expires_s);
+        let rotated: i64 =
+            self.run_script("rotating a token", &self.scripts.rotate_token, arguments).await?;
+        Ok(match rotated {
+            1 => TokenRotated::Yes,
+            0 => TokenRotated::NoSuchToken,
+            _ => TokenRotated::OldIsValid,
+        })
+    }
+
+    /// Removes a token with all its secrets, or only the one that another has replaced. Returns false if there was none.
+    pub async fn remove_token(
+        &self,
+        name: &TokenName,
+        only_replaced: bool,
+    ) -> Result<bool, StoreError> {
+        let only = if only_replaced { "1" } else { "" };
+        let arguments = (name.as_str(), only);
+        self.run_script("revoking a token", &self.scripts.remove_token, arguments).await
     }
 
     /// Returns the record of the token with this SHA-256.

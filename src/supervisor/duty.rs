@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -56,6 +56,8 @@ pub struct SupervisorSettings {
     pub crontab: Arc<Crontab>,
     /// The scripts of files, which it publishes.
     pub scripts: Arc<ScriptFiles>,
+    /// The digest of the configuration that they are from.
+    pub digest: String,
 }
 
 /// One round of a duty: its means, and the settings of this round.
@@ -159,6 +161,8 @@ pub(super) struct DutyCounts {
     failing: Mutex<BTreeMap<&'static str, String>>,
     /// The state of Redis, as of the last check of what it keeps.
     redis: Mutex<Option<RedisState>>,
+    /// True while the memory of Redis is nearly full.
+    pub(super) memory_full: AtomicBool,
     pub(super) clock: ClockWatch,
     /// The work that the latest look has found.
     pub(super) outlook: watch::Sender<Outlook>,
@@ -265,6 +269,9 @@ impl DutyCounts {
     fn wrong(&self) -> Option<String> {
         let wrong = match self.trouble() {
             Some(trouble) => format!("failing: {trouble}"),
+            None if self.memory_full.load(Ordering::Relaxed) => {
+                "redis ok, but its memory is nearly full".to_owned()
+            }
             None => match &*self.redis.lock() {
                 Some(state) if state.is_durable() == Some(false) => {
                     format!("redis ok, but it may forget jobs: it keeps {}", state.keeps())

@@ -12,6 +12,7 @@ use tracing::{debug, error, warn};
 
 use super::cron_in_force::CronWatch;
 use super::duty::{DutyCounts, SupervisorSettings, status};
+use crate::client::host_name;
 use crate::proto::cron::CronInForce;
 use crate::proto::job::BootId;
 use crate::proto::message::SupervisorPresence;
@@ -103,7 +104,7 @@ impl Heartbeat<'_> {
         let presence = SupervisorPresence {
             unit: self.unit.to_owned(),
             pid: std::process::id(),
-            hostname: nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned(),
+            hostname: host_name(),
             started_at: format!("{started_at:.3}"),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             last_heartbeat: format!("{:.3}", Timestamp::now()),
@@ -111,6 +112,7 @@ impl Heartbeat<'_> {
             types: self.settings.borrow().crontab.rules.type_names(),
             cron: Some(cron),
             clock_step: self.counts.clock.step(),
+            settings: self.settings.borrow().digest.clone(),
         };
         let times = Arc::clone(&self.settings.borrow().times);
         let renewed = self.store.supervise(&self.id, &presence, &times);

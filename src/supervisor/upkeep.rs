@@ -1,12 +1,13 @@
 //! Duties: check Redis, and keep up what no single job needs: statistics, machines, indexes of objects.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
 
 use super::duty::{Next, Round};
 use crate::proto::text::counted;
-use crate::store::{Outlook, Store, StoreError, WorkKind};
+use crate::store::{Outlook, RedisState, Store, StoreError, WorkKind};
 
 /// The shortest time between two samples of one type by any supervisor.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
@@ -55,7 +56,26 @@ pub(super) async fn durability(round: Round) -> Result<Next, StoreError> {
             warn!("{danger}");
         }
     }
+    note_memory(&round, &state);
     Ok(Next::After(round.pause(10).min(DURABILITY_INTERVAL_MAX)))
+}
+
+/// Logs when the memory of Redis is nearly full, and when it no longer is.
+fn note_memory(round: &Round, state: &RedisState) {
+    let (critical, used) = (round.settings.health.check.memory_critical, state.memory_percent());
+    let is_full = critical > 0 && used >= critical;
+    if round.counts.memory_full.swap(is_full, Ordering::Relaxed) == is_full {
+        return;
+    }
+    let address = round.store.address();
+    if is_full {
+        warn!(
+            "redis at {address} uses {used} % of its maxmemory: when it is full, submissions are refused and logs of jobs \
+             lack lines; raise maxmemory, or delete jobs"
+        );
+    } else {
+        info!("redis at {address} uses {used} % of its maxmemory again");
+    }
 }
 
 /// Notes the machines of live actors, so that jobs for every machine name those that are switched off too.

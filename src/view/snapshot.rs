@@ -356,6 +356,7 @@ pub(crate) mod tests {
                 types: Vec::new(),
                 cron: None,
                 clock_step: None,
+                settings: String::new(),
             }],
             brokers: Vec::new(),
             failing_notifications: Vec::new(),
@@ -403,6 +404,7 @@ pub(crate) mod tests {
             actor: ActorId::from_unit(unit).expect("legal"),
             presence: crate::proto::message::Presence {
                 pid: 1,
+                pid_since: None,
                 hostname: String::new(),
                 machine: String::new(),
                 boot_id: Some(crate::proto::job::BootId::random()),
@@ -421,6 +423,7 @@ pub(crate) mod tests {
                 folders_left: 0,
                 load_hundredths: None,
                 memory_available: None,
+                settings: String::new(),
             },
         }
     }

@@ -43,7 +43,8 @@ pub(super) struct AskedPeriod {
 }
 
 /// The places of jobs by which numbers are, and their words.
-const PLACES: [(&str, &str); 3] = [("", "script type"), ("host", "machine"), ("actor", "actor")];
+const PLACES: [(&str, &str); 4] =
+    [("", "script type"), ("host", "machine"), ("actor", "actor"), ("name", "name of the job")];
 
 impl AskedPeriod {
     fn or_default(&self) -> Self {
@@ -178,6 +179,7 @@ fn table(links: &SiteLinks, stats: &StatsDocument) -> Markup {
 fn by_place(links: &SiteLinks, stats: &StatsDocument) -> Markup {
     let (field, noun) = match stats.by {
         Some(StatsBy::Actor) => ("actor", "Actor"),
+        Some(StatsBy::Name) => ("name", "Name"),
         _ => ("host", "Machine"),
     };
     let mut heads = HEADS.to_vec();

@@ -98,7 +98,9 @@ fn a_queue_that_is_deleted_is_declared_and_consumed_again() {
     }
     let broker = Broker::with("");
     let _process = broker.hero.actor("broker").start();
-    broker.hero.run(&["amqp", "delete-queue", "prod_events"]).code(0);
+    let asked = "these queues have 0 messages, which are lost; add --yes";
+    broker.hero.run(&["amqp", "delete-queue", "prod_events"]).code(2).says(asked);
+    broker.hero.run(&["amqp", "delete-queue", "--yes", "prod_events"]).code(0);
     wait_until("it has its consumers again", || {
         broker.consumers() == [("prod_events".to_owned(), 4)]
     });
@@ -171,7 +173,7 @@ fn bindings_and_all_arguments_are_compared_where_the_management_api_is_configure
     assert_eq!(check["bindings_compared"], true, "{check}");
 
     // The same queue of another mode: it lacks its key, has another one, and differs in two arguments.
-    broker.hero.run(&["amqp", "delete-queue", "prod_events"]).code(0);
+    broker.hero.run(&["amqp", "delete-queue", "--yes", "prod_events"]).code(0);
     let config = AmqpConfig { url: url.as_str().into(), ..AmqpConfig::default() };
     let link = Link::open(&config, "test").expect("legal settings");
     let other = AmqpQueue {

@@ -190,6 +190,34 @@ fn an_answer_into_a_queue_of_the_topology_is_no_message_and_others_with_its_tag_
 }
 
 #[test]
+fn answers_go_to_the_queues_of_the_patterns_and_to_direct_replies_alone() {
+    if !has_rabbitmq() || !has_pika() {
+        return;
+    }
+    let broker = Broker::with("");
+    let hero = broker.hero.set("amqp.reply_queues", "[\"answers.*\"]");
+    let broker = Broker { hero, ..broker };
+    let process = broker.hero.actor("broker").start();
+    let queues = ["private", "answers.ann"];
+    let declare = queues.map(|queue| json!({ "do": "declare", "queue": queue }));
+    let ask = queues.map(|to| {
+        let properties = json!({ "type": "ping", "reply_to": to, "correlation_id": to });
+        json!({ "do": "publish", "key": "rec.read", "properties": properties })
+    });
+    steps(&broker.url, &json!(declare.into_iter().chain(ask).collect::<Vec<_>>()));
+    let take =
+        |queue: &str| steps(&broker.url, &json!([{ "do": "take", "queue": queue }]))[0].take();
+    wait_until("the allowed queue has its answer", || {
+        take("answers.ann")[0]["correlation_id"] == "answers.ann"
+    });
+    wait_until("the other one is refused", || {
+        process.err().contains("an answer was asked for in the queue private")
+    });
+    assert_eq!(take("private"), json!([]));
+    pong(&broker);
+}
+
+#[test]
 fn an_operation_fits_its_key_and_shutdown_its_keys_and_its_time() {
     if !has_rabbitmq() || !has_pika() {
         return;

@@ -236,7 +236,7 @@ fn check_as_another_user_fails_on_a_file_that_the_user_may_not_read() {
     let check = || hero.run(&["--config", path, "check", "--user", "nobody"]);
     check().code(0);
     set_mode(&drop_in, 0o600);
-    let said = format!("user nobody cannot read {} (mode 0600); run: chown", drop_in.display());
+    let said = format!("user nobody cannot read {} (mode 0600); put a copy of ", drop_in.display());
     check().code(78).says(&said);
     hero.run(&["--config", path, "check"]).code(0);
     hero.run(&["check", "--user", "no-such-user-of-hero"]).code(66).says("no such user");

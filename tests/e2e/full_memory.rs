@@ -39,3 +39,17 @@ fn jobs_are_found_and_deleted_while_the_memory_of_redis_is_full() {
     hero.run(&["job", "delete", "--status", "failed", "--yes"]).code(0).stdout("2 jobs deleted\n");
     assert_eq!(listed(&["job", "list", "--status", "failed"])["jobs"], json!([]));
 }
+
+#[test]
+fn supervisor_logs_that_the_memory_is_nearly_full_and_that_it_no_longer_is() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("supervisor.sweep_interval", "\"50ms\"");
+    let supervisor = hero.supervisor().start();
+    redis.run("CONFIG SET maxmemory 1mb");
+    let says = |text: &str| supervisor.err().contains(text);
+    wait_until("it says so", || {
+        says(" % of its maxmemory: when it is full, submissions are refused")
+    });
+    redis.run("CONFIG SET maxmemory 0");
+    wait_until("it says that it is over", || says("uses 0 % of its maxmemory again"));
+}

@@ -33,16 +33,54 @@ fn job_shows_resource_usage_and_the_limit_that_it_exceeded() {
         serde_json::from_str::<serde_json::Value>(&shown).expect("one document")
     };
     let large = "print(len(bytearray(b'x') * (200 << 20)) and 1)";
-    hero.run(&["exec", "-t", "python", "--id", "a", "-e", large]).code(0);
+    hero.run(&["exec", "-t", "python", "--id", "a", "--name", "large", "-e", large]).code(0);
     let used = shown("a");
     assert!(used["cpu_time"].as_f64().is_some_and(|seconds| seconds > 0.0), "{used}");
     assert!(used["memory_peak"].as_u64().is_some_and(|bytes| bytes > 200 << 20), "{used}");
     assert!(used.get("limit").is_none() && used.get("signal").is_none(), "{used}");
+    hero.run(&["exec", "-t", "python", "--id", "small", "-e", "pass"]).code(0);
+    let largest = hero.run(&["job", "list", "--sort", "memory", "--limit", "1"]).code(0).stdout;
+    assert!(
+        largest.contains("MEMORY") && largest.contains("\na ") && !largest.contains("small"),
+        "{largest}"
+    );
+    let by_name = hero.run(&["stats", "--by", "name"]).code(0).stdout;
+    assert!(by_name.contains("MEMORY") && by_name.contains("\nlarge "), "{by_name}");
     hero.run(&["exec", "-t", "python", "--id", "b", "-e", "while True: pass"]).code(152);
+    let longest = hero.run(&["job", "list", "--sort", "cpu", "--json"]).code(0).stdout;
+    let longest: serde_json::Value = serde_json::from_str(&longest).expect("one document");
+    assert_eq!(longest["jobs"][0]["id"], "b", "{longest}");
     let used = shown("b");
     assert_eq!((&used["limit"], &used["signal"]), (&"cpu".into(), &24.into()), "{used}");
     hero.run(&["exec", "-t", "osis", "--id", "c", "-e", "1"]).code(0);
     assert!(shown("c").get("cpu_time").is_none(), "no process ran");
+}
+
+#[test]
+fn job_of_a_process_is_found_by_its_pid() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis).set("type.python.warm", "true");
+    let _units = ["python-default-1", "bash-default-1"].map(|unit| hero.actor(unit).start());
+    let warm =
+        "import os, sys, time\nprint(os.getpid(), file=sys.stderr, flush=True)\ntime.sleep(600)";
+    for (kind, id, script) in
+        [("python", "warm", warm), ("bash", "left", "setsid sleep 600 & echo $! >&2; wait")]
+    {
+        hero.run(&["submit", "-t", kind, "--id", id, "-e", script]).code(0);
+        let pid = || {
+            let logged = hero.run(&["job", "logs", id]);
+            let words = format!("{} {}", logged.stdout, logged.stderr);
+            words.split_whitespace().find_map(|word| word.parse::<u32>().ok())
+        };
+        crate::support::wait_until("it tells its pid", || pid().is_some());
+        let pid = pid().expect("a number").to_string();
+        let found = hero.run(&["job", "find", "--json", "--pid", &pid]).code(0).stdout;
+        let found: serde_json::Value = serde_json::from_str(&found).expect("one document");
+        assert_eq!(found["id"], id, "{found}");
+        hero.run(&["job", "stop", id]).code(0);
+    }
+    let own = std::process::id().to_string();
+    hero.run(&["job", "find", "--pid", &own]).code(66).says("belongs to no job");
 }
 
 #[test]

@@ -31,6 +31,49 @@ fn token_is_shown_once_and_only_its_hash_is_kept() {
     assert!(redis.ask::<Vec<String>>(&format!("HGETALL {}", keys::tokens())).is_empty());
 }
 
+#[tokio::test]
+async fn rotated_token_has_two_secrets_until_the_old_one_is_dropped() {
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let client = Client::with(&redis.config("hero"), JobConfig::default()).expect("a client");
+    let made = |args: &[&str]| hero.run(args).code(0).stdout.trim_end().to_owned();
+    let old = made(&["token", "new", "ci", "--scope", "submit", "--type", "osis"]);
+    let new = made(&["token", "rotate", "ci", "--expires", "90d"]);
+    assert_ne!(old, new);
+    let checked = async |token: &str| client.check_token(token).await.expect("Redis answers");
+    let (first, second) = (checked(&old).await.expect("valid"), checked(&new).await);
+    let second = second.expect("valid");
+    assert_eq!((&first.bounds, first.scopes), (&second.bounds, second.scopes));
+    assert!(first.replaced && first.expires_s.is_none() && second.expires_s.is_some());
+    let listed = hero.run(&["token", "list"]).code(0).stdout;
+    assert!(listed.contains("replaced"), "{listed}");
+    hero.run(&["token", "rotate", "ci"]).code(65).says("has two secrets already");
+    hero.run(&["token", "rotate", "ci", "--drop-old"]).code(0);
+    assert!(checked(&old).await.is_none() && checked(&new).await.is_some());
+    hero.run(&["token", "rotate", "ci", "--drop-old"]).code(66).says("has no old secret");
+    hero.run(&["token", "rotate", "other"]).code(66).says("there is no token other");
+    let changes = hero.run(&["audit", "--what", "token"]).code(0).stdout;
+    assert!(changes.contains("token.rotate") && changes.contains("token.drop_old"), "{changes}");
+    made(&["token", "rotate", "ci"]);
+    hero.run(&["token", "revoke", "ci"]).code(0);
+    assert!(redis.ask::<Vec<String>>(&format!("HGETALL {}", keys::tokens())).is_empty());
+}
+
+#[test]
+fn login_that_may_not_write_tokens_is_referred_to_the_one_of_the_supervisor() {
+    let redis = Redis::start();
+    redis.run("ACL SETUSER client on >secret ~* +@all -hset");
+    let file = redis.folder().join("client.password");
+    std::fs::write(&file, "secret").expect("written");
+    let hero = Hero::on(&redis)
+        .set("redis.username", "\"client\"")
+        .set("redis.password_file", &format!("{:?}", file.display().to_string()));
+    hero.run(&["token", "new", "ci", "--scope", "read"])
+        .code(77)
+        .says("HERO_CONFIG=/etc/hero/supervisor.toml");
+    redis.run("ACL LOG RESET");
+}
+
 #[test]
 fn wrong_scope_type_or_name_is_refused() {
     let redis = Redis::start();

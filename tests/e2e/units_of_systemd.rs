@@ -10,9 +10,13 @@ use crate::support::{Frozen, Hero, Redis, Served, needs, wait_until};
 
 /// Answers as systemctl does, from files beside it.
 const SYSTEMCTL: &str = "#!/bin/sh\nhere=$(dirname \"$0\")\ncase \"$*\" in\n\
+    '--user list-units'*) cat \"$here/list-of-user\";;\n\
     list-units*) cat \"$here/list\";;\n\
     *NRestarts*) cat \"$here/restarts\";;\n\
     *Id,MainPID*) cat \"$here/properties\";;\nesac\n";
+
+/// Runs a program where `/run/systemd/system` exists.
+const ENTER: &str = "mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$@\"";
 
 /// A machine with systemd, as the program sees it.
 struct Machine<'h> {
@@ -36,12 +40,22 @@ impl<'h> Machine<'h> {
 
     /// Runs a command where `/run/systemd/system` exists.
     fn run(&self, args: &[&str]) -> String {
-        const ENTER: &str =
-            "mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$@\"";
         let mut command = self.hero.command_of_user("unshare");
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.folder.display()));
         command.args([namespace(), "sh", "-c", ENTER, "sh", env!("CARGO_BIN_EXE_hero")]).args(args);
+        let done = command.output().expect("unshare runs");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    /// Runs `hero doctor` as a user without root, who has a configuration of its own.
+    fn doctor_of_user(&self, home: &Path) -> String {
+        let mut command = self.hero.command_of_user("unshare");
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.folder.display()));
+        command.env_remove("HERO_CONFIG").env("HOME", home).args(["-m", "sh", "-c", ENTER, "sh"]);
+        command.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.args([env!("CARGO_BIN_EXE_hero"), "doctor", "--problems"]);
         let done = command.output().expect("unshare runs");
         String::from_utf8_lossy(&done.stdout).into_owned()
     }
@@ -95,6 +109,26 @@ fn unit_that_hangs_is_reported_as_that_and_its_start_is_not_advised() {
     assert!(!told.contains("start one"), "{told}");
     drop(frozen);
     wait_until("it is well again", || !machine.doctor().contains("hangs"));
+}
+
+#[test]
+fn user_without_root_hears_of_the_units_of_the_user() {
+    if !can_mount() || !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let redis = Redis::start();
+    let hero = Hero::on(&redis);
+    let machine = Machine::new(&hero, redis.folder());
+    let home = redis.folder().join("home");
+    fs::create_dir_all(home.join(".config/hero")).expect("a folder");
+    let text = format!("redis.url = {:?}\n", redis.url());
+    fs::write(home.join(".config/hero/hero.toml"), text).expect("written");
+    fs::set_permissions(redis.folder(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    machine.says("list-of-user", &format!("{UNIT}.service loaded failed failed Hero bash\n"));
+    let told = machine.doctor_of_user(&home);
+    assert!(told.contains(&format!("{UNIT} has failed")), "{told}");
+    assert!(told.contains(&format!("journalctl --user -u {UNIT} -n 50")), "{told}");
+    assert!(told.contains("systemctl --user reset-failed"), "{told}");
 }
 
 #[test]

@@ -215,7 +215,8 @@ fn record_of_changes_is_for_admins_and_has_filters() {
 fn period_of_changes_is_written_as_on_the_command_line() {
     let api = Api::start(&["osis-default-1"]);
     api.call("queue.pause", json!({ "queue": "type:osis" }));
-    let records = |since: &str| api.call("audit.list", json!({ "since": since }))["records"].clone();
+    let records =
+        |since: &str| api.call("audit.list", json!({ "since": since }))["records"].clone();
     for since in ["1h", "2020-01-01T00:00:00Z", "yesterday"] {
         assert_eq!(records(since)[0]["what"], "queue.pause", "{since}");
     }

@@ -67,6 +67,7 @@ impl Life {
     pub(crate) fn presence(&self) -> Presence {
         Presence {
             pid: 7,
+            pid_since: None,
             hostname: "here".to_owned(),
             machine: "this one".to_owned(),
             boot_id: Some(self.boot.clone()),
@@ -85,6 +86,7 @@ impl Life {
             folders_left: 0,
             load_hundredths: None,
             memory_available: None,
+            settings: String::new(),
         }
     }
 }

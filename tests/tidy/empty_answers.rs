@@ -31,7 +31,7 @@ const EXEMPT: [(&str, &str, &str); 33] = [
     ("src/cli/published.rs", "list_scripts", "all published scripts are listed"),
     ("src/cli/queue/list.rs", "run", "all queues are listed"),
     ("src/cli/submit/entrances.rs", "from_graph", "a file that was read to its end"),
-    ("src/cli/token.rs", "run", "all tokens are listed"),
+    ("src/cli/token.rs", "run_with", "all tokens are listed"),
     ("src/rpc/methods/machine.rs", "drained", "all its actors are read"),
     ("src/web/doc.rs", "get", "a fault of the program"),
     ("src/web/graph.rs", "around", "a text that is not an id"),

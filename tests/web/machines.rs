@@ -338,7 +338,7 @@ fn slow_machine_is_found_among_those_that_ran_jobs() {
         .run(&["stats", "--by", "host", "-t", "python"])
         .code(0)
         .says("no ended job of type python");
-    site.hero.run(&["stats", "--by", "rack"]).code(2).says("host or actor");
+    site.hero.run(&["stats", "--by", "rack"]).code(2).says("host, actor or name");
     let shown = site.hero.run(&["stats", "--by", "host", "--since", "1h"]).code(0).stdout;
     assert!(shown.starts_with("HOST") && shown.contains("web2"), "{shown}");
     let cookie = signed_in(&site, READER);

@@ -20,7 +20,14 @@ const OPERATIONS: Page = Page {
     name: "hero-operations",
     summary: "running Hero day by day",
     version: concat!("Hero ", env!("CARGO_PKG_VERSION")),
-    see_also: ".BR hero (1),\n.BR hero.toml (5),\n.BR hero (7)\n",
+    see_also: ".BR hero (1),\n.BR hero.toml (5),\n.BR hero (7),\n.BR hero-messages (7)\n",
+};
+const MESSAGES: Page = Page {
+    source: "messages.md",
+    name: "hero-messages",
+    summary: "what the messages in the journal mean",
+    version: concat!("Hero ", env!("CARGO_PKG_VERSION")),
+    see_also: ".BR hero (1),\n.BR hero-operations (7)\n",
 };
 /// It is in the tree, so it has no version.
 const PROTOCOL: Page = Page {
@@ -31,9 +38,11 @@ const PROTOCOL: Page = Page {
     see_also: ".BR hero (1),\n.BR hero.toml (5)\n",
 };
 
-/// Writes `hero-operations.7` into a folder.
+/// Writes `hero-operations.7` and `hero-messages.7` into a folder.
 pub(crate) fn operations(folder: &Path) -> Result<(), Box<dyn Error>> {
-    fs::write(folder.join("hero-operations.7"), OPERATIONS.text()?)?;
+    for page in [OPERATIONS, MESSAGES] {
+        fs::write(folder.join(format!("{}.7", page.name)), page.text()?)?;
+    }
     Ok(())
 }
 

@@ -11,10 +11,35 @@ from pathlib import Path
 from typing import Any, List, Optional
 
 import hero_client
-from hero_client import HeroError, InvalidJob, JobSpec, NeedsApi, job
+from hero_client import (
+    HeroError,
+    InvalidJob,
+    JobSpec,
+    NeedsApi,
+    job,
+    job_hash_key,
+    reply_queue_key,
+    work_queue_group,
+    work_queue_instance,
+    work_queue_type,
+)
 from hero_client._protocol import Protocol
 
 LIMIT = 3
+
+
+class Keys(unittest.TestCase):
+    def test_each_key_is_spelled_as_the_protocol_says(self) -> None:
+        spelled = {
+            job_hash_key("job-1"): "hero:job:job-1",
+            reply_queue_key("job-1"): "hero:q:reply:job-1",
+            work_queue_type("osis"): "hero:q:work:type:osis",
+            work_queue_group("osis", "io"): "hero:q:work:type:osis:group:io",
+            work_queue_instance("osis", "io", 3): "hero:q:work:type:osis:group:io:inst:3",
+            job_hash_key("a", namespace="{hero}"): "{hero}:job:a",
+        }
+        for key, expected in spelled.items():
+            self.assertEqual(key, expected)
 
 
 class Settings(unittest.TestCase):

@@ -229,6 +229,7 @@ mod tests {
             may_submit: BTreeMap::new(),
             required_keys: BTreeMap::new(),
             engines: BTreeMap::from([(script_type, engine)]),
+            digest: String::new(),
         });
         let crew = Crew::start(&settings, 2).expect("threads");
         let settings = watch::Sender::new(settings).subscribe();

@@ -10,10 +10,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{debug, warn};
 
 use super::shared::{BrokerCounts, Shared};
-use crate::amqp::link::{LinkError, Outgoing};
+use crate::amqp::link::{DIRECT_REPLY, LinkError, Outgoing};
 use crate::amqp::message::{CHAIN, MessageAnswer, Properties, ROOT, answer_body};
 use crate::amqp::topology::OWNER;
 use crate::proto::job::TraceParent;
+use crate::proto::pattern::matches;
 use crate::proto::text::counted;
 use crate::store::Backoff;
 
@@ -97,7 +98,9 @@ impl Shared {
 
     fn reply_of(&self, asked: &Properties, answer: &MessageAnswer) -> Option<PendingAnswer> {
         let to = asked.reply_to.as_deref().filter(|to| !to.is_empty())?;
-        if self.is_own_queue(to) {
+        let allowed = &self.settings.amqp.reply_queues;
+        let is_allowed = to.starts_with(DIRECT_REPLY) || allowed.iter().any(|one| matches(one, to));
+        if self.is_own_queue(to) || !is_allowed {
             warn!("an answer was asked for in the queue {to}, which is not a queue of answers");
             return None;
         }

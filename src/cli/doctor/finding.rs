@@ -86,6 +86,15 @@ impl DoctorFinding {
         Self::new(area, FindingState::Error, text, remedy)
     }
 
+    /// Changes the commands of its remedy into commands about the units of a user.
+    pub(super) fn remedy_for_user(&mut self) {
+        let of_user =
+            [("systemctl ", "systemctl --user "), ("journalctl -u ", "journalctl --user -u ")];
+        for (command, for_user) in of_user {
+            self.remedy = self.remedy.replace(command, for_user);
+        }
+    }
+
     pub(super) fn is_problem(&self) -> bool {
         matches!(self.state, FindingState::Warning | FindingState::Error)
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nix::sys::statvfs::statvfs;
+use nix::sys::statvfs::{FsFlags, statvfs};
 
 use super::super::stage::stage_of;
 use super::super::{Global, check};
@@ -11,6 +11,7 @@ use crate::artifacts::ContentFolder;
 use crate::config::{Config, SecretFiles, format_size};
 use crate::engine::process::folder_of_jobs;
 use crate::sandbox::Support;
+use crate::view::has_systemd;
 
 const MACHINE: FindingArea = FindingArea::Machine;
 const FREE_BYTES_MIN: u64 = 256 << 20;
@@ -20,7 +21,7 @@ pub(super) fn configuration(global: &Global) -> Result<(&Config, DoctorFinding),
     let wrong = |text: String| DoctorFinding::error(MACHINE, text, "mend it, then run hero check");
     let config = global.config().map_err(|error| wrong(error.message))?;
     if let Err(error) = check::check_access(config, global, None) {
-        let remedy = "give the file to the group hero: chgrp hero FILE; chmod g+r FILE";
+        let remedy = "units do not start until then; hero check says the same";
         return Err(DoctorFinding::error(MACHINE, error.message, remedy));
     }
     let version = env!("CARGO_PKG_VERSION");
@@ -51,13 +52,16 @@ pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
             vec![("the folders of jobs", jobs), ("redis, the units and their sockets", stage)]
         }
         None => vec![
-            ("the folders of jobs", folder_of_jobs()),
             ("the units", "/var/lib/hero".into()),
             ("sockets and processes", "/run".into()),
             ("the file of Redis", "/var/lib/redis".into()),
             ("the file of Redis", "/var/lib/valkey".into()),
         ],
     };
+    if !has_systemd() {
+        // A unit of systemd has a folder of its own.
+        folders.push(("the folders of jobs", folder_of_jobs()));
+    }
     folders.push(("logs", config.job.log_dir.clone()));
     folders.push(("compiled scripts and packages", config.job.cache_dir.clone()));
     folders.extend(artifacts.iter().map(|folder| ("files of jobs", folder.dir().to_owned())));
@@ -66,7 +70,9 @@ pub(super) fn findings(config: &Config, global: &Global) -> Vec<DoctorFinding> {
         let remedy = "jobs cannot use it until then; hero check says the same";
         findings.push(DoctorFinding::warning(MACHINE, problem, remedy));
     }
-    findings.extend(folders.iter().filter_map(|(what, folder)| disk(what, folder)));
+    let disk_of =
+        |(what, folder): &(&str, PathBuf)| disk(what, folder, &folder.display().to_string());
+    findings.extend(folders.iter().filter_map(disk_of));
     findings
 }
 
@@ -109,9 +115,15 @@ fn script_types(config: &Config) -> Vec<DoctorFinding> {
     findings
 }
 
-/// A folder without room is a warning; a missing folder is used by no unit here.
-pub(super) fn disk(what: &str, folder: &Path) -> Option<DoctorFinding> {
+/// A folder without room is a warning, and so is one that nobody can write; a missing folder is used by no unit here. `shown`
+/// is its name for people.
+pub(super) fn disk(what: &str, folder: &Path, shown: &str) -> Option<DoctorFinding> {
     let disk = statvfs(folder).ok()?;
+    if disk.flags().contains(FsFlags::ST_RDONLY) {
+        let text = format!("{shown}: its file system is read-only, for {what}");
+        let remedy = "the kernel does this after a fault of the disk: journalctl -k -p err; then repair it, or remount it";
+        return Some(DoctorFinding::error(MACHINE, text, remedy));
+    }
     #[allow(clippy::useless_conversion, reason = "their types differ between processors")]
     let (bytes, files, all_files) = (
         u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size().into()),
@@ -122,15 +134,12 @@ pub(super) fn disk(what: &str, folder: &Path) -> Option<DoctorFinding> {
     // Some file systems count no files.
     let lacks_files = all_files > 0 && files < FREE_FILES_MIN;
     if bytes >= FREE_BYTES_MIN && !lacks_files {
-        return Some(DoctorFinding::ok(
-            MACHINE,
-            format!("{}: {free} free for {what}", folder.display()),
-        ));
+        return Some(DoctorFinding::ok(MACHINE, format!("{shown}: {free} free for {what}")));
     }
     let text = if lacks_files {
-        format!("{}: {files} more files fit, for {what}", folder.display())
+        format!("{shown}: {files} more files fit, for {what}")
     } else {
-        format!("{}: only {free} free for {what}", folder.display())
+        format!("{shown}: only {free} free for {what}")
     };
     Some(DoctorFinding::warning(MACHINE, text, "make room, or mount a larger file system there"))
 }
@@ -142,9 +151,18 @@ mod tests {
 
     #[test]
     fn folder_with_room_is_ok_and_a_missing_one_is_not_looked_at() {
-        let found = disk("tests", Path::new("/dev/shm")).or_else(|| disk("tests", Path::new("/")));
+        let of = |folder: &str| disk("tests", Path::new(folder), folder);
+        let found = of("/dev/shm").or_else(|| of("/"));
         assert!(found.is_some_and(|found| found.text.contains("free for tests")));
-        assert_eq!(disk("tests", Path::new("/no/such/folder")), None);
+        assert_eq!(of("/no/such/folder"), None);
+    }
+
+    #[test]
+    fn read_only_file_system_is_an_error() {
+        let found = disk("tests", Path::new("/sys"), "/sys");
+        let is_read_only = statvfs("/sys").is_ok_and(|of| of.flags().contains(FsFlags::ST_RDONLY));
+        let found = found.expect("a file system");
+        assert_eq!(found.text.contains("its file system is read-only"), is_read_only, "{found:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::author::open_client;
+use super::super::running_settings;
 use super::finding::{DoctorFinding, FindingArea};
 use super::units::{RunningUnit, hung};
 use crate::client::{Client, ClientError};
@@ -61,6 +62,10 @@ async fn looked(
     let health = NamespaceHealth::of(&snapshot, &HealthRules::from(config));
     let mut findings = vec![answers];
     findings.extend(health.problems.into_iter().map(DoctorFinding::from));
+    let others = running_settings::differences(config, &snapshot.actors, &snapshot.supervisors);
+    let remedy =
+        "systemctl reload 'hero@*'; a unit that needs a restart names the settings in its journal";
+    findings.extend(others.iter().map(|text| DoctorFinding::warning(JOBS, text, remedy)));
     let hung = hung(&snapshot, units);
     for unit in &hung {
         for finding in &mut findings {

@@ -12,6 +12,7 @@ use super::super::Global;
 use super::super::stage::stage_of;
 use super::finding::{DoctorFinding, FindingArea, FindingState};
 use super::machine::disk;
+use crate::client::host_name;
 use crate::config::{Config, Unit};
 use crate::engine::process::{Service, ServiceSpec, find_program};
 use crate::proto::units::brief;
@@ -35,10 +36,11 @@ pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
     if !has_systemd() {
         return note("systemd does not run here, so its units are not looked at");
     }
-    match asked(&LIST) {
+    let systemctl = Systemctl::of(global);
+    match systemctl.asked(&LIST) {
         Ok(answer) => {
-            let mut findings = of_units(&answer, restarts);
-            findings.extend(folders_of_jobs(&answer));
+            let mut findings = of_units(&answer, |unit| systemctl.restarts(unit));
+            findings.extend(folders_of_jobs(&systemctl, &answer));
             findings
         }
         Err(reason) => note(&format!("systemctl does not answer: {reason}")),
@@ -48,8 +50,10 @@ pub(super) fn findings(global: &Global) -> Vec<DoctorFinding> {
 /// Returns the units of this machine that have failed or are stopped, each in a few words.
 pub(in crate::cli) fn not_running(global: &Global) -> Vec<String> {
     let is_installed = has_systemd() && stage_of(global.file()).is_none();
-    let answer = if is_installed { asked(&LIST).unwrap_or_default() } else { String::new() };
-    units_that_rest(&answer, restarts)
+    let systemctl = Systemctl::of(global);
+    let answer =
+        if is_installed { systemctl.asked(&LIST).unwrap_or_default() } else { String::new() };
+    units_that_rest(&answer, |unit| systemctl.restarts(unit))
 }
 
 /// Returns the units that have failed or are stopped, of an answer of systemctl.
@@ -63,7 +67,7 @@ fn units_that_rest(answer: &str, restarts: impl Fn(&str) -> Option<u32>) -> Vec<
 }
 
 /// Looks at the folders of jobs as the running units see them: each has a file system of its own there. Root alone may.
-fn folders_of_jobs(answer: &str) -> Vec<DoctorFinding> {
+fn folders_of_jobs(systemctl: &Systemctl, answer: &str) -> Vec<DoctorFinding> {
     let running: Vec<&str> = lines(answer)
         .filter(|(_, active, _)| *active == "active")
         .map(|(unit, ..)| unit)
@@ -75,11 +79,11 @@ fn folders_of_jobs(answer: &str) -> Vec<DoctorFinding> {
     let names: Vec<String> = running.iter().map(|unit| format!("{unit}.service")).collect();
     let mut args = vec!["show", "--property=MainPID", "--value"];
     args.extend(names.iter().map(String::as_str));
-    let pids = asked(&args).unwrap_or_default();
+    let pids = systemctl.asked(&args).unwrap_or_default();
     let pids = pids.lines().filter(|line| !line.is_empty());
     let of_unit = |(unit, pid): (&&str, &str)| {
         let folder = format!("/proc/{pid}/root/run/hero");
-        disk(&format!("the folders of jobs of {unit}"), Path::new(&folder))
+        disk(&format!("the folders of jobs of {unit}"), Path::new(&folder), "/run/hero")
     };
     running.iter().zip(pids).filter_map(of_unit).collect()
 }
@@ -93,29 +97,42 @@ fn lines(answer: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-fn asked(args: &[&str]) -> Result<String, String> {
-    let program = find_program("systemctl").ok_or("it is not in PATH")?;
-    let answer = || -> std::io::Result<String> {
-        let mut file = tempfile::tempfile()?;
-        let mut service = Service::start(ServiceSpec {
-            program: program.into_os_string(),
-            args: args.iter().map(OsString::from).collect(),
-            output: Some(file.try_clone()?),
-            ..ServiceSpec::default()
-        })?;
-        let status = service.wait()?;
-        file.rewind()?;
-        let mut text = Vec::new();
-        file.take(ANSWER_BYTES_MAX).read_to_end(&mut text)?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if status.success() { Ok(text) } else { Err(std::io::Error::other(text.trim().to_owned())) }
-    };
-    answer().map_err(|error| error.to_string())
+/// The manager of the units: of the machine, or of the user whose configuration it is.
+struct Systemctl {
+    of_user: bool,
 }
 
-/// Returns how often systemd has started a unit again since it was started by a person.
-fn restarts(unit: &str) -> Option<u32> {
-    asked(&["show", "--property=NRestarts", "--value", unit]).ok()?.trim().parse().ok()
+impl Systemctl {
+    fn of(global: &Global) -> Self {
+        Self { of_user: global.of_user.is_some() }
+    }
+
+    fn asked(&self, args: &[&str]) -> Result<String, String> {
+        let program = find_program("systemctl").ok_or("it is not in PATH")?;
+        let args = self.of_user.then_some("--user").into_iter().chain(args.iter().copied());
+        let answer = || -> std::io::Result<String> {
+            let mut file = tempfile::tempfile()?;
+            let mut service = Service::start(ServiceSpec {
+                program: program.into_os_string(),
+                args: args.map(OsString::from).collect(),
+                output: Some(file.try_clone()?),
+                ..ServiceSpec::default()
+            })?;
+            let status = service.wait()?;
+            file.rewind()?;
+            let mut text = Vec::new();
+            file.take(ANSWER_BYTES_MAX).read_to_end(&mut text)?;
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let failed = || std::io::Error::other(text.trim().to_owned());
+            if status.success() { Ok(text) } else { Err(failed()) }
+        };
+        answer().map_err(|error| error.to_string())
+    }
+
+    /// Returns how often systemd has started a unit again since it was started by a person.
+    fn restarts(&self, unit: &str) -> Option<u32> {
+        self.asked(&["show", "--property=NRestarts", "--value", unit]).ok()?.trim().parse().ok()
+    }
 }
 
 /// `restarts` tells how often a unit was started again.
@@ -170,7 +187,8 @@ pub(super) fn running(global: &Global, config: &Config) -> Vec<RunningUnit> {
     if !has_systemd() || stage_of(global.file()).is_some() {
         return Vec::new();
     }
-    let list = asked(&LIST).unwrap_or_default();
+    let systemctl = Systemctl::of(global);
+    let list = systemctl.asked(&LIST).unwrap_or_default();
     // Brokers have a heartbeat of their own.
     let has_presence = |unit: &str| {
         let name = unit.trim_end_matches(".service").split_once('@').map(|(_, name)| name);
@@ -184,7 +202,7 @@ pub(super) fn running(global: &Global, config: &Config) -> Vec<RunningUnit> {
         return Vec::new();
     }
     let properties = ["show", "--property=Id,MainPID,ActiveEnterTimestampMonotonic"];
-    let answer = asked(&[&properties[..], &names].concat()).unwrap_or_default();
+    let answer = systemctl.asked(&[&properties[..], &names].concat()).unwrap_or_default();
     let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
     let uptime = uptime.split(' ').next().and_then(|seconds| seconds.parse().ok());
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -211,7 +229,7 @@ pub(super) fn hung<'u>(snapshot: &Snapshot, units: &'u [RunningUnit]) -> Vec<&'u
     if snapshot.refuses_writes() {
         return Vec::new();
     }
-    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    let host = host_name();
     let supervisors = snapshot.supervisors.iter().map(|of| (&of.hostname, of.pid));
     let actors = snapshot.actors.iter().map(|of| (&of.presence.hostname, of.presence.pid));
     let here = supervisors.chain(actors).filter(|(name, _)| **name == host);
@@ -284,8 +302,7 @@ mod tests {
         let units = of_properties(answer, Duration::from_secs(100));
         assert_eq!(units.len(), 3);
         let mut now = healthy_snapshot();
-        now.supervisors[0].hostname =
-            nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+        now.supervisors[0].hostname = host_name();
         let found = hung(&now, &units).into_iter();
         let texts: Vec<String> = found.map(|of| DoctorFinding::from(of).text).collect();
         let hangs = "hero@osis-default-1 has run with pid 70 for 1m39s, and has no heartbeat in redis: it hangs";

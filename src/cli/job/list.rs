@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -17,6 +17,7 @@ use crate::cli::{Global, output};
 use crate::error::{Error, Exit};
 use crate::proto::job::JobStatus;
 use crate::proto::text::counted;
+use crate::proto::units::readable_size;
 use crate::store::{FoundJobs, JobSummary, ListQuery};
 use crate::view::job_csv;
 
@@ -28,6 +29,7 @@ use crate::view::job_csv;
                         hero job list --log 'disk full' --since 2d\n  \
                         hero job list --ended-since 2026-03-01 --csv > march.csv\n  \
                         hero job list --status failed --csv --fields id,name,error\n  \
+                        hero job list --since 24h --sort memory --limit 10\n  \
                         hero job list --ended-since 'yesterday 18:00' --ended-until 'today 06:00' --host web-1\n\n\
                         Without a filter, the latest submitted jobs of each state. With one, and as JSON, the latest change \
                         of all states together: a scheduled job stands at the time when it is due.\n\
@@ -52,9 +54,27 @@ pub(in crate::cli) struct JobList {
     /// change first, until the page is full
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["csv", "cursor"])]
     pub(super) log: Option<String>,
+    /// Print those jobs, of all that match, whose last attempts took the most memory or processor time
+    #[arg(long, value_name = "USE", value_enum, conflicts_with_all = ["csv", "cursor", "log"])]
+    pub(super) sort: Option<SortedUse>,
     /// The end of the previous page, as printed with it
     #[arg(long)]
     pub(super) cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SortedUse {
+    Memory,
+    Cpu,
+}
+
+impl SortedUse {
+    fn field(self) -> &'static str {
+        match self {
+            Self::Memory => "memory_peak",
+            Self::Cpu => "cpu_time",
+        }
+    }
 }
 
 impl JobList {
@@ -75,6 +95,9 @@ impl JobList {
         }
         if let Some(text) = &self.log {
             return self.print_of_log(text, api, global).await;
+        }
+        if let Some(sort) = self.sort {
+            return self.print_largest(sort, api, global).await;
         }
         if !(self.filter.is_given() || global.json || self.cursor.is_some()) {
             return self.print_latest(api, global).await;
@@ -106,6 +129,31 @@ impl JobList {
             let Some(next) = found.next else { return Ok(()) };
             params.insert("cursor".to_owned(), json!(next.to_string()));
         }
+    }
+
+    /// Prints the jobs with the largest use of all that match, found page by page.
+    async fn print_largest(
+        &self,
+        sort: SortedUse,
+        api: &ApiMethods,
+        global: &Global,
+    ) -> Result<(), Error> {
+        let mut params = self.filter.params(api).await?;
+        let mut largest: Vec<(f64, Value)> = Vec::new();
+        let last = loop {
+            let (mut page, found) = find(api, params.clone(), ListQuery::LIMIT_MAX).await?;
+            let jobs = page["jobs"].as_array_mut().into_iter().flat_map(std::mem::take);
+            largest.extend(jobs.filter_map(|job| Some((job[sort.field()].as_f64()?, job))));
+            largest.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+            largest.truncate(self.limit.into());
+            let Some(next) = &found.next else { break found };
+            params.insert("cursor".to_owned(), json!(next.to_string()));
+        };
+        let jobs: Vec<Value> = largest.into_iter().map(|(_, job)| job).collect();
+        let items: Vec<JobSummary> = read("job.list", &json!(jobs))?;
+        let table = || table_of_use(&items, Timestamp::now());
+        let none = self.filter.no_results().among(&last);
+        global.list(|| json!({ "jobs": jobs }), table, none)
     }
 
     /// Prints the latest jobs of all states together, the newest first.
@@ -205,6 +253,28 @@ pub(super) fn table(jobs: &[JobSummary], now: Timestamp, of_dead: bool) -> TextT
         table = table.column("!ERROR", &|job| first_line(&field(job, "error")));
     }
     table.table()
+}
+
+/// The table of what the last attempts of jobs used.
+fn table_of_use(jobs: &[JobSummary], now: Timestamp) -> TextTable {
+    let field = |job: &JobSummary, name: &str| job.fields.get(name).cloned().unwrap_or_default();
+    let memory =
+        |job: &JobSummary| field(job, "memory_peak").parse().map_or(String::new(), readable_size);
+    let cpu = |job: &JobSummary| {
+        let seconds = field(job, "cpu_time").parse().ok();
+        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        time.map(attempt).unwrap_or_default()
+    };
+    TextTable::of(jobs)
+        .column("#ID", &|job| job.id.to_string())
+        .column("~NAME", &|job| shortened(&field(job, "name")))
+        .column("TYPE", &|job| field(job, "script_type"))
+        .column(">MEMORY", &memory)
+        .column(">CPU", &cpu)
+        .column(">TOOK", &|job| took(job, now).unwrap_or_default())
+        .column(">AGE", &|job| job.time("created_at").map(|at| age(at, now)).unwrap_or_default())
+        .column("?~ACTOR", &|job| field(job, "actor"))
+        .table()
 }
 
 /// The state, with a mark if the job is late or slow, and what it waits for.
@@ -315,8 +385,15 @@ mod tests {
     fn next_page_keeps_the_filters() {
         let filter = JobFilter::of([("status", "error")]);
         let filter = JobFilters { filter, ..JobFilters::default() };
-        let list =
-            JobList { filter, limit: 2, csv: false, fields: Vec::new(), log: None, cursor: None };
+        let list = JobList {
+            filter,
+            limit: 2,
+            csv: false,
+            fields: Vec::new(),
+            log: None,
+            cursor: None,
+            sort: None,
+        };
         assert_eq!(
             list.command_for("1.j1"),
             "hero job list --status error --limit 2 --cursor 1.j1"

@@ -61,6 +61,24 @@ fn drop_ins_override_key_by_key_in_the_order_of_their_names() {
 }
 
 #[test]
+fn drop_ins_of_a_file_are_in_force_under_each_of_its_links_below_those_of_the_link() {
+    let files = Files::new(
+        "actor.tasks = 2\n",
+        &[("10.toml", "[actor]\ntasks = 3\n[redis]\nusername = \"client\"\n")],
+    );
+    let link = files.folder.path().join("actor.toml");
+    std::os::unix::fs::symlink("hero.toml", &link).expect("linked");
+    let of_link = || Config::load(Some(&link)).expect("legal");
+    assert_eq!(of_link(), files.load().expect("legal"));
+    let own = files.folder.path().join("actor.toml.d");
+    fs::create_dir(&own).expect("made");
+    fs::write(own.join("redis.toml"), "redis.username = \"actor\"\n").expect("written");
+    let config = of_link();
+    assert_eq!((config.actor.tasks, config.redis.username.as_deref()), (3, Some("actor")));
+    assert_eq!(files.load().expect("legal").redis.username.as_deref(), Some("client"));
+}
+
+#[test]
 fn an_error_names_the_file_that_is_to_blame() {
     let files = Files::new("[actor]\ntasks = 2\n", &[("10.toml", "\n[actor]\ntask = 1\n")]);
     let place = format!("{}:3:1: ", files.drop_in("10.toml").display());

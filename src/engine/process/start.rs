@@ -5,6 +5,7 @@ mod spec;
 mod started;
 mod warm;
 
+pub use registry::ProcessRun;
 pub(super) use registry::{Registered, RegisteredChild, Run, command};
 pub(super) use registry::{pause_starts, registered};
 pub(super) use spec::CHANNEL_NUMBER;
@@ -25,7 +26,9 @@ pub(super) fn start(
     warmed: Option<Warmed<'_>>,
     has_channel: bool,
 ) -> io::Result<Started> {
-    let (run, restrictions) = (Run::next(), spec.restrictions()?);
+    let job_id = spec.env.iter().find(|(name, _)| name == "HERO_JOB_ID");
+    let job_id = job_id.map(|(_, id)| id.to_string_lossy()).unwrap_or_default();
+    let (run, restrictions) = (Run::next(&job_id), spec.restrictions()?);
     // A fork has the standard input of its parent, which is empty.
     if let Some(warmed) = warmed
         && spec.stdin.is_none()

@@ -257,10 +257,12 @@ pub static JOB_FIELDS: &[JobField] = &[
     row("limit", "Ended by", Results).text("The limit of resources that ended it"),
     row("cpu_time", "CPU time", Results)
         .unit(Seconds)
-        .number("The processor time of its last attempt, in seconds"),
+        .number("The processor time of its last attempt, in seconds")
+        .listed(),
     row("memory_peak", "Memory peak", Results)
         .unit(Bytes)
-        .integer("The peak memory of its last attempt, in bytes"),
+        .integer("The peak memory of its last attempt, in bytes")
+        .listed(),
     row("log_missing", "Lines missing in its log", Results)
         .integer("The lines of its log that Redis refused"),
     row("output_truncated", "Output cut by", Results)

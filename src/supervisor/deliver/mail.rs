@@ -12,6 +12,7 @@ use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls, TlsPar
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
 use super::{DeliveryFailure, secret};
+use crate::client::host_name;
 use crate::config::NotifyConfig;
 use crate::engine::process::{Service, ServiceSpec};
 use crate::error::reason;
@@ -41,7 +42,7 @@ pub(super) async fn send(
 
 /// Returns the host of addresses without one.
 fn own_host() -> String {
-    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    let host = host_name();
     if host.is_empty() { "localhost".to_owned() } else { host }
 }
 

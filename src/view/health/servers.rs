@@ -56,8 +56,7 @@ fn server(subject: &Subject, redis: &RedisState, rules: &HealthRules, found: &mu
         add(of, &risk.text, &risk.remedy);
     }
     let check = &rules.check;
-    let used = redis.memory_used_bytes.saturating_mul(100).checked_div(redis.memory_max_bytes);
-    let used = used.unwrap_or_default();
+    let used = redis.memory_percent();
     if let Some((severity, from)) = reached(used, check.memory_warning, check.memory_critical) {
         add(
             (ProblemKind::RedisMemory, severity),

@@ -300,6 +300,13 @@ fn key_of_the_configuration_logs_in_by_a_signature() {
     assert_eq!(who["result"]["name"], "ops", "{who}");
     let again = ask("authenticate", &given);
     assert_eq!((again.status, error(&again)), (401, -32001), "a nonce is good once");
+    let other = SigningKey::from_slice(&[8; 32]).expect("a key");
+    let other = hex(other.verifying_key().to_sec1_point(true).as_bytes());
+    let text = std::fs::read_to_string(api.supervisor.config()).expect("its file");
+    std::fs::write(api.supervisor.config(), text.replace(&public, &other)).expect("written");
+    api.supervisor.signal(nix::sys::signal::Signal::SIGHUP);
+    let status = || api.tcp().post("/rpc", &[("authorization", &token)], &whoami).status;
+    wait_until("the removed key is refused", || status() == 401);
 }
 
 #[test]

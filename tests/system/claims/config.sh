@@ -51,6 +51,15 @@ tasks = 3'
     configure late
 }
 
+# What reaches a unit by systemd is not for its user, and stays so.
+judges_no_credential() {
+    inside sh -c 'umask 077; mkdir -p /etc/credstore; printf secret > /etc/credstore/redis-password; chmod 700 /etc/credstore'
+    exits 0 inside hero check
+    lacks "$output" chown
+    lacks "$(inside hero doctor)" chown
+    inside rm /etc/credstore/redis-password
+}
+
 tells_how_redis_is() {
     inside hero check --redis > /dev/null
     inside systemctl stop redis-server
@@ -71,6 +80,7 @@ prints_the_values_on_request() {
 
 claim "hero check prints its verdict, and the values in force only on request" prints_the_values_on_request
 claim "hero check by root fails on a file that the units may not read" checks_as_its_user
+claim "a credential that root alone reads is no fault, and no remedy opens its folder" judges_no_credential
 claim "hero check --redis exits with 69 while Redis is down" tells_how_redis_is
 claim "a wrong hero.toml: the unit fails once, with 78 and the line in the journal" fails_once
 claim "a unit that nobody configured fails once, with 66" knows_no_such_unit

@@ -10,7 +10,7 @@ stops_for_a_person_of_that_name() {
 
 installs_and_starts_nothing() {
     inside apt-get install -y -q /root/hero.deb
-    for folder in hero.toml.d cron.d heroscript; do
+    for folder in hero.toml.d cron.d heroscript scripts; do
         is "755 root root" inside stat -c '%a %U %G' "/etc/hero/$folder"
     done
     is "" inside systemctl list-units --all --no-legend --plain 'hero*'

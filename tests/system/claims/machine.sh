@@ -76,6 +76,50 @@ rotates_passwords() {
     inside nsenter -t "$(property hero@osis-default-1 MainPID)" -m grep -qE '^[0-9a-f]{64}$' /etc/hero/actor.password
 }
 
+# One folder of drop-ins for all: a client, and each unit with the login of its own.
+reads_one_folder_of_drop_ins() {
+    configure night 'job.output_size_max = "2MiB"'
+    has "$(inside hero check 2>&1)" "runs with other settings"
+    for unit in $UNITS; do inside systemctl reload "$unit"; done
+    eventually 15 lacks_other_settings
+    has "$(inside journalctl --no-pager -o cat -u hero@osis-default-1)" 'job.output_size_max: '
+    has "$(alice hero audit --what config)" 'job.output_size_max: '
+    configure night
+    for unit in $UNITS; do inside systemctl reload "$unit"; done
+    eventually 15 lacks_other_settings
+}
+
+lacks_other_settings() {
+    lacks "$(inside hero check 2>&1)" "runs with other settings"
+}
+
+# A unit that has failed is no hindrance, and reads the new password at its next start.
+rotates_beside_a_failed_unit() {
+    inside sh -c 'mkdir -p /run/systemd/system/hero@bash-default-1.service.d &&
+        printf "[Service]\nRestart=no\n" > /run/systemd/system/hero@bash-default-1.service.d/once.conf &&
+        systemctl daemon-reload'
+    inside systemctl start hero@bash-default-1
+    inside systemctl kill --kill-whom=main --signal=KILL hero@bash-default-1
+    eventually 10 unit_is hero@bash-default-1 failed
+    for _ in 1 2 3; do inside sh "$EXAMPLE" rotate; done
+    # One password each: none of the old ones is left.
+    is 4 sh -c 'printf "%s\n" "$1" | tr " " "\n" | grep -c "^#"' sh "$(admin ACL LIST | grep 'user hero-')"
+    inside systemctl reset-failed hero@bash-default-1
+    inside systemctl start hero@bash-default-1
+    eventually 30 unit_is hero@bash-default-1 active
+    inside systemctl stop hero@bash-default-1
+    inside sh -c 'rm -r /run/systemd/system/hero@bash-default-1.service.d && systemctl daemon-reload'
+}
+
+rotates_a_token() {
+    exits 77 inside hero token new night --scope read
+    has "$output" 'HERO_CONFIG=/etc/hero/supervisor.toml'
+    inside env HERO_CONFIG=/etc/hero/supervisor.toml hero token new night --scope read
+    inside env HERO_CONFIG=/etc/hero/supervisor.toml hero token rotate night
+    inside env HERO_CONFIG=/etc/hero/supervisor.toml hero token rotate night --drop-old
+    inside env HERO_CONFIG=/etc/hero/supervisor.toml hero token revoke night
+}
+
 back_to_the_port() {
     local unit
     inside cp -p /etc/redis/redis.conf.before /etc/redis/redis.conf
@@ -95,4 +139,7 @@ claim "its Redis has no port, and takes nobody without a login" is_closed
 claim "Redis refuses nothing of what Hero does there" is_refused_nothing_here
 claim "it goes on after a restart of Redis and of the units" goes_on_after_a_restart
 claim "its passwords change under load: nothing is lost, no unit is restarted" rotates_passwords
+claim "drop-ins in hero.toml.d are in force for each unit after a reload, which names what it changed" reads_one_folder_of_drop_ins
+claim "a failed unit does not stop a rotation, and no old password is left" rotates_beside_a_failed_unit
+claim "a token is rotated with the login of the supervisor, which the refusal names" rotates_a_token
 claim "without it the units work as before" back_to_the_port

@@ -26,6 +26,7 @@ from ._errors import (
 )
 from ._function import JobFunction, job
 from ._jobs import Event, Job, JobSpec, LogEntry, LogLine, Progress, StatusChange
+from ._keys import job_hash_key, reply_queue_key, work_queue_group, work_queue_instance, work_queue_type
 
 if TYPE_CHECKING:
     from ._redis import AsyncRedisClient, RedisClient
@@ -55,6 +56,11 @@ __all__ = [
     "WaitTimeout",
     "WrongState",
     "job",
+    "job_hash_key",
+    "reply_queue_key",
+    "work_queue_group",
+    "work_queue_instance",
+    "work_queue_type",
 ]
 # `from hero_client import *` imports every name, and these need redis-py.
 if find_spec("redis") is not None:

@@ -23,6 +23,7 @@ from ._errors import (
     WrongState,
 )
 from ._jobs import ENDED, Job, JobSpec, LogEntry, StatusChange, checked_id, job_of, log_entry, resolved
+from ._keys import job_hash_key, reply_queue_key, work_queue_group, work_queue_instance, work_queue_type
 from ._steps import Steps
 
 Command = Tuple[Any, ...]
@@ -98,7 +99,7 @@ class Protocol:
             if left <= 0:
                 raise WaitTimeout(job_id, timeout or 0)
             # Redis counts milliseconds, and 0 has no end.
-            popped = yield ("BLPOP", self._key("q:reply:" + job_id), max(0.01, min(left, POP_SECONDS)))
+            popped = yield ("BLPOP", reply_queue_key(job_id, self._namespace), max(0.01, min(left, POP_SECONDS)))
             reply = popped and popped[1]
             try:
                 if (yield from self._status(job_id)) in ENDED:
@@ -236,7 +237,7 @@ class Protocol:
         for one in hashes:
             fields = [word for pair in one.items() for word in pair]
             commands.append(("HSET", self._job(one["id"]), *fields, "status", "dispatched"))
-            commands.append(("RPUSH", self._key(_queue(one)), one["id"]))
+            commands.append(("RPUSH", _queue(one, self._namespace), one["id"]))
         return commands
 
     def _refuse_unknown_types(self, jobs: Iterable[JobSpec]) -> Steps[None]:
@@ -291,7 +292,7 @@ class Protocol:
         return f"{self._namespace}:{rest}"
 
     def _job(self, job_id: str) -> str:
-        return self._key("job:" + checked_id(job_id))
+        return job_hash_key(job_id, self._namespace)
 
     def _output(self, job_id: str) -> str:
         return self._key("meta:job:output:" + checked_id(job_id))
@@ -312,13 +313,15 @@ def _refuse_what_needs_the_api(specs: Iterable[JobSpec]) -> None:
         raise NeedsApi("durable", "it confirms a submission")
 
 
-def _queue(job: Mapping[str, str]) -> str:
-    """The most specific queue that the job names."""
-    queue = "q:work:type:" + job["script_type"]
-    if "group" in job or "instance" in job:
-        queue += ":group:" + job.get("group", "default")
+def _queue(job: Mapping[str, str], namespace: str) -> str:
+    """The list of the most specific queue that the job names."""
+    script_type, group = job["script_type"], job.get("group", "default")
     if "instance" in job:
-        queue += ":inst:" + job["instance"]
+        queue = work_queue_instance(script_type, group, int(job["instance"]), namespace)
+    elif "group" in job:
+        queue = work_queue_group(script_type, group, namespace)
+    else:
+        queue = work_queue_type(script_type, namespace)
     if "where" in job:
         queue += ":where:" + hashlib.sha1(job["where"].encode()).hexdigest()
     priority = job.get("priority", "1")

@@ -30,10 +30,44 @@ pub(in crate::process) struct RegisteredChild {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::process) struct Run(u64);
 
+/// The process that started a job, and the tag of the job, as a process of the job has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessRun {
+    /// The id of the process that started the job.
+    pub actor_pid: u32,
+    tag: u64,
+}
+
+impl ProcessRun {
+    /// Returns the run that a process of this machine belongs to; `None` if it belongs to none.
+    pub fn of_process(pid: u32) -> Option<Self> {
+        let number = proc::run_number(i32::try_from(pid).ok()?)?;
+        let actor_pid = u32::try_from(number >> 32).ok().filter(|actor| *actor > 0)?;
+        Some(Self { actor_pid, tag: number & TAG_MAX })
+    }
+
+    /// Returns whether it may be a run of this job: of 65536 other jobs one has the same tag.
+    pub fn may_be_of(self, job_id: &str) -> bool {
+        self.tag == tag_of(job_id)
+    }
+}
+
+const TAG_MAX: u64 = 0xffff;
+
+/// Returns the part of a run's number that names its job: a hash by FNV.
+fn tag_of(job_id: &str) -> u64 {
+    let hash = job_id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 48) & TAG_MAX
+}
+
 impl Run {
-    pub(in crate::process) fn next() -> Self {
+    /// Returns the next run, of a job: a counter and the tag of the job, in 32 bits.
+    pub(in crate::process) fn next(job_id: &str) -> Self {
         static RUNS: AtomicU64 = AtomicU64::new(1);
-        Self(RUNS.fetch_add(1, Ordering::Relaxed))
+        let count = RUNS.fetch_add(1, Ordering::Relaxed) & TAG_MAX;
+        Self(count << 16 | tag_of(job_id))
     }
 
     /// Returns the value of the mark. It holds this process's id, as another Hero may run below it.
