@@ -39,6 +39,9 @@ class _ActorDocumentRequired(TypedDict):
 
 class ActorDocument(_ActorDocumentRequired, total=False):
     """A live actor."""
+    pid_since: Optional[int]
+    """When its process started, in the kernel's ticks since the boot of its machine: another process may get its id
+    later."""
     machine: str
     """The id of its machine's current boot, which tells machines of one name apart; empty in the presence of
     foreign programs."""
@@ -62,6 +65,9 @@ class ActorDocument(_ActorDocumentRequired, total=False):
     """The load of its machine over the last minute, in hundredths; absent where the kernel does not report it."""
     memory_available: Optional[int]
     """The memory of its machine that is available, in bytes; absent where the kernel does not report it."""
+    settings: str
+    """The digest of its settings in force, as `hero check` computes it from the files; empty in the presence of
+    foreign programs and older versions."""
 
 
 class AuditList(TypedDict):
@@ -1386,6 +1392,10 @@ class ListedJob(_ListedJobRequired, total=False):
     """The step that the script reported."""
     exit_code: int
     """The exit code, where a process ran."""
+    cpu_time: float
+    """The processor time of its last attempt, in seconds."""
+    memory_peak: int
+    """The peak memory of its last attempt, in bytes."""
     parent: str
     """The job whose script submitted it."""
     error: str
@@ -1759,10 +1769,9 @@ class PeriodicJobList(TypedDict):
     """The mistakes of the files whose jobs are left out."""
 
 
-class PlaceStatsDocument(TypedDict):
-    """The ended jobs of a machine or actor."""
+class _PlaceStatsDocumentRequired(TypedDict):
     name: str
-    """The host name, or the name of the actor."""
+    """The host name, or the name of the actor or of the jobs."""
     finished: int
     """Jobs that finished."""
     failed: int
@@ -1776,6 +1785,12 @@ class PlaceStatsDocument(TypedDict):
     their attempt were due. A wait for prerequisites is part of it."""
     run: TimesDocument
     """The times that last attempts ran."""
+
+
+class PlaceStatsDocument(_PlaceStatsDocumentRequired, total=False):
+    """The ended jobs of a machine, an actor or a name."""
+    memory_peak: Optional[int]
+    """The largest peak memory of a last attempt, in bytes, if a process ran."""
 
 
 class Pong(TypedDict):
@@ -2247,8 +2262,9 @@ Severity = Literal['note', 'warning', 'critical']
 """The severity of a problem. note: Worth knowing, and not wrong. warning: Wrong; look at it soon. critical: Wrong;
 look at it now."""
 
-StatsBy = Literal['host', 'actor']
-"""The places by which ended jobs are counted. host: The machine that ran the job. actor: The actor that ran it."""
+StatsBy = Literal['host', 'actor', 'name']
+"""The places by which ended jobs are counted. host: The machine that ran the job. actor: The actor that ran it.
+name: The name of the job."""
 
 
 class Methods:
