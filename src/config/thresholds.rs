@@ -46,12 +46,25 @@ toml_table! {
 }
 
 impl CheckConfig {
-    /// Rejects a warning that is above its critical threshold: it would never be given.
+    /// Rejects a warning that is above its critical threshold: it would never be given. A default may be: nobody wrote it.
     pub(super) fn check(&self) -> Result<(), Fault> {
+        for (of, default) in self.pairs().into_iter().zip(Self::default().pairs()) {
+            let (warning, critical, pair) = of;
+            let key = |name| KeyPath::of(&["check", name]);
+            if pair[0] > pair[1] && pair[1] > 0 && pair[0] != default.2[0] {
+                let message = format!("must be at most check.{critical}");
+                return Err(Fault::new(key(warning), message).or(key(critical)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names and values of each warning with its critical threshold.
+    fn pairs(&self) -> [(&'static str, &'static str, [u64; 2]); 8] {
         let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         let amqp_dead = [self.amqp_dead_warning, self.amqp_dead_critical];
         let outage = [self.outage_warning, self.outage_critical].map(millis);
-        for (warning, critical, pair) in [
+        [
             ("wait_warning", "wait_critical", [self.wait_warning, self.wait_critical].map(millis)),
             ("depth_warning", "depth_critical", [self.depth_warning, self.depth_critical]),
             ("held_warning", "held_critical", [self.held_warning, self.held_critical]),
@@ -60,14 +73,7 @@ impl CheckConfig {
             ("amqp_dead_warning", "amqp_dead_critical", amqp_dead),
             ("outage_warning", "outage_critical", outage),
             ("memory_warning", "memory_critical", [self.memory_warning, self.memory_critical]),
-        ] {
-            let key = |name| KeyPath::of(&["check", name]);
-            if pair[0] > pair[1] && pair[1] > 0 {
-                let message = format!("must be at most check.{critical}");
-                return Err(Fault::new(key(warning), message).or(key(critical)));
-            }
-        }
-        Ok(())
+        ]
     }
 }
 
@@ -83,5 +89,7 @@ mod tests {
         assert_eq!(fault.message, "check.dead_warning must be at most check.dead_critical");
         let check = CheckConfig { dead_critical: 0, ..check };
         assert_eq!(check.check(), Ok(()));
+        let below_the_default = CheckConfig { failed_critical: 2, ..CheckConfig::default() };
+        assert_eq!(below_the_default.check(), Ok(()));
     }
 }

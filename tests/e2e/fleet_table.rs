@@ -95,7 +95,7 @@ fn table_is_gone_before_a_message_that_ends_the_wait() {
         process.out().contains("LAST LINE") || process.out().contains("EXIT")
     });
     let rest = shown(&process.ends().code(75).stdout);
-    assert!(rest.contains("gave up waiting for graph ") && !rest.contains("EXIT"), "{rest}");
+    assert!(rest.contains("gave up waiting for batch ") && !rest.contains("EXIT"), "{rest}");
     let (reader, mut keyboard) = pipe().expect("a pipe");
     let exec = ["exec", "--every-machine", "-t", "bash", "-e", &script];
     let process = hero.begin_at_keyboard(&exec, Stdio::from(reader));

@@ -40,6 +40,10 @@ fn act(site: &Served, (face, verb): (&str, &str), name: &str, is_done: impl Fn()
             terminal.shows(&format!("only rows with: {name} "));
             // The first row is the queue of urgent jobs.
             terminal.press("jp");
+            if verb == "pause" {
+                terminal.shows("? y does it");
+                terminal.press("y");
+            }
             wait_until("the queues were changed", is_done);
             terminal.press("q");
             terminal.ends();

@@ -48,7 +48,7 @@ const TURNED: [(&str, &str, &str); 4] = [
 ];
 
 /// A verb without a button in this world, and why.
-const ELSEWHERE: [(&str, &str); 19] = [
+const ELSEWHERE: [(&str, &str); 20] = [
     ("job.tell", "web::jobs::waiting_job_is_told_its_event_by_the_form_on_its_page"),
     ("graph.stop", "web::graphs::graph_is_retried_stopped_and_deleted_by_forms_of_those_who_may"),
     ("graph.tell", "web::graphs::graph_is_retried_stopped_and_deleted_by_forms_of_those_who_may"),
@@ -71,6 +71,7 @@ const ELSEWHERE: [(&str, &str); 19] = [
     ("session.run", "agents and programs"),
     ("session.end", "the page of its job stops it"),
     ("job.follow", "a page is live by itself"),
+    ("hook.test", "hero hook test, with the body of a delivery"),
 ];
 
 /// Returns which of these parts the pages lack.

@@ -206,7 +206,7 @@ mod tests {
             verdict.text(),
             "OK - supervisors: 1, actors: 2, waiting jobs: 3, held: 0 | supervisors=1;;1:;0 \
              actors=2;;;0 jobs=3;;;0 deepest=3;;;0 wait=2.000s;300;1800;0 held=0;;;0 due=1;;;0 \
-             failed=0;;;0 dead=0;0;;0 memory=3145728B;83886080;99614720;0;104857600\n"
+             failed=0;9;;0 dead=0;0;;0 memory=3145728B;83886080;99614720;0;104857600\n"
         );
     }
 

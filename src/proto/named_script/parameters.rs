@@ -393,7 +393,7 @@ mod tests {
             (json!({ "host": "a", "tags": {} }), "tags: {} is an object: expected array"),
             (
                 json!({ "hots": "a" }),
-                "`hots` is an unknown parameter; did you mean `host`?; declared: count, dry, host",
+                "`hots` is an unknown parameter; did you mean `host`?; declared: host, count, stage, share, dry, tags",
             ),
         ] {
             let given = given.as_object().expect("an object");

@@ -8,7 +8,7 @@
 --           else 0, one of them or '', notes on jobs }
 -- needs: wrong_type time names routing sweep notes counters legacy leftovers foreign_start foreign_end index unindexed
 
-local LOOKED_MAX, SEARCHED_ENTRIES = 100, 10000
+local SEARCHED_ENTRIES = 10000
 local grace_us, keys, retention = tonumber(ARGV[1]) * 1000, tonumber(ARGV[2]), ARGV[5]
 local step_us, walk_us = tonumber(ARGV[3]) * 1000, tonumber(ARGV[4]) * 1000
 local at = now_us()
@@ -73,7 +73,7 @@ local function push_late(list, id, since)
 end
 
 -- A popped job is left to its actor for a while.
-local noted = redis.call('ZRANDMEMBER', UNINDEXED, LOOKED_MAX, 'WITHSCORES')
+local noted = redis.call('ZRANDMEMBER', UNINDEXED, 100, 'WITHSCORES')
 for place = 1, #noted, 2 do
   local entry, since = noted[place], tonumber(noted[place + 1])
   local list, id = string.match(entry, '^(%S+) (%S+)$')

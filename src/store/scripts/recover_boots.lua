@@ -109,8 +109,7 @@ local function keep_leases(pause_us)
     if is_of_before then redis.call('ZADD', BOOTS, integer(new), leases[place]) end
   end
 end
-local looks_at_clock = tonumber(ARGV[4]) > 0
-if looks_at_clock then keep_leases(tonumber(ARGV[4]) * 1000) end
+if tonumber(ARGV[4]) > 0 then keep_leases(tonumber(ARGV[4]) * 1000) end
 
 local boots = { ARGV[1] }
 if ARGV[1] == '' then
@@ -137,5 +136,4 @@ for _, boot in ipairs(boots) do
 end
 if #ended > 0 then tell_dependents(ended, at, retention) end
 write_counts()
-local was_set_back = looks_at_clock and redis.call('HGET', MARKS, 'set_back')
-return { done, put_back, given_up, notes, left, was_set_back and 1 or 0 }
+return { done, put_back, given_up, notes, left, tonumber(ARGV[4]) > 0 and redis.call('HEXISTS', MARKS, 'set_back') or 0 }
