@@ -24,8 +24,7 @@ running() { # The units that run: a failed one reads its password at its next st
     systemctl list-units --plain --no-legend --state=active,reloading 'hero@*.service' | cut -d ' ' -f 1
 }
 reaches() { # NAME: whether Redis takes the password of a user
-    case "$1" in client) file=hero ;; *) file=$1 ;; esac
-    HERO_CONFIG=/etc/hero/$file.toml hero check --redis > /dev/null ||
+    REDISCLI_AUTH=$(cat "/etc/hero/$1.password") redis-cli -e -s $socket --user "hero-$1" ping > /dev/null ||
         { echo "Redis does not take hero-$1 with the password in /etc/hero/$1.password" >&2; return 1; }
 }
 serves() { # UNIT: whether a unit runs, and Redis takes its login

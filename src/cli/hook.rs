@@ -90,11 +90,11 @@ impl TestHook {
         let params = json!({ "name": self.name, "body": body, "headers": headers });
         let (document, test) = global.methods()?.typed::<WebhookTest>("hook.test", params).await?;
         let is_skipped = test.skipped.is_some();
-        let text = || match (test.skipped, test.job) {
+        let verdict = || match (test.skipped, test.job) {
             (Some(why), _) => format!("skipped: {why}\n"),
             (None, job) => format!("submits {}\n", json!(job)),
         };
-        global.print(|| document, text)?;
+        global.print(|| document, verdict)?;
         Ok(ExitCode::from(u8::from(is_skipped)))
     }
 }

@@ -63,7 +63,9 @@ impl SentJob {
             context.client.resolve_script(&mut resolved).await?;
             explain::print_allowed(config, &resolved)?;
             let others = running_settings::read(&context.client, config).await;
-            others.iter().for_each(|other| output::note(&format!("hero: {other}")));
+            for other in &others {
+                output::note(&format!("hero: {other}"));
+            }
         }
         let (spec, own) = (job.spec.clone(), job.id.clone());
         let (job, is_new) = api.submit(&job, files, how.is_awaited).await?;

@@ -135,7 +135,9 @@ impl Reload {
             _ => None,
         };
         let Some(client) = client else {
-            changes.iter().for_each(|change| info!("the reload changed {change}"));
+            for change in &changes {
+                info!("the reload changed {change}");
+            }
             return;
         };
         let (who, from) = (format!("unit {}", self.unit), host_name());

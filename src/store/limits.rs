@@ -16,12 +16,14 @@ use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
 use crate::proto::text::hexadecimal;
 
+type LimitsOfActors = BTreeMap<(ScriptType, Group), Arc<ActorLimits>>;
+
 /// The limits of a configuration, as claims read them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimLimits {
     all: Arc<BTreeMap<LimitName, LimitConfig>>,
     /// The limits for the actors of a script type and group: a claim reads only those that may select one of their jobs.
-    of_actors: Arc<Mutex<BTreeMap<(ScriptType, Group), Arc<ActorLimits>>>>,
+    of_actors: Arc<Mutex<LimitsOfActors>>,
 }
 
 /// The limits that may select a job which some actors claim, as JSON.

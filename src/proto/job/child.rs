@@ -169,7 +169,7 @@ pub fn in_order(jobs: &mut Vec<Job>) -> Result<bool, String> {
 
 /// Returns the id of the graph of some children, which follows from theirs.
 pub fn graph_of_children(jobs: &[Job]) -> JobId {
-    let text: String = jobs.iter().map(|job| format!("{}\n", job.id)).collect();
+    let text: String = jobs.iter().flat_map(|job| [job.id.as_str(), "\n"]).collect();
     let digits = hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2]);
     format!("graph-{digits}").parse().unwrap_or_else(|_| JobId::random())
 }
