@@ -1,5 +1,6 @@
 //! The rotation of passwords by the shipped script, on a machine whose systemctl is a program of the test.
 
+use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -40,10 +41,11 @@ impl Machine {
         for user in USERS {
             machine.write(&format!("hero/{user}.password"), "old\n");
             machine.redis.run(&format!("ACL SETUSER hero-{user} on >old ~* &* +@all"));
-            list.push_str(&format!("user hero-{user} on #0 ~*\n"));
+            let _ = writeln!(list, "user hero-{user} on #0 ~*");
             let file = if user == "client" { "hero" } else { user };
             let url = machine.redis.url();
             let password = machine.etc.join(format!("hero/{user}.password"));
+            let password = password.display().to_string();
             machine.write(
                 &format!("hero/{file}.toml"),
                 &format!("[redis]\nurl = {url:?}\nusername = \"hero-{user}\"\npassword_file = {password:?}\n"),
@@ -65,7 +67,7 @@ impl Machine {
         fs::write(self.etc.join(file), text).expect("written");
     }
 
-    fn read(&self, file: &Path) -> String {
+    fn read(file: &Path) -> String {
         fs::read_to_string(file).unwrap_or_default()
     }
 
@@ -97,7 +99,7 @@ impl Machine {
     }
 
     fn password(&self, user: &str) -> String {
-        self.read(&self.etc.join(format!("hero/{user}.password")))
+        Self::read(&self.etc.join(format!("hero/{user}.password")))
     }
 }
 
@@ -115,9 +117,9 @@ fn rotation_reloads_the_units_that_run_and_ends_the_old_passwords_of_all_users()
         assert!(machine.takes(user, &machine.password(user)), "{user}");
     }
     let units = "hero@supervisor.service\nhero@osis-default-1.service\n";
-    let reloaded = machine.read(&machine.programs.join("reloaded"));
+    let reloaded = Machine::read(&machine.programs.join("reloaded"));
     assert_eq!(reloaded, units.repeat(2), "once for actor and supervisor each");
-    assert!(!machine.read(&machine.etc.join("redis/hero-acl.conf")).contains("#0 "));
+    assert!(!Machine::read(&machine.etc.join("redis/hero-acl.conf")).contains("#0 "));
 }
 
 #[test]

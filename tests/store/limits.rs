@@ -146,7 +146,7 @@ async fn many_limits_of_callers_and_keys_hold_as_few_do() {
             }
             job.build().expect("legal")
         };
-        let jobs = [
+        let jobs = vec![
             of("c7-1", "c7", ""),
             of("c7-2", "c7", "k3"),
             of("k8-1", "other", "k8"),

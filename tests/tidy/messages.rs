@@ -14,15 +14,14 @@ pub(crate) fn faults(files: &[(String, String)]) -> Vec<String> {
         .filter(|(_, message)| parts(message).iter().any(|part| !text.contains(part.as_str())))
         .map(|(line, message)| format!("{PAGE}:{line}: no source has the message `{message}`"));
     let documented: Vec<&str> = messages(page).map(|(_, message)| message).collect();
-    let missing = sources.filter(|(path, _)| path.ends_with(".rs") && !is_test(path)).flat_map(
-        |(path, text)| {
+    let missing =
+        sources.filter(|(path, _)| is_rust(path) && !is_test(path)).flat_map(|(path, text)| {
             let logged = logged(text).into_iter();
             let lacks = |message: &String| !documented.iter().any(|of| is_of(message, of));
             logged.filter(lacks).map(move |message| {
                 format!("{path}: {PAGE} has no row for the message `{message}`")
             })
-        },
-    );
+        });
     unknown.chain(missing).collect()
 }
 
@@ -105,6 +104,10 @@ fn with_gaps(literal: &str) -> String {
 /// Returns a source with texts that go on in the next line in one line.
 fn joined(text: &str) -> String {
     text.split("\\\n").map(str::trim_start).collect::<Vec<_>>().concat()
+}
+
+fn is_rust(path: &str) -> bool {
+    std::path::Path::new(path).extension().is_some_and(|of| of == "rs")
 }
 
 #[cfg(test)]
