@@ -41,7 +41,7 @@ impl Client {
         self.resolve_script(&mut job).await?;
         self.place(&mut job)?;
         let (own, replies) = (job.id.clone(), job.spec.reply);
-        // Its future holds the script, and would make those of all callers large.
+        // Its future holds the script, and each that awaits it would be as large.
         let id = Box::pin(self.store_with_files(job, files, Submission::Run)).await?;
         // Another job that holds its unique key has a submitter of its own.
         Ok(AwaitedJob { replies: replies && id == own, id })
