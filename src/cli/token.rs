@@ -98,18 +98,15 @@ pub(super) struct TokenNames {
 
 impl TokenCommand {
     pub(super) async fn run(self, global: &Global) -> Result<(), Error> {
-        let ran = self.run_with(global).await;
-        // Redis refuses a command inside of a script by another error.
-        let in_script = "The user executing the script";
-        ran.map_err(|error| match error.exit {
-            exit if exit == Exit::NotPermitted || error.message.contains(in_script) => Error {
-                exit: Exit::NotPermitted,
-                message: format!(
+        self.run_with(global).await.map_err(|error| match error.exit {
+            Exit::NotPermitted => {
+                let message = format!(
                     "{}; tokens need a login of Redis that may write them, as the supervisor has: \
                      HERO_CONFIG=/etc/hero/supervisor.toml",
                     error.message
-                ),
-            },
+                );
+                Error { message, ..error }
+            }
             _ => error,
         })
     }

@@ -198,8 +198,10 @@ impl ClientError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Store(StoreError::Settings(_)) => Exit::Config,
-            Self::Store(StoreError::NotPermitted { .. })
-            | Self::Object(ObjectError::NotPermitted(_)) => Exit::NotPermitted,
+            Self::Store(error) if error.is_login_refused() || error.is_access_refused() => {
+                Exit::NotPermitted
+            }
+            Self::Object(ObjectError::NotPermitted(_)) => Exit::NotPermitted,
             Self::Store(_)
             | Self::Unsure { .. }
             | Self::Unconfirmed { .. }
