@@ -127,7 +127,7 @@ async fn values(
             let found = client()?.published_script(&used).await?;
             let params = found.of.definition.params.unwrap_or_default();
             // As the option takes it, up to the value.
-            let completed = |(name, of): &(String, Parameter)| match of.kind {
+            let completed = |(name, of): (&String, &Parameter)| match of.kind {
                 ParameterKind::String => format!("{name}="),
                 _ => format!("{name}:="),
             };

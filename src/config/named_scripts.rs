@@ -229,9 +229,9 @@ mod tests {
         assert_eq!(spec.timeout.map(|time| time.as_secs()), Some(300));
         assert_eq!(read.description, "Deploys");
         let params = read.params.expect("declared").0;
-        let names: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = params.keys().map(String::as_str).collect();
         assert_eq!(names, ["host", "count"], "as they are declared");
-        assert!(params[0].1.required && params[1].1.default == Some(2.into()));
+        assert!(params["host"].required && params["count"].default == Some(2.into()));
         for sign in ["//", "--"] {
             let text = DEPLOY.replace("\n# ", &format!("\n{sign} "));
             assert_eq!(head(&text).expect("legal"), (spec.clone(), head(DEPLOY).expect("legal").1));

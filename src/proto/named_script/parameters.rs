@@ -1,10 +1,10 @@
 //! The parameters that a script declares: a small part of JSON Schema, checked when a job is submitted.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
+use indexmap::IndexMap;
 use regex::{Regex, RegexBuilder};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
 use super::parameter_kind::{Items, ParameterKind};
@@ -61,45 +61,11 @@ fn is_text(kind: &ParameterKind) -> bool {
 }
 
 /// The parameters by name, in the order of their declaration, which forms and help show.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Parameters(pub Vec<(String, Parameter)>);
-
-impl Serialize for Parameters {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, parameter)| (name, parameter)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Parameters {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Parameters;
-
-            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-                to.write_str("a table of parameters")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Parameters, A::Error> {
-                let mut all: Vec<(String, Parameter)> = Vec::new();
-                while let Some((name, parameter)) = from.next_entry()? {
-                    all.retain(|(other, _)| *other != name);
-                    all.push((name, parameter));
-                }
-                Ok(Parameters(all))
-            }
-        }
-
-        from.deserialize_map(InOrder)
-    }
-}
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Parameters(pub IndexMap<String, Parameter>);
 
 impl Parameters {
-    fn get(&self, name: &str) -> Option<&Parameter> {
-        self.0.iter().find(|(of, _)| of == name).map(|(_, parameter)| parameter)
-    }
-
     /// Checks a declaration: names, bounds that fit the type, and values and defaults that fit the bounds.
     ///
     /// # Errors
@@ -117,10 +83,10 @@ impl Parameters {
 
     pub fn check(&self, given: &Params) -> Result<(), String> {
         for (name, value) in given {
-            let Some(parameter) = self.get(name) else { return Err(self.unknown(name)) };
+            let Some(parameter) = self.0.get(name) else { return Err(self.unknown(name)) };
             parameter.check(value).map_err(|why| format!("{name}: {why}"))?;
         }
-        let missing = self.0.iter().find(|(name, of)| of.required && !given.contains_key(name));
+        let missing = self.0.iter().find(|(name, of)| of.required && !given.contains_key(*name));
         missing.map_or(Ok(()), |(name, of)| {
             Err(format!("{name}: is missing; it is required: expected {}", of.expected()))
         })
@@ -130,7 +96,7 @@ impl Parameters {
     /// declared, and lists and objects are JSON. A word that is no value of its type stays text, which the check refuses.
     pub fn read_words(&self, given: &mut Params, words: &[String]) {
         for name in words {
-            let Some(parameter) = self.get(name) else { continue };
+            let Some(parameter) = self.0.get(name) else { continue };
             if let Some(Value::String(word)) = given.get(name)
                 && let Some(value) = parameter.kind.of_word(word)
             {
@@ -151,7 +117,7 @@ impl Parameters {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let known = || self.0.iter().map(|(name, _)| name.as_str());
+        let known = || self.0.keys().map(String::as_str);
         let hint = did_you_mean(nearest(name, known()));
         let all = known().collect::<Vec<_>>().join(", ");
         let all = if all.is_empty() {

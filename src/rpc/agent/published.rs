@@ -39,7 +39,7 @@ async fn usable(context: &CallContext, types: &AgentTypes) -> Vec<(ScriptName, V
 pub(super) async fn prompts(context: &CallContext, types: &AgentTypes) -> Vec<Value> {
     let prompt = |(name, script): &(ScriptName, VersionOfScript)| {
         let declared = script.definition.params.iter().flat_map(|params| &params.0);
-        let argument = |(name, of): &(String, Parameter)| json!({ "name": name, "description": of.description, "required": of.required });
+        let argument = |(name, of): (&String, &Parameter)| json!({ "name": name, "description": of.description, "required": of.required });
         json!({
             "name": name,
             "description": script.definition.description,
