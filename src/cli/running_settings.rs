@@ -27,13 +27,13 @@ pub(super) fn differences(
         let is_other = differs(&of.hostname, &of.version, &of.settings);
         is_other.then(|| (format!("the supervisor {}", of.unit), of.pid))
     });
-    let said = |(name, pid): (String, u32)| {
+    let sentence = |(name, pid): (String, u32)| {
         format!(
             "{name} (pid {pid}) runs with other settings than these: reload its unit; what needs a restart is in its \
              journal"
         )
     };
-    supervisors.chain(actors).map(said).collect()
+    supervisors.chain(actors).map(sentence).collect()
 }
 
 /// Reads the running units and compares; none if Redis does not answer soon.

@@ -182,7 +182,7 @@ mod tests {
         let good = "[hook.github]\nverify = \"github\"\nuses = \"deploy\"\n";
         let config = read(good).expect("legal");
         assert_eq!(read(&config.to_toml().expect("text")).expect("reads back"), config);
-        for (text, said) in [
+        for (text, expected) in [
             ("[hook.github]\nuses = \"deploy\"".to_owned(), "h:1:1: hook.github needs verify"),
             ("[hook.a]\nverify = \"path\"".to_owned(), "h:1:1: hook.a needs uses"),
             ("[hook.A]\nverify = \"path\"\nuses = \"a\"".to_owned(), "h:1:7: "),
@@ -193,7 +193,7 @@ mod tests {
             (format!("{good}secret_file = \"a\""), "h:4:15: hook.github.secret_file must be"),
         ] {
             let error = read(&text).expect_err(&text);
-            assert!(error.starts_with(said), "{text}: {error}");
+            assert!(error.starts_with(expected), "{text}: {error}");
         }
     }
 }

@@ -115,14 +115,14 @@ impl Reload {
         }
         self.system.change_login(&config.redis).map_err(wrong)?;
         self.logging.set(&config.log);
-        self.tell_changes(&config);
+        self.report_changes(&config);
         self.config = config;
         self.in_force.send_replace(Arc::new(self.config.clone()));
         Ok(restart)
     }
 
     /// Logs the settings that change. A supervisor records them as changes too: the login of actors may not.
-    fn tell_changes(&self, new: &Config) {
+    fn report_changes(&self, new: &Config) {
         const MAX: usize = 50;
         let mut changes = self.config.changes(new);
         let further = changes.len().saturating_sub(MAX);

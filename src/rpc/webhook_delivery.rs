@@ -34,17 +34,17 @@ impl WebhookDelivery {
     pub(super) fn is_proven(&self, hook: &WebhookConfig, secret: &str, now_s: i64) -> bool {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
         // Compares the MACs of both texts, which `verify` does in constant time.
-        let is_same = |given: &str, expected: &str| {
+        let is_same = |text: &str, expected: &str| {
             let expected = hmac::sign(&key, expected.as_bytes());
-            hmac::verify(&key, given.as_bytes(), expected.as_ref()).is_ok()
+            hmac::verify(&key, text.as_bytes(), expected.as_ref()).is_ok()
         };
-        let signs = |given: &str, encoding: SignatureEncoding, before: &str| {
+        let signs = |signature: &str, encoding: SignatureEncoding, before: &str| {
             let tag = hmac::sign(&key, &[before.as_bytes(), &self.body].concat());
             match encoding {
                 SignatureEncoding::Hex => {
-                    is_same(&given.to_ascii_lowercase(), &hexadecimal(tag.as_ref()))
+                    is_same(&signature.to_ascii_lowercase(), &hexadecimal(tag.as_ref()))
                 }
-                SignatureEncoding::Base64 => is_same(given, &STANDARD.encode(tag)),
+                SignatureEncoding::Base64 => is_same(signature, &STANDARD.encode(tag)),
             }
         };
         let is_fresh = |time: &str| {
@@ -61,25 +61,28 @@ impl WebhookDelivery {
             Some(HookProof::Github) => self
                 .header("X-Hub-Signature-256")
                 .and_then(|text| text.strip_prefix("sha256="))
-                .map(|given| signs(given, hex, "")),
+                .map(|signature| signs(signature, hex, "")),
             Some(HookProof::Slack) => self
                 .header("X-Slack-Signature")
                 .and_then(|text| text.strip_prefix("v0="))
                 .zip(self.header("X-Slack-Request-Timestamp"))
-                .map(|(given, time)| is_fresh(time) && signs(given, hex, &format!("v0:{time}:"))),
+                .map(|(signature, time)| {
+                    is_fresh(time) && signs(signature, hex, &format!("v0:{time}:"))
+                }),
             Some(HookProof::Stripe) => self.header("Stripe-Signature").map(|text| {
                 let parts = || text.split(',').filter_map(|part| part.trim().split_once('='));
                 let time = parts().find(|(name, _)| *name == "t").map_or("", |(_, time)| time);
-                let mut given = parts().filter(|(name, _)| *name == "v1");
+                let mut signature = parts().filter(|(name, _)| *name == "v1");
                 // A secret that is replaced signs beside the new one for a while.
-                is_fresh(time) && given.any(|(_, given)| signs(given, hex, &format!("{time}.")))
+                is_fresh(time)
+                    && signature.any(|(_, signature)| signs(signature, hex, &format!("{time}.")))
             }),
             Some(HookProof::HmacSha256) => self.header(&hook.header).map(|text| {
-                let given = text.strip_prefix("sha256=").unwrap_or(text);
+                let signature = text.strip_prefix("sha256=").unwrap_or(text);
                 match &hook.timestamp_header {
-                    None => signs(given, hook.encoding, ""),
+                    None => signs(signature, hook.encoding, ""),
                     Some(name) => self.header(name).is_some_and(|time| {
-                        is_fresh(time) && signs(given, hook.encoding, &format!("{time}."))
+                        is_fresh(time) && signs(signature, hook.encoding, &format!("{time}."))
                     }),
                 }
             }),

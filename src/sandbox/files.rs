@@ -70,7 +70,7 @@ const SYSTEM: [&str; 47] = [
 /// The beginnings of the names of folders in `/etc` with the settings of runtimes.
 const RUNTIMES: [&str; 10] =
     ["R", "dotnet", "gemrc", "go", "java", "node", "php", "python3", "ruby", "texmf"];
-/// The most files of `/etc` that are looked at for that.
+/// The most files of `/etc` that are checked for that.
 const SETTINGS_MAX: usize = 5000;
 /// Devices without data of others.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -172,7 +172,7 @@ fn open_settings(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether a file, or all that is below a folder, belongs to root, and is readable by everybody and writable by root
-/// alone. Looks at `left` of them at most.
+/// alone. Checks `left` of them at most.
 fn is_open(path: &Path, left: &mut usize) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     *left = left.saturating_sub(1);

@@ -64,12 +64,12 @@ pub(super) async fn test(visit: Visit, fields: Fields) -> PageResult {
     }
     let TestResult { delivery, .. } =
         visit.call_for("notify.test", json!({ "name": name })).await?;
-    let said = match delivery {
+    let outcome = match delivery {
         None => format!("No supervisor has sent the test of {name} yet."),
         Some(of) if of.error.is_empty() => format!("The test of {name} was delivered."),
         Some(of) => format!("The test of {name} was not delivered: {}", of.error),
     };
-    Ok(visit.done("/notifications", &said))
+    Ok(visit.done("/notifications", &outcome))
 }
 
 const HEADS: [(&str, &str); 5] =

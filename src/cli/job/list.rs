@@ -117,8 +117,8 @@ impl JobList {
     /// Prints all jobs page by page. An error ends it, so that a part is not taken for the whole.
     async fn print_csv(&self, api: &ApiMethods) -> Result<(), Error> {
         let mut params = self.filter.params(api).await?;
-        let given: Vec<&str> = self.fields.iter().map(String::as_str).collect();
-        let columns = if given.is_empty() { job_csv::columns() } else { given };
+        let chosen: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        let columns = if chosen.is_empty() { job_csv::columns() } else { chosen };
         output::text(&job_csv::header(&columns))?;
         loop {
             let (page, found) = find(api, params.clone(), ListQuery::LIMIT_MAX).await?;

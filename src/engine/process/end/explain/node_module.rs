@@ -1,4 +1,4 @@
-//! Tells a script of node that failed because a module is missing where node looks for packages.
+//! Notes on scripts of node that fail as a package is missing.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::proto::text::{escape, shown};
 
 const LINES_MAX: usize = 40;
 const NAME_BYTES_MAX: usize = 214;
-/// The variable with the folders where `require` looks for packages.
+/// The variable with the folders in which `require` searches for packages.
 const MODULES: &str = "NODE_PATH";
 
 /// Returns the note about the package that a failed script missed. It names no package to install: on an index, anybody may have
