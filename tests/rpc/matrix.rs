@@ -18,6 +18,7 @@ use crate::support::http::Link;
 use crate::support::keys;
 use crate::support::owners::{OWN, OWNERS, Owner, reaches};
 use crate::support::websocket::Socket;
+use crate::support::{Hero, Served};
 
 /// The kind of thing that a parameter names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -511,7 +512,14 @@ fn stored(
 }
 
 /// A system with actors of every type and group, periodic jobs of each owner, and published scripts.
-fn system() -> (Api, TempDir) {
+struct System {
+    api: Api,
+    /// Another listener for the same jobs: what one allows or refuses, the other does as well.
+    second: Served,
+    _folder: TempDir,
+}
+
+fn system() -> System {
     let folder = tempfile::tempdir().expect("a folder");
     let crons = OWNERS.iter().enumerate().map(|(number, [caller, script_type, group, context])| {
         format!(
@@ -521,12 +529,14 @@ fn system() -> (Api, TempDir) {
     });
     std::fs::write(folder.path().join("a.toml"), crons.collect::<String>()).expect("a file");
     let place = format!("{:?}", folder.path().to_string_lossy());
-    let api = Api::with(&["osis-io-1", "osis-far-1", "other-io-1", "bash-io-1"], |hero| {
+    let set = |hero: Hero| {
         hero.add("[type.other]\nengine = \"osis\"\n")
             .set("redis.shards", "2")
             .set("supervisor.cron_dir", &place)
             .set("type.bash.may_submit", "[\"osis\"]")
-    });
+    };
+    let api = Api::with(&["osis-io-1", "osis-far-1", "other-io-1", "bash-io-1"], set);
+    let second = Served::in_folder(set(Hero::on(&api.redis)), folder.path());
     for script_type in ["osis", "other"] {
         let settings = json!({ "script_type": script_type });
         api.call(
@@ -534,28 +544,29 @@ fn system() -> (Api, TempDir) {
             json!({ "name": format!("s-{script_type}"), "script": "1", "settings": settings }),
         );
     }
-    (api, folder)
+    System { api, second, _folder: folder }
 }
 
 /// Calls methods with one token, over one connection.
 struct Calls<'a> {
-    api: &'a Api,
+    site: &'a Served,
     bearer: String,
     link: Link,
 }
 
 impl<'a> Calls<'a> {
-    fn of(api: &'a Api, token: &Caller) -> Self {
+    /// Calls by one of the listeners with a token, which `api` has made.
+    fn of(api: &Api, site: &'a Served, token: &Caller) -> Self {
         let words = super::of(token);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let bearer = format!("Bearer {}", api.site.token(&words));
-        Self { api, bearer, link: api.site.tcp() }
+        Self { site, bearer, link: site.tcp() }
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
         let headers = [("authorization", self.bearer.as_str())];
         let answer = if method.ends_with(".follow") {
-            Socket::open(self.api.site.tcp(), &headers).answer(method, params)
+            Socket::open(self.site.tcp(), &headers).answer(method, params)
         } else {
             self.link.post("/rpc", &headers, &crate::support::request(method, params)).json()
         };
@@ -679,7 +690,7 @@ const THREADS: usize = 4;
 
 /// The means to check the cells of one token.
 struct Matrix<'a> {
-    api: &'a Api,
+    system: &'a System,
     places: &'a [Place],
     documented: &'a Documented,
     word: &'a str,
@@ -690,8 +701,10 @@ impl Matrix<'_> {
     /// Calls a part of all, and returns what is wrong, and the places that somebody could use.
     fn check(&self, cells: &[Cell], part: usize) -> (Vec<String>, BTreeSet<usize>) {
         let (mut wrong, mut done) = (Vec::new(), BTreeSet::new());
-        let mut caller = Calls::of(self.api, self.token);
-        let mut link = self.api.redis.link();
+        let System { api, second, .. } = self.system;
+        let site = if part % 2 == 0 { &api.site } else { second };
+        let mut caller = Calls::of(api, site, self.token);
+        let mut link = api.redis.link();
         let mut missing = BTreeMap::new();
         for cell in cells.iter().filter(|cell| cell.place % THREADS == part) {
             let place = &self.places[cell.place];
@@ -791,24 +804,26 @@ fn each_parameter_reaches_what_the_token_may_reach_and_no_more() {
         "say in tests/rpc/matrix.rs what these parameters name: {unknown:#?}"
     );
     let (places, documented) = (places.found.clone(), documented(&places.document));
-    let (api, _folder) = system();
+    let system = system();
+    let api = &system.api;
     let mut named = Named::default();
     add_shared(&mut named);
     named.jobs.push(of_owner(OWN_JOB, OWN));
     for (of, owner) in OWNERS.into_iter().enumerate() {
         for life in LIVES {
-            add_graph(&api, &shared("graph", of, life), life, owner);
+            add_graph(api, &shared("graph", of, life), life, owner);
         }
     }
-    store_graph(&api, OWN_GRAPH, OWN);
+    store_graph(api, OWN_GRAPH, OWN);
     let tokens = tokens();
     let cells: Vec<Vec<Cell>> =
-        (0..tokens.len()).map(|token| cells(&places, token, &mut named, &api)).collect();
-    named.store(&api);
+        (0..tokens.len()).map(|token| cells(&places, token, &mut named, api)).collect();
+    named.store(api);
     let (mut wrong, mut done) = (Vec::new(), BTreeSet::new());
     // A name has one token at a time.
     for ((word, token), cells) in tokens.iter().zip(&cells) {
-        let matrix = &Matrix { api: &api, places: &places, documented: &documented, word, token };
+        let matrix =
+            &Matrix { system: &system, places: &places, documented: &documented, word, token };
         thread::scope(|scope| {
             let parts = (0..THREADS).map(|part| scope.spawn(move || matrix.check(cells, part)));
             for check in parts.collect::<Vec<_>>() {
@@ -862,11 +877,12 @@ fn each_word_of_a_script_is_in_the_matrix() {
 
 #[test]
 fn words_of_a_script_reach_no_job_that_it_does_not_wait_for() {
-    let (api, _folder) = system();
+    let system = system();
+    let api = &system.api;
     let mut named = Named::default();
     let mut ids = vec![whole_in(Life::First, "never-there")];
     ids.extend(add_shared(&mut named));
-    named.store(&api);
+    named.store(api);
     for (word, mut token) in tokens() {
         if let Some(types) = &mut token.bounds.types {
             types.insert("bash".to_owned());
@@ -883,7 +899,7 @@ fn words_of_a_script_reach_no_job_that_it_does_not_wait_for() {
             );
         }
         let job = json!({ "script": script, "script_type": "bash", "group": "io" });
-        let ran = Calls::of(&api, &token)
+        let ran = Calls::of(api, &api.site, &token)
             .call("job.run", &json!({ "job": job, "wait": 30 }))
             .expect("a job");
         let answers: Vec<&str> = ran["output"].as_str().expect("answers").lines().collect();

@@ -1,7 +1,7 @@
 //! The program as it is served: a supervisor whose API and page are on a Unix socket and a free port.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
@@ -27,7 +27,12 @@ impl Served {
 
     /// Serves it with further settings of the program.
     pub(crate) fn with(hero: Hero, redis: &Redis) -> Self {
-        let (socket, file) = (redis.folder().join("api.sock"), redis.folder().join("addresses"));
+        Self::in_folder(hero, redis.folder())
+    }
+
+    /// Serves it with a socket in this folder: a second one for the same jobs.
+    pub(crate) fn in_folder(hero: Hero, folder: &Path) -> Self {
+        let (socket, file) = (folder.join("api.sock"), folder.join("addresses"));
         let listen = format!("[\"unix://{}\", \"127.0.0.1:0\"]", socket.display());
         let hero = hero
             .set("api.listen", &listen)
