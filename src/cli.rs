@@ -25,6 +25,7 @@ mod events;
 mod every;
 mod exec;
 mod explain;
+mod explain_message;
 mod fleet_table;
 mod graph;
 mod graph_wait;
@@ -141,6 +142,8 @@ enum Command {
     Dev(dev::Dev),
     Check(check::Check),
     Doctor(doctor::Doctor),
+    #[command(name = "explain")]
+    ExplainMessage(explain_message::ExplainMessage),
     Status(status::Status),
     Stats(stats::Stats),
     Top(top::Top),
@@ -251,6 +254,7 @@ impl Command {
                 | Self::Dev(_)
                 | Self::Check(_)
                 | Self::Doctor(_)
+                | Self::ExplainMessage(_)
                 | Self::Key(_)
                 | Self::Bench(_)
                 | Self::Restore(_)
@@ -265,6 +269,7 @@ impl Command {
             Self::Dev(dev) => return block_on(dev.run(global)),
             Self::Check(check) => check.run(global)?,
             Self::Doctor(doctor) => return doctor.run(global),
+            Self::ExplainMessage(explain) => explain.run(global)?,
             Self::Status(status) => return status.run(global),
             Self::Stats(stats) => block_on(stats.run(global))?,
             Self::Top(top) => return block_on(top.run(global)),

@@ -13,8 +13,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Operate",
         &[
-            "run", "dev", "check", "doctor", "actor", "machine", "token", "key", "backup",
-            "restore", "amqp", "migrate", "bench",
+            "run", "dev", "check", "doctor", "explain", "actor", "machine", "token", "key",
+            "backup", "restore", "amqp", "migrate", "bench",
         ],
     ),
     ("Scripts and tools", &["script", "osis", "mcp", "completions"]),
