@@ -13,7 +13,6 @@ pub use relational::{
     ColumnType, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, SqlName,
     TableConfig,
 };
-pub(super) use route::ROUTE;
 pub use route::{AckMode, BuiltInName, RouteConfig};
 pub use url::AmqpUrl;
 

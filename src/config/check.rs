@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::command::{NOT_EXTENSION, are_words, is_extension};
 use super::config_error::{Fault, KeyPath};
 use super::connection::RedisConfig;
+use super::job_config::JobConfig;
 use super::keys::check_signatures;
 use super::limits::LimitConfig;
 use super::notify::check_notifications;
-use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
+use super::schema::{ActorConfig, Config, Migration, SupervisorConfig};
 use super::table::check_bounds;
 use super::types::{EngineKind, TypeConfig};
 use super::webhook::check_webhooks;
@@ -175,17 +176,17 @@ fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault>
     if !are_words(command) {
         return fault("command", "must have at most 256 words without a NUL");
     }
-    let is_compiled = !script_type.options.compile.is_empty();
+    let is_compiled = !script_type.compile.is_empty();
     if !is_compiled && !command.iter().any(|word| word.contains("{script}")) {
         if command.iter().any(|word| word.contains("{binary}")) {
-            return script_type.options.check(table, command);
+            return script_type.check_options(table);
         }
         return fault("command", "must have {script} somewhere: it stands for the script's file");
     }
     if !script_type.extension.is_empty() && !is_extension(&script_type.extension) {
         return fault("extension", NOT_EXTENSION);
     }
-    script_type.options.check(table, command)
+    script_type.check_options(table)
 }
 
 fn not_above(

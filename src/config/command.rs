@@ -1,31 +1,15 @@
-//! The options of a `command` type: variables, a working folder, a compiler, a check, and for
-//! Python a warm interpreter and packages.
+//! The checks of a `command` type: its variables, compiler and check, and for Python its packages.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::config_error::{Fault, KeyPath};
 use super::key_row::{DAY, SECOND};
+use super::types::TypeConfig;
 use super::units::duration;
 use crate::config::toml_table::toml_table;
-use crate::proto::job::OutputOverflow;
 use crate::proto::target::is_word;
-
-/// The optional keys of `[type.NAME]` with `engine = "command"`; `table/script_type.rs` has their texts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommandOptions {
-    pub more_extensions: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub cwd: PathBuf,
-    pub compile: Vec<String>,
-    pub check: Vec<String>,
-    pub warm: bool,
-    pub preload: Vec<String>,
-    /// The fate of an output over its bound; `None` leaves it to `[job]`.
-    pub output_overflow: Option<OutputOverflow>,
-    pub dependencies: DependenciesConfig,
-}
 
 toml_table! {
     /// The packages that a Python script declares in its own text (PEP 723). Each set is installed once, into
@@ -50,8 +34,10 @@ toml_table! {
     }
 }
 
-impl CommandOptions {
-    pub(super) fn check(&self, table: &KeyPath, command: &[String]) -> Result<(), Fault> {
+impl TypeConfig {
+    /// Checks the optional keys of a type that is a program.
+    pub(super) fn check_options(&self, table: &KeyPath) -> Result<(), Fault> {
+        let command = &self.command;
         let fault =
             |key: &str, message: &str| Err(Fault::new(table.then(key), message).or(table.clone()));
         if !self.more_extensions.iter().all(|extension| is_extension(extension)) {

@@ -11,7 +11,7 @@ use super::connection::RedisConfig;
 use super::files::{DEFAULT_FILE, read_all};
 use super::schema::Config;
 use super::source::Source;
-use super::types;
+use super::types::{self, TypeLayers};
 use super::user::{self, UserFolders};
 use crate::proto::named_script::digest_of;
 
@@ -89,19 +89,25 @@ impl Config {
         }
         let whole = || FilePlace { file: main.to_owned(), position: None };
         // Cannot fail after each file was read by itself; if it does, the error has no line.
-        let read = table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
+        let (read, layers) = read(table).map_err(|error| ConfigError::Wrong {
             place: whole(),
             message: explain(error.message(), None),
         })?;
-        resolve(read).map_err(|fault| {
+        resolve(read, layers).map_err(|fault| {
             let place = blame(&fault, &sources).unwrap_or_else(whole);
             ConfigError::Wrong { place, message: fault.message }
         })
     }
 }
 
-fn resolve(mut config: Config) -> Result<Config, Fault> {
-    config.types = types::resolve(std::mem::take(&mut config.layers))?;
+/// Returns the configuration without the types of the files, and the tables of these.
+fn read(mut table: Table) -> Result<(Config, TypeLayers), toml::de::Error> {
+    let layers = table.remove("type").map_or(Ok(TypeLayers::new()), Value::try_into)?;
+    Ok((table.try_into()?, layers))
+}
+
+fn resolve(mut config: Config, layers: TypeLayers) -> Result<Config, Fault> {
+    config.types = types::resolve(layers)?;
     check(&config)?;
     config.job.artifacts = config.artifacts.folder(&config.redis.namespace);
     // Supervisors remove an index that they do not find declared.

@@ -138,7 +138,7 @@ fn types_of(extension: &str, types: &ScriptTypes) -> Vec<ScriptType> {
         return vec![known];
     }
     let has = |of_type: &TypeConfig| {
-        let mut further = of_type.options.more_extensions.iter();
+        let mut further = of_type.more_extensions.iter();
         of_type.extension == extension || further.any(|other| other == extension)
     };
     let of_extension = types.iter().filter(|(_, of_type)| has(of_type));
