@@ -253,6 +253,14 @@ mod tests {
     #[test]
     fn values_out_of_range_are_rejected_with_their_place() {
         for (text, message) in [
+            ("actor.load_max = -0.1", "1:18: actor.load_max must be from 0 to 100000, not -0.1"),
+            (
+                "actor.load_max = 100001",
+                "1:18: actor.load_max must be from 0 to 100000, not 100001",
+            ),
+            ("actor.load_max = nan", "1:18: actor.load_max must be from 0 to 100000, not NaN"),
+            ("actor.load_max = \"8\"", "1:18: actor.load_max: expected a number, such as 8.0"),
+            ("trace.sample = 1.5", "1:16: trace.sample must be from 0 to 1, not 1.5"),
             ("[actor]\ntasks = 0", "2:9: actor.tasks must be from 1 to 1024, not 0"),
             ("[actor]\n\ntasks = 1025", "3:9: actor.tasks must be from 1 to 1024, not 1025"),
             ("actor.lease = \"2d\"", "1:15: actor.lease must be from 30ms to 1d, not 2d"),

@@ -233,6 +233,7 @@ fn plain(expected: &str) -> &str {
         other => other,
     }
 }
+        "f64" => "a number, such as 8.0",
 
 fn unit_hint(name: &str, nearest: Option<&str>) -> String {
     let plain = name.replace("\\x2d", "-");

@@ -59,6 +59,12 @@ impl KeyKind {
                 within(time.and_then(|time| u64::try_from(time.as_millis()).ok()), (least, most))
             }
             Self::Size(least, most) => within(parse_size(text).ok(), (least, most)),
+            Self::Decimal(most) => match value.as_float() {
+                Some(number) if !(0.0..=f64::from(most)).contains(&number) => {
+                    wrong(&format!("must be from 0 to {most}, not {number}"))
+                }
+                _ => Ok(()),
+            },
             Self::File if !text.is_empty() && !Path::new(text).is_absolute() => {
                 wrong("must be an absolute path")
             }
