@@ -13,7 +13,7 @@ use super::schema::Config;
 use super::source::Source;
 use super::types::{self, TypeLayers};
 use super::user::{self, UserFolders};
-use crate::proto::named_script::digest_of;
+use crate::proto::text::sha256;
 
 impl Config {
     /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names; of a link the drop-ins of its
@@ -65,7 +65,7 @@ impl Config {
         const CHARS: usize = 16;
         let of_login = RedisConfig { username: None, password_file: None, ..self.redis.clone() };
         let text = Self { redis: of_login, ..self.clone() }.to_toml().unwrap_or_default();
-        digest_of(&text).as_str()[..CHARS].to_owned()
+        sha256(text)[..CHARS].to_owned()
     }
 
     /// Writes what differs from the defaults, as a file that reads back to the same.
