@@ -65,7 +65,7 @@ fn configs() -> impl Strategy<Value = Config> {
             let actors = instances.into_iter().map(|number| UnitActor {
                 script_type: "osis".parse().expect("a type"),
                 group: Group::default(),
-                instance: number.try_into().expect("an instance"),
+                instance: i64::from(number).try_into().expect("an instance"),
                 tasks,
             });
             let role = tasks.map(|_| Role::Actor);
