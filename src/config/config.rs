@@ -93,8 +93,7 @@ pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig, machine_memory_bytes};
 pub use schema::{
-    ActorConfig, CalendarConfig, ClientConfig, Config, MetricsConfig, Migration,
-    SupervisorConfig,
+    ActorConfig, CalendarConfig, ClientConfig, Config, MetricsConfig, Migration, SupervisorConfig,
 };
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};

@@ -145,6 +145,7 @@ fn types_of(extension: &str, types: &ScriptTypes) -> Vec<ScriptType> {
     of_extension.map(|(name, _)| name.clone()).collect()
 }
 
-fn names(types: &ScriptTypes) -> String {
+/// Returns the names of all types.
+pub(super) fn names(types: &ScriptTypes) -> String {
     types.keys().map(ScriptType::as_str).collect::<Vec<_>>().join(", ")
 }

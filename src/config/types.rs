@@ -241,11 +241,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
 }
 
 /// Puts a table of the files over the type of its name, if that has the same engine.
-fn merge(
-    name: &ScriptType,
-    known: Option<&TypeConfig>,
-    layer: Table,
-) -> Result<TypeConfig, Fault> {
+fn merge(name: &ScriptType, known: Option<&TypeConfig>, layer: Table) -> Result<TypeConfig, Fault> {
     let table = KeyPath::of(&["type", name.as_str()]);
     // Cannot fail after each file was read by itself.
     let given: TypeConfig =

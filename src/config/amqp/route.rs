@@ -10,6 +10,7 @@ use crate::config::TypeConfig;
 use crate::config::config_error::{Fault, KeyPath};
 use crate::config::key_row::TEN_YEARS;
 use crate::config::toml_table::toml_table;
+use crate::config::type_of_script::names;
 use crate::config::units::FileDuration;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
@@ -96,16 +97,14 @@ impl RouteConfig {
         table: &KeyPath,
         types: &BTreeMap<ScriptType, TypeConfig>,
     ) -> Result<(), Fault> {
-        let fault =
-            |key: &str, message: &str| Err(Fault::new(table.then(key), message).or(table.clone()));
         if !is_pattern(&self.key) {
             let message = "must be words joined by dots, such as \"rec.*\"; * stands for one word, \
                            # for any number";
-            return fault("key", message);
+            return table.wrong("key", message);
         }
         if self.selector.is_some() && self.group.is_some() {
             let message = "cannot be set beside group: add `group = \"NAME\"` to the expression";
-            return fault("where", message);
+            return table.wrong("where", message);
         }
         let scripts =
             usize::from(!self.script.is_empty()) + usize::from(self.script_file.is_some());
@@ -117,19 +116,20 @@ impl RouteConfig {
             ];
             let beside = beside.iter().find(|(_, is_set)| *is_set);
             return beside.map_or(Ok(()), |(key, _)| {
-                fault(key, "cannot be set beside uses, which names a published script")
+                table.wrong(key, "cannot be set beside uses, which names a published script")
             });
         }
         match (&self.script_type, self.built_in) {
-            (None, None) => fault("type", "needs a type with a script, uses, or a builtin"),
-            (Some(_), Some(_)) => fault("builtin", "cannot be set beside a type"),
-            (None, Some(_)) if scripts > 0 => fault("script", "cannot be set beside a builtin"),
+            (None, None) => table.wrong("type", "needs a type with a script, uses, or a builtin"),
+            (Some(_), Some(_)) => table.wrong("builtin", "cannot be set beside a type"),
+            (None, Some(_)) if scripts > 0 => {
+                table.wrong("script", "cannot be set beside a builtin")
+            }
             (Some(of_type), None) if !types.contains_key(of_type) => {
-                let known: Vec<&str> = types.keys().map(ScriptType::as_str).collect();
-                fault("type", &format!("must be a configured script type: {}", known.join(", ")))
+                table.wrong("type", format!("must be a configured script type: {}", names(types)))
             }
             (Some(_), None) if scripts != 1 => {
-                fault("script", "needs either a script or a script_file")
+                table.wrong("script", "needs either a script or a script_file")
             }
             (None, Some(_)) | (Some(_), None) => Ok(()),
         }

@@ -232,8 +232,7 @@ impl Preparer {
 
     /// Returns the extension of a script's file: the job's choice, if its type has it.
     fn extension<'a>(&'a self, asked: &'a str) -> Result<&'a str, Failure> {
-        let of_type =
-            [&self.config.extension].into_iter().chain(&self.config.more_extensions);
+        let of_type = [&self.config.extension].into_iter().chain(&self.config.more_extensions);
         if asked.is_empty() {
             return Ok(&self.config.extension);
         }
