@@ -18,6 +18,7 @@ use super::table::check_bounds;
 use super::type_of_script::names;
 use super::types::{EngineKind, TypeConfig};
 use super::webhook::check_webhooks;
+use crate::proto::cron::CALENDAR_DAYS_MAX;
 use crate::proto::keys::Keys;
 use crate::proto::units::format_duration;
 
@@ -39,6 +40,12 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.osis.check()?;
     config.sal.check()?;
     config.secrets.check()?;
+    for (name, calendar) in &config.calendars {
+        if calendar.days.len() > CALENDAR_DAYS_MAX {
+            let table = KeyPath::of(&["calendar", name.as_str()]);
+            return table.wrong("days", format!("must be at most {CALENDAR_DAYS_MAX}"));
+        }
+    }
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
     }
@@ -287,6 +294,17 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         Config::from_toml("hero.toml".as_ref(), text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn a_calendar_has_a_bound() {
+        let calendar = |days: usize| {
+            let days = vec!["\"SUN\""; days].join(", ");
+            Config::from_toml("hero.toml".as_ref(), &format!("[calendar.x]\ndays = [{days}]"))
+        };
+        assert!(calendar(CALENDAR_DAYS_MAX).is_ok());
+        let refused = calendar(CALENDAR_DAYS_MAX + 1).expect_err("too many").to_string();
+        assert_eq!(refused, "hero.toml:2:8: calendar.x.days must be at most 1000");
     }
 
     #[test]
