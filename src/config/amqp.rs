@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config_error::{ConfigError, Fault, KeyPath, check_each};
 use super::connection::{Password, TlsFiles, empty_is_none, password_of, read_pem};
+use super::redis_url::host_and_port;
 use super::key_row::{DAY, KIB, MIB, SECOND, TEN_YEARS};
 use super::types::TypeConfig;
 use super::units::{FileDuration, duration, size};
@@ -225,8 +226,7 @@ impl AmqpConfig {
 fn is_management(url: &str) -> bool {
     let rest = url.strip_prefix("http://").unwrap_or_default();
     let is_plain = rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@".contains(&byte));
-    let port = rest.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-    is_plain && port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0))
+    is_plain && host_and_port(rest, 0).is_some_and(|(_, port)| port > 0)
 }
 
 #[cfg(test)]
