@@ -8,27 +8,18 @@ mod changes;
 
 pub(super) use bounds::check_bounds;
 
-use super::amqp::{AmqpConfig, LogsConfig, RELATIONAL_TABLE, RelationalConfig, RouteConfig};
-use super::api::{API_KEYS, ApiConfig};
-use super::artifacts::ArtifactsConfig;
-use super::command::DependenciesConfig;
-use super::connection::RedisConfig;
-use super::job_config::JobConfig;
-use super::key_row::KeyTable;
+use super::amqp::RELATIONAL_TABLE;
+use super::api::API_KEYS;
 use super::keys::KEYS;
-use super::limits::LimitConfig;
-use super::log::LogConfig;
-use super::notify::NotifyConfig;
-use super::osis::{self, OsisConfig};
-use super::sal::SalConfig;
-use super::sandbox::SandboxConfig;
-use super::schema::{ActorConfig, CalendarConfig, ClientConfig, MetricsConfig, SupervisorConfig};
-use super::secrets::{SecretRule, SecretsConfig};
-use super::thresholds::CheckConfig;
-use super::trace::TraceConfig;
-use super::types::{RhaiLimits, TypeConfig};
-use super::unit_config::{UNIT_ACTORS, UnitConfig};
-use super::webhook::WebhookConfig;
+use super::osis;
+use super::unit_config::UNIT_ACTORS;
+use super::{
+    ActorConfig, AmqpConfig, ApiConfig, ArtifactsConfig, CalendarConfig, CheckConfig, ClientConfig,
+    DependenciesConfig, JobConfig, KeyTable, LimitConfig, LogConfig, LogsConfig, MetricsConfig,
+    NotifyConfig, OsisConfig, RedisConfig, RelationalConfig, RhaiLimits, RouteConfig, SalConfig,
+    SandboxConfig, SecretRule, SecretsConfig, SupervisorConfig, TraceConfig, TypeConfig,
+    UnitConfig, WebhookConfig,
+};
 
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
