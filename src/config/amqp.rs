@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::config_error::{ConfigError, Fault, KeyPath, check_each};
 use super::connection::{Password, TlsFiles, empty_is_none, password_of, read_pem};
-use super::redis_url::host_and_port;
 use super::key_row::{DAY, KIB, MIB, SECOND, TEN_YEARS};
+use super::redis_url::host_and_port;
 use super::types::TypeConfig;
 use super::units::{FileDuration, duration, size};
 use crate::config::toml_table::toml_table;
