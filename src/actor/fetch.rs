@@ -296,11 +296,11 @@ impl Fetch {
         let id = self.jobs.slots[actor].id.clone();
         match Control::parse(message) {
             Err(error) => warn!(actor = %id, "dropped a control message: {error}"),
-            Ok(Control::Stop(job)) if self.jobs.stop(&job) => {
+            Ok(Control::Stop { job_id: job }) if self.jobs.stop(&job) => {
                 info!(job_id = %job, "stops job {job} on request");
             }
-            Ok(Control::Stop(job)) => self.calls.push(BackgroundCall::PassOnStop(job)),
-            Ok(Control::Call(job)) => self.jobs.call_came(&job),
+            Ok(Control::Stop { job_id: job }) => self.calls.push(BackgroundCall::PassOnStop(job)),
+            Ok(Control::Call { job_id: job }) => self.jobs.call_came(&job),
             Ok(Control::Drain) => {
                 if self.boot.process.drain(actor, true) {
                     info!(actor = %id, "drains: claims no more jobs until it is told to resume");

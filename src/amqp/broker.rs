@@ -15,6 +15,7 @@ mod shared;
 mod watch;
 mod window;
 
+pub use control::end_brokers;
 pub use shared::BrokerSettings;
 
 use crate::error::{Error, Exit};
@@ -34,7 +35,7 @@ use super::link::{Deliveries, Link, LinkError};
 use super::logs::{LogRecord, PurgedLogs};
 use super::topology::{Pool, all_work, pools};
 use crate::client::Client;
-use crate::config::{AmqpConfig, AmqpMode, ConfigError, Node};
+use crate::config::{AmqpMode, ConfigError, Node};
 use crate::proto::report::{Reporter, ServiceReport, Shutdown};
 use crate::proto::text::counted;
 use crate::store::{Backoff, Outage, Store, StoreError};
@@ -78,16 +79,6 @@ pub enum BrokerError {
 
 fn report_now(shared: &Shared, part: &'static str, name: &'static str, text: impl Into<String>) {
     events::milestone(shared, &Milestone::now(part, name, text));
-}
-
-/// Tells the brokers of a node, or of all nodes, to end.
-pub async fn end_brokers(
-    store: &Store,
-    link: &Link,
-    config: &AmqpConfig,
-    node: Option<Node>,
-) -> Result<(), StoreError> {
-    control::order(store, link, &config.scope(), node).await
 }
 
 impl Broker {

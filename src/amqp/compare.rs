@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::topology::{AmqpQueue, Argument};
+use super::topology::AmqpQueue;
 use crate::proto::text::shown;
 
 /// A queue as RabbitMQ has it.
@@ -23,7 +23,7 @@ pub fn differences(wanted: &AmqpQueue, found: &FoundQueue) -> Vec<String> {
     let of_found: BTreeMap<&str, String> =
         of_found.map(|(name, value)| (name.as_str(), text_of(value))).collect();
     let of_wanted: BTreeMap<&str, String> =
-        wanted.arguments.iter().map(|(name, value)| (*name, spelled(value))).collect();
+        wanted.arguments.iter().map(|(name, value)| (*name, text_of(value))).collect();
     let names: BTreeSet<&str> = of_found.keys().chain(of_wanted.keys()).copied().collect();
     for argument in names {
         let (found, wanted) = (of_found.get(argument), of_wanted.get(argument));
@@ -65,13 +65,6 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn spelled(argument: &Argument) -> String {
-    match argument {
-        Argument::Text(text) => text.clone(),
-        Argument::Number(number) => number.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,9 +76,9 @@ mod tests {
         let wanted = AmqpQueue {
             name: "q".to_owned(),
             arguments: [
-                ("x-message-ttl", Argument::Number(20)),
-                ("x-dead-letter-exchange", Argument::Text("beds.dlx".to_owned())),
-                ("x-overflow", Argument::Text("reject-publish".to_owned())),
+                ("x-message-ttl", 20.into()),
+                ("x-dead-letter-exchange", "beds.dlx".into()),
+                ("x-overflow", "reject-publish".into()),
             ]
             .into(),
             binding: Some((EVENTS, "log".to_owned())),

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ring::digest::{SHA256, digest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::proto::job::TraceParent;
 use crate::proto::json_text::refuse_wide_integers;
-use crate::proto::text::{hexadecimal, shown};
+use crate::proto::text::{sha256, shown};
 
 /// The header with the root of a chain of messages.
 pub const ROOT: &str = "root";
@@ -298,7 +297,7 @@ pub(crate) fn data_of<T: DeserializeOwned>(
 
 /// Returns a short name for a text, which no other text has.
 pub(crate) fn short_hash(text: &str) -> String {
-    hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..16])
+    sha256(text)[..32].to_owned()
 }
 
 /// The result of a message that was served, or the reason why it was not.

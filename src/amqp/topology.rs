@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::route::LOG_KEY;
 use crate::config::{AmqpConfig, AmqpMode, BrokerName, Node, QueueKind};
 
@@ -17,17 +19,12 @@ pub const OWNER: &str = "beds.owner";
 pub const EXCHANGES: [(&str, &str); 3] =
     [(EVENTS, "topic"), (DEAD_LETTERS, "direct"), (CONTROL, "fanout")];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Argument {
-    Text(String),
-    Number(i64),
-}
-
 /// A durable queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AmqpQueue {
     pub name: String,
-    pub arguments: BTreeMap<&'static str, Argument>,
+    /// Texts and whole numbers.
+    pub arguments: BTreeMap<&'static str, Value>,
     /// The exchange and the key that bring it messages; `None` for the default exchange alone.
     pub binding: Option<(&'static str, String)>,
 }
@@ -41,8 +38,6 @@ pub struct Work {
     pub dead: AmqpQueue,
     /// The routing key of its dead letters, in the exchange of dead letters.
     pub dead_key: String,
-    /// True if lanes return to the queue itself, since another queue has its key too.
-    pub is_direct: bool,
 }
 
 impl Work {
@@ -121,25 +116,25 @@ pub fn all_work(config: &AmqpConfig) -> Vec<Work> {
     pools.map(|pool| pool.work).filter(|work| seen.insert(work.queue.name.clone())).collect()
 }
 
-/// Returns one queue with its lanes. `name` follows the tag, `key` is the key of its binding.
+/// Returns one queue with its lanes. `name` follows the tag, `key` is the key of its binding. With `is_direct` the lanes
+/// return to the queue itself, since another queue has its key too.
 fn work(config: &AmqpConfig, name: &str, key: &str, is_direct: bool, is_bounded: bool) -> Work {
     let tag = &config.queue_tag;
-    let text = |text: &str| Argument::Text(text.to_owned());
-    let kind = |arguments: &mut BTreeMap<&'static str, Argument>| {
+    let kind = |arguments: &mut BTreeMap<&'static str, Value>| {
         if config.queue_type == QueueKind::Quorum {
-            arguments.insert("x-queue-type", text("quorum"));
+            arguments.insert("x-queue-type", "quorum".into());
         }
     };
     let queue_name = format!("{tag}{name}");
     let dead_key = format!("{name}.dlq");
     let mut arguments = BTreeMap::from([
-        ("x-dead-letter-exchange", text(DEAD_LETTERS)),
-        ("x-dead-letter-routing-key", text(&dead_key)),
+        ("x-dead-letter-exchange", DEAD_LETTERS.into()),
+        ("x-dead-letter-routing-key", dead_key.as_str().into()),
     ]);
     kind(&mut arguments);
     if is_bounded && config.log_length_max > 0 {
-        arguments.insert("x-max-length", Argument::Number(config.log_length_max.into()));
-        arguments.insert("x-overflow", text("reject-publish"));
+        arguments.insert("x-max-length", config.log_length_max.into());
+        arguments.insert("x-overflow", "reject-publish".into());
     }
     let queue =
         AmqpQueue { name: queue_name.clone(), arguments, binding: Some((EVENTS, key.to_owned())) };
@@ -148,9 +143,9 @@ fn work(config: &AmqpConfig, name: &str, key: &str, is_direct: bool, is_bounded:
         let suffix = if number == 0 { String::new() } else { format!(".{}", number + 1) };
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         let mut arguments = BTreeMap::from([
-            ("x-dead-letter-exchange", text(back.0)),
-            ("x-dead-letter-routing-key", text(back.1)),
-            ("x-message-ttl", Argument::Number(millis)),
+            ("x-dead-letter-exchange", back.0.into()),
+            ("x-dead-letter-routing-key", back.1.into()),
+            ("x-message-ttl", millis.into()),
         ]);
         kind(&mut arguments);
         AmqpQueue { name: format!("{queue_name}.retry{suffix}"), arguments, binding: None }
@@ -160,7 +155,7 @@ fn work(config: &AmqpConfig, name: &str, key: &str, is_direct: bool, is_bounded:
     kind(&mut arguments);
     let binding = Some((DEAD_LETTERS, dead_key.clone()));
     let dead = AmqpQueue { name: format!("{queue_name}.dlq"), arguments, binding };
-    Work { queue, lanes, dead, dead_key, is_direct }
+    Work { queue, lanes, dead, dead_key }
 }
 
 #[cfg(test)]
@@ -180,8 +175,8 @@ mod tests {
         assert_eq!((pool.size, pool.work.queue.name.as_str()), (3, "qa_events"));
         assert_eq!(pool.work.queue.binding, Some((EVENTS, "#".to_owned())));
         let lane = &pool.work.lanes[0];
-        assert_eq!(lane.arguments["x-dead-letter-exchange"], Argument::Text(String::new()));
-        let back = Argument::Text("qa_events".to_owned());
+        assert_eq!(lane.arguments["x-dead-letter-exchange"], "");
+        let back = Value::from("qa_events");
         assert_eq!(lane.arguments["x-dead-letter-routing-key"], back);
     }
 
@@ -257,12 +252,12 @@ mod tests {
         let all = ["dlq", "retry", "retry.2"].map(|end| format!("{queue}.{end}"));
         assert_eq!(names[..3], all);
         assert_eq!(names[3], queue);
-        let text = |text: &str| Argument::Text(text.to_owned());
+        let text = |text: &str| Value::from(text);
         assert_eq!(work.queue.arguments["x-dead-letter-exchange"], text("beds.dlx"));
         assert_eq!(work.queue.arguments["x-dead-letter-routing-key"], text("rec.read.dlq"));
         assert_eq!(work.dead.binding, Some((DEAD_LETTERS, "rec.read.dlq".to_owned())));
         let lane = &work.lanes[1].arguments;
-        assert_eq!(lane["x-message-ttl"], Argument::Number(10_000));
+        assert_eq!(lane["x-message-ttl"], 10_000);
         assert_eq!(lane["x-dead-letter-exchange"], text("beds.events"));
         assert_eq!(lane["x-dead-letter-routing-key"], text("rec.read"));
         let names = [0, 1, 2, 99].map(|attempt| work.lane(attempt).expect("a lane").name.clone());
@@ -273,7 +268,7 @@ mod tests {
     fn where_several_queues_have_a_key_a_retry_returns_to_its_own() {
         let config = config("[amqp]\nmode = \"matrix\"\nlog_length_max = 9\n");
         let pools = pools(&config, Some(Node::Admin));
-        let text = |text: &str| Argument::Text(text.to_owned());
+        let text = |text: &str| Value::from(text);
         for (at, name) in [(2, "prod_log"), (3, "prod_log.adminSyslogBroker")] {
             let work = &pools[at].work;
             assert_eq!(work.queue.name, name);
@@ -281,7 +276,7 @@ mod tests {
             assert_eq!(work.lanes[0].arguments["x-dead-letter-exchange"], text(""));
             assert_eq!(work.lanes[0].arguments["x-dead-letter-routing-key"], text(name));
         }
-        assert_eq!(pools[2].work.queue.arguments["x-overflow"], text("reject-publish"));
+        assert_eq!(pools[2].work.queue.arguments["x-overflow"], "reject-publish");
         assert_eq!(pools[3].work.queue.arguments.get("x-overflow"), None);
     }
 
@@ -289,9 +284,8 @@ mod tests {
     fn quorum_queues_are_asked_for_by_their_type_alone() {
         let config = config("[amqp]\nqueue_type = \"quorum\"\n");
         let pools = pools(&config, None);
-        let is_quorum = |queue: &AmqpQueue| {
-            queue.arguments.get("x-queue-type") == Some(&Argument::Text("quorum".to_owned()))
-        };
+        let is_quorum =
+            |queue: &AmqpQueue| queue.arguments.get("x-queue-type") == Some(&Value::from("quorum"));
         assert!(pools[0].work.queues().all(is_quorum));
         let classic = super::pools(&AmqpConfig::default(), None);
         assert!(

@@ -198,7 +198,7 @@ impl ShutdownBrokers {
         }
         let store = Store::open(&config.redis)
             .map_err(|error| Error::new(Exit::Config, error.to_string()))?;
-        end_brokers(&store, &link, &config.amqp, node)
+        end_brokers(&store, &link, &config.amqp.scope(), node)
             .await
             .map_err(|error| Error::new(Exit::Unavailable, error.to_string()))?;
         link.close().await;

@@ -107,7 +107,7 @@ fn environment(of_type: &TypeConfig, job: &Job) -> String {
         EngineKind::Command => variable_names(),
         EngineKind::Sal | EngineKind::Osis | EngineKind::HeroScript => Vec::new(),
     };
-    let own = of_type.options.env.keys().chain(job.spec.env_vars.keys());
+    let own = of_type.env.keys().chain(job.spec.env_vars.keys());
     names.extend(own.map(String::as_str));
     names.sort_unstable();
     names.dedup();

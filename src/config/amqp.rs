@@ -13,7 +13,6 @@ pub use relational::{
     ColumnType, RelationalAddress, RelationalConfig, RelationalServer, RelationalUrl, SqlName,
     TableConfig,
 };
-pub(super) use route::ROUTE;
 pub use route::{AckMode, BuiltInName, RouteConfig};
 pub use url::AmqpUrl;
 
@@ -26,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::config_error::{ConfigError, Fault, KeyPath, check_each};
 use super::connection::{Password, TlsFiles, empty_is_none, password_of, read_pem};
 use super::key_row::{DAY, KIB, MIB, SECOND, TEN_YEARS};
+use super::redis_url::host_and_port;
 use super::types::TypeConfig;
 use super::units::{FileDuration, duration, size};
 use crate::config::toml_table::toml_table;
@@ -158,50 +158,49 @@ impl AmqpConfig {
     }
 
     pub(super) fn check(&self, types: &BTreeMap<ScriptType, TypeConfig>) -> Result<(), Fault> {
-        let key = |name| KeyPath::of(&["amqp", name]);
-        let wrong = |name, message: &str| Err(Fault::new(key(name), message));
-        self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
+        let own = KeyPath::of(&["amqp"]);
+        self.url.check().map_err(|reason| Fault::new(own.then("url"), reason))?;
         if self.tls_ca_file.is_some() && !self.url.is_tls() {
-            return wrong("tls_ca_file", "is for TLS, but amqp.url does not begin with amqps");
+            return own.wrong("tls_ca_file", "is for TLS, but amqp.url does not begin with amqps");
         }
         if !self.management_url.is_empty() && !is_management(&self.management_url) {
-            return wrong("management_url", "must be of the form http://HOST:PORT");
+            return own.wrong("management_url", "must be of the form http://HOST:PORT");
         }
         if !is_word(self.queue_tag.as_bytes(), 32, b"_-.") {
             let form = "must be 1 to 32 of A-Z, a-z, 0-9, _, . and -, such as \"prod_\"";
-            return wrong("queue_tag", form);
+            return own.wrong("queue_tag", form);
         }
         if self.purge_on_start && !self.queue_tag.starts_with(DEV_TAG) {
             let message = format!("deletes messages: amqp.queue_tag must begin with {DEV_TAG}");
-            return Err(Fault::new(key("purge_on_start"), message).or(key("queue_tag")));
+            return Err(Fault::new(own.then("purge_on_start"), message).or(own.then("queue_tag")));
         }
         self.check_brokers()?;
         self.relational.check()?;
         self.logs.check()?;
         if !(1..=LANES_MAX).contains(&self.retry_delays.len()) {
-            return wrong("retry_delays", &format!("must have from 1 to {LANES_MAX} durations"));
+            return own.wrong("retry_delays", format!("must have from 1 to {LANES_MAX} durations"));
         }
         let message = "must be words joined by dots, each of them a word, * or #";
-        check_each(&self.shutdown_keys, &key("shutdown_keys"), route::is_pattern, message)?;
+        check_each(&self.shutdown_keys, &own.then("shutdown_keys"), route::is_pattern, message)?;
         if !self.retry_delays.is_sorted() {
-            return wrong("retry_delays", "must not become shorter");
+            return own.wrong("retry_delays", "must not become shorter");
         }
         let is_context = self.context.parse::<Context>().is_ok();
         if !is_context || self.context.chars().any(char::is_control) {
-            return wrong("context", "must be at most 256 bytes of text");
+            return own.wrong("context", "must be at most 256 bytes of text");
         }
         for (index, route) in self.routes.iter().enumerate() {
-            let table = key("route").then(index);
+            let table = own.then("route").then(index);
             route.check(&table, types)?;
             if let (AckMode::End, Some(timeout)) = (route.ack, route.timeout)
                 && timeout.0 >= self.consumer_timeout
             {
                 let message = "must be less than amqp.consumer_timeout where ack = \"end\"";
-                return Err(Fault::new(table.then("timeout"), message).or(table));
+                return table.wrong("timeout", message);
             }
             if (route.ack, route.timeout) == (AckMode::End, None) {
                 let message = "needs a timeout below amqp.consumer_timeout where ack = \"end\"";
-                return Err(Fault::new(table.then("ack"), message).or(table));
+                return table.wrong("ack", message);
             }
         }
         Ok(())
@@ -227,8 +226,7 @@ impl AmqpConfig {
 fn is_management(url: &str) -> bool {
     let rest = url.strip_prefix("http://").unwrap_or_default();
     let is_plain = rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@".contains(&byte));
-    let port = rest.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-    is_plain && port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0))
+    is_plain && host_and_port(rest, 0).is_some_and(|(_, port)| port > 0)
 }
 
 #[cfg(test)]

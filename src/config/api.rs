@@ -111,10 +111,10 @@ crate::toml_table::only_as_table!(ApiKey);
 
 impl ApiConfig {
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let key = |name| KeyPath::of(&["api", name]);
+        let table = KeyPath::of(&["api"]);
         for (index, one) in self.listen.iter().enumerate() {
             if self.listen[..index].contains(one) {
-                return Err(Fault::new(key("listen"), format!("has `{one}` twice")));
+                return table.wrong("listen", format!("has `{one}` twice"));
             }
         }
         let is_path = |text: &str| {
@@ -125,14 +125,14 @@ impl ApiConfig {
         };
         if !self.path.is_empty() && !is_path(&self.path) {
             let message = "must begin with / and not end with it, such as \"/hero\"";
-            return Err(Fault::new(key("path"), message));
+            return table.wrong("path", message);
         }
         if let Some(url) = &self.public_url {
             let is_url = url.starts_with("https://") || url.starts_with("http://");
             if !is_url || url.ends_with('/') || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
                 let message =
                     "must be a url https://HOST/PATH or http://HOST/PATH without a / at its end";
-                return Err(Fault::new(key("public_url"), message));
+                return table.wrong("public_url", message);
             }
         }
         check_pair("api", self.tls_cert_file.is_some(), self.tls_key_file.is_some())?;
@@ -142,19 +142,19 @@ impl ApiConfig {
 
 impl ApiKey {
     fn check(&self, name: &str) -> Result<(), Fault> {
-        let key = |field| KeyPath::of(&["api", "keys", name, field]);
+        let table = KeyPath::of(&["api", "keys", name]);
         if !is_caller_name(name) {
             let message = "must have a name of 1 to 64 of A-Z, a-z, 0-9, _, ., @ and -";
-            return Err(Fault::new(KeyPath::of(&["api", "keys", name]), message));
+            return Err(Fault::new(table, message));
         }
         let is_hex = self.public_key.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_hex || ![66, 130].contains(&self.public_key.len()) {
             let message = "must be a public key of secp256k1: 66 or 130 hexadecimal digits";
-            return Err(Fault::new(key("public_key"), message));
+            return table.wrong("public_key", message);
         }
         if self.scopes.is_empty() || self.scopes.iter().any(|one| one.parse::<Scope>().is_err()) {
             let scopes = Scope::ALL.map(Scope::as_str).join(", ");
-            return Err(Fault::new(key("scopes"), format!("must be of {scopes}")));
+            return table.wrong("scopes", format!("must be of {scopes}"));
         }
         Ok(())
     }

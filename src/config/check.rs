@@ -3,18 +3,23 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::command::{NOT_EXTENSION, are_words, is_extension};
+use super::command::{
+    DependenciesConfig, NOT_EXTENSION, NOT_VARIABLES, are_variables, are_words, has, is_extension,
+    is_module, is_python,
+};
 use super::config_error::{Fault, KeyPath};
 use super::connection::RedisConfig;
+use super::job_config::JobConfig;
 use super::keys::check_signatures;
 use super::limits::LimitConfig;
 use super::notify::check_notifications;
-use super::schema::{ActorConfig, Config, JobConfig, Migration, SupervisorConfig};
+use super::schema::{ActorConfig, Config, Migration, SupervisorConfig};
 use super::table::check_bounds;
+use super::type_of_script::names;
 use super::types::{EngineKind, TypeConfig};
 use super::webhook::check_webhooks;
+use crate::proto::cron::CALENDAR_DAYS_MAX;
 use crate::proto::keys::Keys;
-use crate::proto::target::ScriptType;
 use crate::proto::units::format_duration;
 
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
@@ -35,6 +40,12 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     config.osis.check()?;
     config.sal.check()?;
     config.secrets.check()?;
+    for (name, calendar) in &config.calendars {
+        if calendar.days.len() > CALENDAR_DAYS_MAX {
+            let table = KeyPath::of(&["calendar", name.as_str()]);
+            return table.wrong("days", format!("must be at most {CALENDAR_DAYS_MAX}"));
+        }
+    }
     for (name, script_type) in &config.types {
         check_type(&KeyPath::of(&["type", name.as_str()]), script_type)?;
     }
@@ -46,39 +57,39 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
 
 fn check_migration(supervisor: &SupervisorConfig, redis: &RedisConfig) -> Result<(), Fault> {
     const QUEUES_MAX: usize = 256;
-    let key = |name| KeyPath::of(&["supervisor", name]);
+    let table = KeyPath::of(&["supervisor"]);
     let (queues, circles) = (&supervisor.legacy_queues, &supervisor.rhailib_circles);
     let keys = Keys::new(redis.namespace.clone());
     if redis.url.is_cluster() && !circles.is_empty() {
         let message = "cannot be served with a redis+cluster url: the keys of rhailib \
                        (rhai_tasks:…) have no namespace, so they are on other nodes; keep Hero and \
                        rhailib on one Redis until its programs submit jobs";
-        return Err(Fault::new(key("rhailib_circles"), message));
+        return table.wrong("rhailib_circles", message);
     }
     if queues.len() > QUEUES_MAX || circles.len() > QUEUES_MAX {
         let name = if queues.len() > QUEUES_MAX { "legacy_queues" } else { "rhailib_circles" };
-        return Err(Fault::new(key(name), format!("must be at most {QUEUES_MAX}")));
+        return table.wrong(name, format!("must be at most {QUEUES_MAX}"));
     }
     for (place, queue) in queues.iter().enumerate() {
         let legacy = &queue.legacy;
         if !keys.is_legacy_pattern(legacy) {
             let shown: String = legacy.chars().take(80).flat_map(char::escape_debug).collect();
             let message = format!("has `{shown}`, which is not of the form {}", Keys::LEGACY_FORM);
-            return Err(Fault::new(key("legacy_queues"), message));
+            return table.wrong("legacy_queues", message);
         }
         if queues[..place].iter().any(|before| before.legacy == *legacy) {
-            return Err(Fault::new(key("legacy_queues"), format!("has `{legacy}` twice")));
+            return table.wrong("legacy_queues", format!("has `{legacy}` twice"));
         }
     }
     for (place, circle) in circles.iter().enumerate() {
         if circles[..place].iter().any(|before| before.circle == circle.circle) {
             let message = format!("has `{}` twice", circle.circle);
-            return Err(Fault::new(key("rhailib_circles"), message));
+            return table.wrong("rhailib_circles", message);
         }
     }
     if supervisor.migration == Migration::Dual && queues.is_empty() {
         let message = "must be \"canonical\", or supervisor.legacy_queues must name a queue";
-        return Err(Fault::new(key("migration"), message));
+        return table.wrong("migration", message);
     }
     Ok(())
 }
@@ -115,7 +126,7 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
             "must be from 1 to {NUMBER_MAX}, not {value}; to hold jobs back altogether, pause \
              their queues"
         );
-        Err(Fault::new(table.then(key), message))
+        table.wrong(key, message)
     };
     if limit.running.is_none() && limit.rate.is_none() {
         return Err(Fault::new(
@@ -130,15 +141,14 @@ fn check_limit(table: &KeyPath, limit: &LimitConfig, config: &Config) -> Result<
         within("rate", rate.number)?;
         if !(Duration::from_millis(1)..=Duration::from_hours(24)).contains(&rate.period) {
             let message = format!("must be from 1ms to 1d, not {}", format_duration(rate.period));
-            return Err(Fault::new(table.then("rate"), message));
+            return table.wrong("rate", message);
         }
     }
     if let Some(script_type) = limit.script_type.as_ref()
         && !config.types.contains_key(script_type)
     {
-        let known: Vec<&str> = config.types.keys().map(ScriptType::as_str).collect();
-        let message = format!("must be a configured script type: {}", known.join(", "));
-        return Err(Fault::new(table.then("type"), message));
+        let message = format!("must be a configured script type: {}", names(&config.types));
+        return table.wrong("type", message);
     }
     Ok(())
 }
@@ -160,32 +170,74 @@ fn check_modules(table: &KeyPath, modules: &[PathBuf], least: usize) -> Result<(
         return Ok(());
     }
     let message = format!("must have from {least} to {MODULES_MAX} folders");
-    Err(Fault::new(table.then("modules"), message))
+    table.wrong("modules", message)
 }
 
 fn check_command(table: &KeyPath, script_type: &TypeConfig) -> Result<(), Fault> {
-    let fault = |key: &str, message| Err(Fault::new(table.then(key), message).or(table.clone()));
     let command = &script_type.command;
     if command.first().is_none_or(String::is_empty) {
-        return fault(
-            "command",
-            "must begin with a program, such as [\"/bin/bash\", \"{script}\"]",
-        );
+        return table
+            .wrong("command", "must begin with a program, such as [\"/bin/bash\", \"{script}\"]");
     }
     if !are_words(command) {
-        return fault("command", "must have at most 256 words without a NUL");
+        return table.wrong("command", "must have at most 256 words without a NUL");
     }
-    let is_compiled = !script_type.options.compile.is_empty();
+    let is_compiled = !script_type.compile.is_empty();
     if !is_compiled && !command.iter().any(|word| word.contains("{script}")) {
         if command.iter().any(|word| word.contains("{binary}")) {
-            return script_type.options.check(table, command);
+            return check_options(table, script_type);
         }
-        return fault("command", "must have {script} somewhere: it stands for the script's file");
+        return table
+            .wrong("command", "must have {script} somewhere: it stands for the script's file");
     }
     if !script_type.extension.is_empty() && !is_extension(&script_type.extension) {
-        return fault("extension", NOT_EXTENSION);
+        return table.wrong("extension", NOT_EXTENSION);
     }
-    script_type.options.check(table, command)
+    check_options(table, script_type)
+}
+
+/// Checks the optional keys of a type that is a program.
+fn check_options(table: &KeyPath, of: &TypeConfig) -> Result<(), Fault> {
+    let command = &of.command;
+    if !of.more_extensions.iter().all(|extension| is_extension(extension)) {
+        return table.wrong("more_extensions", NOT_EXTENSION);
+    }
+    if !are_variables(&of.env) {
+        return table.wrong("env", NOT_VARIABLES);
+    }
+    for (key, words) in [("compile", &of.compile), ("check", &of.check)] {
+        if words.is_empty() {
+            continue;
+        }
+        if words[0].is_empty() || !has(words, "{script}") || !are_words(words) {
+            return table.wrong(
+                key,
+                "must begin with a program, and have {script} in one of at most 256 words",
+            );
+        }
+    }
+    if of.compile.is_empty() {
+        if has(command, "{binary}") {
+            return table.wrong("command", "has {binary}, but compile is not set");
+        }
+    } else if !has(&of.compile, "{binary}") || !has(command, "{binary}") {
+        return table.wrong("compile", "must have {binary}, and so must command");
+    }
+    if !is_python(command) {
+        for (key, is_set) in [
+            ("warm", of.warm),
+            ("preload", !of.preload.is_empty()),
+            ("dependencies", of.dependencies != DependenciesConfig::default()),
+        ] {
+            if is_set {
+                return table.wrong(key, "is for Python only, and the command is not python");
+            }
+        }
+    }
+    if !of.preload.iter().all(|module| is_module(module)) {
+        return table.wrong("preload", "must be names of modules, such as [\"json\"]");
+    }
+    of.dependencies.check(&table.then("dependencies"))
 }
 
 fn not_above(
@@ -245,6 +297,17 @@ mod tests {
     }
 
     #[test]
+    fn a_calendar_has_a_bound() {
+        let calendar = |days: usize| {
+            let days = vec!["\"SUN\""; days].join(", ");
+            Config::from_toml("hero.toml".as_ref(), &format!("[calendar.x]\ndays = [{days}]"))
+        };
+        assert!(calendar(CALENDAR_DAYS_MAX).is_ok());
+        let refused = calendar(CALENDAR_DAYS_MAX + 1).expect_err("too many").to_string();
+        assert_eq!(refused, "hero.toml:2:8: calendar.x.days must be at most 1000");
+    }
+
+    #[test]
     fn the_defaults_are_legal() {
         assert_eq!(check(&Config::default()), Ok(()));
     }
@@ -255,6 +318,14 @@ mod tests {
             ("[actor]\ntasks = 0", "2:9: actor.tasks must be from 1 to 1024, not 0"),
             ("[actor]\n\ntasks = 1025", "3:9: actor.tasks must be from 1 to 1024, not 1025"),
             ("actor.lease = \"2d\"", "1:15: actor.lease must be from 30ms to 1d, not 2d"),
+            ("actor.load_max = -0.1", "1:18: actor.load_max must be from 0 to 100000, not -0.1"),
+            (
+                "actor.load_max = 100001",
+                "1:18: actor.load_max must be from 0 to 100000, not 100001",
+            ),
+            ("actor.load_max = nan", "1:18: actor.load_max must be from 0 to 100000, not NaN"),
+            ("actor.load_max = \"8\"", "1:18: actor.load_max: expected a number, such as 8.0"),
+            ("trace.sample = 1.5", "1:16: trace.sample must be from 0 to 1, not 1.5"),
             ("job = { timeout = \"0s\" }", "1:19: job.timeout must be from 1ms to 3650d, not 0s"),
             (
                 "[job]\nretention_max = \"1h\"",

@@ -1,31 +1,14 @@
-//! The options of a `command` type: variables, a working folder, a compiler, a check, and for
-//! Python a warm interpreter and packages.
+//! The forms of the keys of a `command` type, and the packages of Python scripts.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::config_error::{Fault, KeyPath};
 use super::key_row::{DAY, SECOND};
 use super::units::duration;
 use crate::config::toml_table::toml_table;
-use crate::proto::job::OutputOverflow;
 use crate::proto::target::is_word;
-
-/// The optional keys of `[type.NAME]` with `engine = "command"`; `table/script_type.rs` has their texts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommandOptions {
-    pub more_extensions: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub cwd: PathBuf,
-    pub compile: Vec<String>,
-    pub check: Vec<String>,
-    pub warm: bool,
-    pub preload: Vec<String>,
-    /// The fate of an output over its bound; `None` leaves it to `[job]`.
-    pub output_overflow: Option<OutputOverflow>,
-    pub dependencies: DependenciesConfig,
-}
 
 toml_table! {
     /// The packages that a Python script declares in its own text (PEP 723). Each set is installed once, into
@@ -50,54 +33,8 @@ toml_table! {
     }
 }
 
-impl CommandOptions {
-    pub(super) fn check(&self, table: &KeyPath, command: &[String]) -> Result<(), Fault> {
-        let fault =
-            |key: &str, message: &str| Err(Fault::new(table.then(key), message).or(table.clone()));
-        if !self.more_extensions.iter().all(|extension| is_extension(extension)) {
-            return fault("more_extensions", NOT_EXTENSION);
-        }
-        if !are_variables(&self.env) {
-            return fault("env", NOT_VARIABLES);
-        }
-        for (key, words) in [("compile", &self.compile), ("check", &self.check)] {
-            if words.is_empty() {
-                continue;
-            }
-            if words[0].is_empty() || !has(words, "{script}") || !are_words(words) {
-                return fault(
-                    key,
-                    "must begin with a program, and have {script} in one of at most 256 words",
-                );
-            }
-        }
-        if self.compile.is_empty() {
-            if has(command, "{binary}") {
-                return fault("command", "has {binary}, but compile is not set");
-            }
-        } else if !has(&self.compile, "{binary}") || !has(command, "{binary}") {
-            return fault("compile", "must have {binary}, and so must command");
-        }
-        if !is_python(command) {
-            for (key, is_set) in [
-                ("warm", self.warm),
-                ("preload", !self.preload.is_empty()),
-                ("dependencies", self.dependencies != DependenciesConfig::default()),
-            ] {
-                if is_set {
-                    return fault(key, "is for Python only, and the command is not python");
-                }
-            }
-        }
-        if !self.preload.iter().all(|module| is_module(module)) {
-            return fault("preload", "must be names of modules, such as [\"json\"]");
-        }
-        self.dependencies.check(&table.then("dependencies"))
-    }
-}
-
 impl DependenciesConfig {
-    fn check(&self, table: &KeyPath) -> Result<(), Fault> {
+    pub(super) fn check(&self, table: &KeyPath) -> Result<(), Fault> {
         let is_argument = |text: &String| !text.starts_with('-') && !text.contains(['\0', '\n']);
         if !is_argument(&self.index) {
             return Err(Fault::new(table.then("index"), "must be an address, \"none\" or empty"));
@@ -120,9 +57,10 @@ pub(super) fn is_extension(text: &str) -> bool {
     text.strip_prefix('.').is_some_and(|rest| is_word(rest.as_bytes(), 15, b"_-"))
 }
 
-const NOT_VARIABLES: &str = "has a name that is empty or has = or a NUL, or a value with a NUL";
+pub(super) const NOT_VARIABLES: &str =
+    "has a name that is empty or has = or a NUL, or a value with a NUL";
 
-fn are_variables(env: &BTreeMap<String, String>) -> bool {
+pub(super) fn are_variables(env: &BTreeMap<String, String>) -> bool {
     let is_name = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
     env.iter().all(|(name, value)| is_name(name) && !value.contains('\0'))
 }
@@ -133,7 +71,7 @@ pub fn is_python(command: &[String]) -> bool {
     program.is_some_and(|name| name.as_encoded_bytes().starts_with(b"python"))
 }
 
-fn has(words: &[String], placeholder: &str) -> bool {
+pub(super) fn has(words: &[String], placeholder: &str) -> bool {
     words.iter().any(|word| word.contains(placeholder))
 }
 
@@ -142,7 +80,7 @@ pub(super) fn are_words(words: &[String]) -> bool {
     words.len() <= WORDS_MAX && words.iter().all(|word| !word.contains('\0'))
 }
 
-fn is_module(name: &str) -> bool {
+pub(super) fn is_module(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
             && !part.starts_with(|first: char| first.is_ascii_digit())

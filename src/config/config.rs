@@ -22,6 +22,7 @@ mod cron_rules;
 mod files;
 mod graph_file;
 mod interpreter;
+mod job_config;
 mod job_table;
 mod key_row;
 mod keys;
@@ -70,13 +71,14 @@ pub use amqp::{
 pub use api::{AddressRange, ApiConfig, ApiKey, Listen, is_caller_name};
 pub use artifacts::{ArtifactFolder, ArtifactsConfig};
 pub use asked_bounds::no_process;
-pub use command::{CommandOptions, DependenciesConfig, is_python};
+pub use command::{DependenciesConfig, is_python};
 pub use config_error::{ConfigError, FilePlace};
 pub use connection::{Password, RedisConfig, TlsFiles};
 pub use cron_rules::CronRules;
 pub use files::DEFAULT_FILE;
 pub use graph_file::{GraphFile, GraphJobFiles};
 pub use interpreter::{ENV_SPLITS, file_name, is_interpreter_of, runs_with};
+pub use job_config::JobConfig;
 pub use job_table::JobTable;
 pub use key_row::{KeyKind, KeyRow, KeyTable};
 pub use keys::KeyConfig;
@@ -91,8 +93,7 @@ pub use redis_url::{ClusterUrl, RedisUrl, SentinelUrl};
 pub use sal::SalConfig;
 pub use sandbox::{Require, SandboxConfig, machine_memory_bytes};
 pub use schema::{
-    ActorConfig, CalendarConfig, ClientConfig, Config, JobConfig, MetricsConfig, Migration,
-    SupervisorConfig,
+    ActorConfig, CalendarConfig, ClientConfig, Config, MetricsConfig, Migration, SupervisorConfig,
 };
 pub use secret_files::SecretFiles;
 pub use secrets::{SECRET_SIZE_MAX, SecretRule, SecretsConfig};
@@ -102,7 +103,7 @@ pub use thresholds::CheckConfig;
 pub use time_zones::{local_zone, time_zone};
 pub use trace::{TraceConfig, TraceReceiver};
 pub use type_of_script::{ScriptTypes, check_configured, type_of_script, unreadable};
-pub use types::{DeadLetters, EngineKind, HooksConfig, RhaiLimits, TimesConfig, TypeConfig};
+pub use types::{DeadLetters, EngineKind, RhaiLimits, TypeConfig};
 pub use unit::{ActorUnit, Unit};
 pub use unit_config::{Role, UnitActor, UnitConfig};
 pub use units::FileDuration;

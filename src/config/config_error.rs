@@ -96,6 +96,11 @@ impl KeyPath {
         Self(steps)
     }
 
+    /// Returns the fault of one of its keys; the message follows the path.
+    pub(super) fn wrong<T>(&self, key: &str, message: impl fmt::Display) -> Result<T, Fault> {
+        Err(Fault::new(self.then(key), message))
+    }
+
     /// Returns the last key; empty for an element of an array.
     pub(super) fn last_key(&self) -> &str {
         self.split_last().map_or("", |(_, key)| key)
@@ -130,7 +135,8 @@ impl fmt::Display for KeyPath {
 /// A well-formed value that is not legal, found in the merged configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The keys at fault, the likeliest first: the error has the place of the first that is set.
+    /// The keys at fault, the likeliest first: the error has the place of the first that is set, else of what is set of
+    /// the path to the likeliest.
     pub(super) keys: Vec<KeyPath>,
     /// The mistake, with the path of the key.
     pub(super) message: String,
@@ -156,7 +162,7 @@ pub(super) fn check_each(
     message: &str,
 ) -> Result<(), Fault> {
     let place = texts.iter().position(|text| !is_legal(text));
-    place.map_or(Ok(()), |place| Err(Fault::new(key.then(place), message).or(key.clone())))
+    place.map_or(Ok(()), |place| Err(Fault::new(key.then(place), message)))
 }
 
 /// Rewords a message of the TOML and serde crates. `path` is the path of the key or value at fault. A
@@ -227,6 +233,7 @@ fn reworded(message: &str) -> &str {
 fn plain(expected: &str) -> &str {
     match expected {
         "i64" => "a whole number",
+        "f64" => "a number, such as 8.0",
         "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
         "a sequence" => "an array, such as [\"…\"]",
         "a map" => "a table",

@@ -192,12 +192,12 @@ impl RedisConfig {
 
     /// Rejects shards that are not there, and namespaces that would be too long.
     fn check_shards(&self) -> Result<(), Fault> {
-        let key = |name| KeyPath::of(&["redis", name]);
+        let table = KeyPath::of(&["redis"]);
         let count = self.shard_count();
         let last = count.shards().last().unwrap_or(Shard::HOME);
         if last != Shard::HOME && last.namespace(&self.namespace) == self.namespace {
             let message = format!("is too long: shard {last} adds its number to it");
-            return Err(Fault::new(key("namespace"), message));
+            return table.wrong("namespace", message);
         }
         let further = usize::from(self.shards.saturating_sub(1));
         if !self.shard_urls.is_empty() && self.shard_urls.len() != further {
@@ -206,22 +206,24 @@ impl RedisConfig {
                  redis.shards is {}",
                 self.shards
             );
-            return Err(Fault::new(key("shard_urls"), message).or(key("shards")));
+            let fault = Fault::new(table.then("shard_urls"), message);
+            return Err(fault.or(table.then("shards")));
         }
         for url in &self.shard_urls {
-            url.check().map_err(|reason| Fault::new(key("shard_urls"), reason))?;
+            url.check().map_err(|reason| Fault::new(table.then("shard_urls"), reason))?;
         }
         if let Some(unknown) = self.serve.iter().find(|number| **number >= self.shards) {
             let message = format!("has {unknown}, but the shards are 0 to {last}");
-            return Err(Fault::new(key("serve"), message));
+            return table.wrong("serve", message);
         }
         Ok(())
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let key = |name| KeyPath::of(&["redis", name]);
-        self.url.check().map_err(|reason| Fault::new(key("url"), reason))?;
-        self.check_slot().map_err(|reason| Fault::new(key("namespace"), reason).or(key("url")))?;
+        let table = KeyPath::of(&["redis"]);
+        self.url.check().map_err(|reason| Fault::new(table.then("url"), reason))?;
+        self.check_slot()
+            .map_err(|reason| Fault::new(table.then("namespace"), reason).or(table.then("url")))?;
         self.check_shards()?;
         let files = [
             ("tls_ca_file", &self.tls_ca_file),
@@ -231,7 +233,7 @@ impl RedisConfig {
         for (name, file) in files {
             if file.is_some() && !self.has_tls() {
                 let message = "is for TLS, but redis.url does not begin with rediss";
-                return Err(Fault::new(key(name), message));
+                return table.wrong(name, message);
             }
         }
         check_pair("redis", self.tls_cert_file.is_some(), self.tls_key_file.is_some())

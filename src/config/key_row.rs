@@ -49,7 +49,7 @@ pub enum KeyKind {
     Number(u64, u64),
     Numbers(u64, u64),
     /// A number with decimals, from 0.
-    Decimal(u64),
+    Decimal(u32),
     Duration(u64, u64),
     Durations(u64, u64),
     Size(u64, u64),
@@ -103,11 +103,12 @@ pub(super) fn is_chosen(part: &str) -> bool {
     part.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
-/// Returns the name of a key that is a word of Rust.
-pub(crate) const fn without_raw(name: &'static str) -> &'static str {
-    match name.as_bytes() {
-        [b'r', b'#', ..] => name.split_at(2).1,
-        _ => name,
+/// Returns the key of a row: the word for it, or the name of its field, which may be a word of Rust.
+pub(crate) const fn key_of(field: &'static str, word: &[&'static str]) -> &'static str {
+    match (word, field.as_bytes()) {
+        ([word, ..], _) => word,
+        (_, [b'r', b'#', ..]) => field.split_at(2).1,
+        _ => field,
     }
 }
 
@@ -119,14 +120,14 @@ macro_rules! key_table {
         $name:ident = $path:literal $(, $form:ident)*;
         $(
             $(#[doc = $text:literal])*
-            $key:ident: $kind:ident $(($($bound:expr),+))? $(, $flag:ident)*;
+            $key:ident $(named $word:literal)?: $kind:ident $(($($bound:expr),+))? $(, $flag:ident)*;
         )*
     ) => {
         pub(crate) const $name: $crate::config::KeyTable = $crate::config::KeyTable {
             path: $path,
             about: &[$($about),*],
             rows: &[$($crate::config::KeyRow {
-                key: $crate::config::key_row::without_raw(stringify!($key)),
+                key: $crate::config::key_row::key_of(stringify!($key), &[$($word)?]),
                 kind: $crate::config::KeyKind::$kind $(($($bound),+))?,
                 text: &[$($text),*],
                 needs_restart: false,

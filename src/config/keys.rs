@@ -45,8 +45,7 @@ pub(super) fn check_signatures(
                     "names the key {required}, which is not configured: add [keys.{required}] with its \
                      public_key, as hero key show prints it"
                 );
-                let at = key("require_signature");
-                return Err(Fault::new(at.then(place), message).or(at));
+                return Err(Fault::new(key("require_signature").then(place), message));
             }
         }
         for (place, rule) in of.may_submit.iter().enumerate() {
@@ -54,9 +53,7 @@ pub(super) fn check_signatures(
             if requires(rule.script_type()) {
                 let of = rule.script_type();
                 let message = format!("names {of}, whose jobs must be signed: a script has no key");
-                return Err(
-                    Fault::new(key("may_submit").then(place), message).or(key("may_submit"))
-                );
+                return Err(Fault::new(key("may_submit").then(place), message));
             }
         }
     }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::key_row::key_table;
+use super::toml_table::toml_table;
 use crate::proto::job::LimitKey;
 use crate::proto::target::{Group, IllegalName, ScriptType, is_small_word, name};
 use crate::proto::units::{format_duration, parse_duration};
@@ -21,7 +21,7 @@ name!(
     |name| is_small_word(name, 64, b"_.-") && name[0].is_ascii_alphanumeric()
 );
 
-key_table! {
+toml_table! {
     /// Limits: how many jobs may run at once, and how many may start within a time, counted over all machines. All
     /// machines must have the same limits. One of `running` and `rate` is required. A job without a slot is held:
     /// jobs after it run, and no other job of the same limit overtakes it.
@@ -48,41 +48,23 @@ key_table! {
     ///     rate = "5/10s"
     /// ---
     /// Names are a letter of a-z or a digit, then at most 63 of a-z, 0-9, `_`, `.` and `-`.
-    LIMIT = "limit.NAME";
-
-    /// The most jobs that run at once.
-    running: Number(1, 10_000);
-
-    /// The most jobs that start within a time, such as `10/s`, `100/m` or `5/10s`: from 1 to 10000, within 1ms to
-    /// 1d.
-    rate: Text;
-
-    /// Counts separately by `type`, `group` (of a type), `caller` or `key`. Without it all jobs of the limit are
-    /// counted together.
-    per: OneOf(&["type", "group", "caller", "key"]);
-
-    /// Select the jobs of the limit; each narrows the selection. A job without a group counts as one of `default`.
-    /// The key is the one that a job names with `--limit-key`.
-    type: Text;
-    group: Text;
-    caller: Text;
-    key: Text;
+    pub struct LimitConfig in "limit.NAME" {
+        /// The most jobs that run at once.
+        running: Option<u32> = None => Number(1, 10_000);
+        /// The most jobs that start within a time, such as `10/s`, `100/m` or `5/10s`: from 1 to 10000, within 1ms to
+        /// 1d.
+        rate: Option<Rate> = None => Text;
+        /// Counts separately by `type`, `group` (of a type), `caller` or `key`. Without it all jobs of the limit are
+        /// counted together.
+        per: Option<Per> = None => OneOf(&["type", "group", "caller", "key"]);
+        /// Select the jobs of the limit; each narrows the selection. A job without a group counts as one of `default`.
+        /// The key is the one that a job names with `--limit-key`.
+        script_type named "type": Option<ScriptType> = None => Text;
+        group: Option<Group> = None => Text;
+        caller: Option<String> = None => Text;
+        key: Option<LimitKey> = None => Text;
+    }
 }
-
-/// One limit: its jobs, the groups that it counts separately, and its bounds.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(remote = "Self", default, deny_unknown_fields, expecting = "a table")]
-pub struct LimitConfig {
-    pub per: Option<Per>,
-    #[serde(rename = "type")]
-    pub script_type: Option<ScriptType>,
-    pub group: Option<Group>,
-    pub caller: Option<String>,
-    pub key: Option<LimitKey>,
-    pub running: Option<u32>,
-    pub rate: Option<Rate>,
-}
-crate::toml_table::only_as_table!(LimitConfig);
 
 words! {
     #[derive(Deserialize)]

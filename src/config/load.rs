@@ -11,9 +11,9 @@ use super::connection::RedisConfig;
 use super::files::{DEFAULT_FILE, read_all};
 use super::schema::Config;
 use super::source::Source;
-use super::types;
+use super::types::{self, TypeLayers};
 use super::user::{self, UserFolders};
-use crate::proto::named_script::digest_of;
+use crate::proto::text::sha256;
 
 impl Config {
     /// Reads a file and its drop-ins, `FILE.d/*.toml` in the order of their names; of a link the drop-ins of its
@@ -65,7 +65,7 @@ impl Config {
         const CHARS: usize = 16;
         let of_login = RedisConfig { username: None, password_file: None, ..self.redis.clone() };
         let text = Self { redis: of_login, ..self.clone() }.to_toml().unwrap_or_default();
-        digest_of(&text).as_str()[..CHARS].to_owned()
+        sha256(text)[..CHARS].to_owned()
     }
 
     /// Writes what differs from the defaults, as a file that reads back to the same.
@@ -89,19 +89,25 @@ impl Config {
         }
         let whole = || FilePlace { file: main.to_owned(), position: None };
         // Cannot fail after each file was read by itself; if it does, the error has no line.
-        let read = table.try_into().map_err(|error: toml::de::Error| ConfigError::Wrong {
+        let (read, layers) = read(table).map_err(|error| ConfigError::Wrong {
             place: whole(),
             message: explain(error.message(), None),
         })?;
-        resolve(read).map_err(|fault| {
+        resolve(read, layers).map_err(|fault| {
             let place = blame(&fault, &sources).unwrap_or_else(whole);
             ConfigError::Wrong { place, message: fault.message }
         })
     }
 }
 
-fn resolve(mut config: Config) -> Result<Config, Fault> {
-    config.types = types::resolve(std::mem::take(&mut config.layers))?;
+/// Returns the configuration without the types of the files, and the tables of these.
+fn read(mut table: Table) -> Result<(Config, TypeLayers), toml::de::Error> {
+    let layers = table.remove("type").map_or(Ok(TypeLayers::new()), Value::try_into)?;
+    Ok((table.try_into()?, layers))
+}
+
+fn resolve(mut config: Config, layers: TypeLayers) -> Result<Config, Fault> {
+    config.types = types::resolve(layers)?;
     check(&config)?;
     config.job.artifacts = config.artifacts.folder(&config.redis.namespace);
     // Supervisors remove an index that they do not find declared.

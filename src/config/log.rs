@@ -40,17 +40,17 @@ const REDACTED: &str = "PASS *_PASS *PASSWORD* *PASSWD* *PASSPHRASE* *_PWD *TOKE
 impl LogConfig {
     pub(super) fn check(&self) -> Result<(), Fault> {
         const PATTERNS_MAX: usize = 100;
-        let key = || KeyPath::of(&["log", "redact"]);
+        let table = KeyPath::of(&["log"]);
         let is_legal = |pattern: &&String| is_word(pattern.as_bytes(), 256, b"_*");
         if let Some(illegal) = self.redact.iter().find(|pattern| !is_legal(pattern)) {
             let message = format!(
                 "has `{}`, which is not the name of a variable: letters, digits, _ and * for any text",
                 shown(illegal)
             );
-            return Err(Fault::new(key(), message));
+            return table.wrong("redact", message);
         }
         if self.redact.len() > PATTERNS_MAX {
-            return Err(Fault::new(key(), format!("must be at most {PATTERNS_MAX}")));
+            return table.wrong("redact", format!("must be at most {PATTERNS_MAX}"));
         }
         Ok(())
     }

@@ -160,7 +160,6 @@ impl NotifyConfig {
     }
 
     fn check(&self, path: &KeyPath) -> Result<(), Fault> {
-        let wrong = |key: &str, message: &str| Err(Fault::new(path.then(key), message));
         if self.ways().is_empty() {
             return Err(Fault::new(path.clone(), "needs webhook, mail, command or journal"));
         }
@@ -168,44 +167,45 @@ impl NotifyConfig {
             let is_url = url.starts_with("https://") || url.starts_with("http://");
             let is_text = url.bytes().all(|byte| byte.is_ascii_graphic());
             if !(is_url && is_text && url.len() <= TEXT_BYTES_MAX) {
-                return wrong("webhook", "must be a url https://HOST/PATH or http://HOST/PATH");
+                return path
+                    .wrong("webhook", "must be a url https://HOST/PATH or http://HOST/PATH");
             }
         }
         if let Some(place) = self.headers.iter().position(|(name, value)| !is_header(name, value)) {
             let name = self.headers.keys().nth(place).map_or("", String::as_str);
             let message = "is no header: its name has letters, digits and hyphens, its value is one line; \
                            host, content-length and the signature are set by Hero";
-            return Err(Fault::new(path.then("headers").then(name), message));
+            return path.then("headers").wrong(name, message);
         }
         if self.mail.iter().any(|address| !is_address(address)) {
-            return wrong("mail", "must have addresses such as ops@example.org");
+            return path.wrong("mail", "must have addresses such as ops@example.org");
         }
         let (name, address) = self.sender();
         if !is_address(address) || name.is_some_and(|name| name.contains(char::is_control)) {
-            return wrong("from", "must be an address such as Hero <hero@example.org>");
+            return path.wrong("from", "must be an address such as Hero <hero@example.org>");
         }
         if let Some(server) = &self.smtp
             && !(server.starts_with("smtps://") || server.starts_with("smtp://"))
         {
-            return wrong("smtp", "must be a url smtps://USER@HOST:PORT or smtp://HOST:PORT");
+            return path.wrong("smtp", "must be a url smtps://USER@HOST:PORT or smtp://HOST:PORT");
         }
         if self.smtp.as_ref().is_some_and(|server| has_password(server)) {
-            return wrong("smtp", "has a password: put it into the file of secret_file");
+            return path.wrong("smtp", "has a password: put it into the file of secret_file");
         }
         let program = self.command.first().map(Path::new);
         if program.is_some_and(|program| !program.is_absolute()) {
-            return wrong("command", "must begin with the absolute path of a program");
+            return path.wrong("command", "must begin with the absolute path of a program");
         }
         self.sandbox().check(path)?;
         if !self.sendmail.is_absolute() {
-            return wrong("sendmail", "must be an absolute path");
+            return path.wrong("sendmail", "must be an absolute path");
         }
         if self.on.is_empty() || self.on.contains(&NotifyKind::Test) {
             let words: Vec<&str> = NotifyKind::ALL[..NotifyKind::ALL.len() - 1]
                 .iter()
                 .map(|kind| kind.as_str())
                 .collect();
-            return wrong("on", &format!("must name some of {}", words.join(", ")));
+            return path.wrong("on", format!("must name some of {}", words.join(", ")));
         }
         let texts = self.mail.iter().chain(&self.command).chain(&self.callers).chain(&self.tags);
         let is_long = [self.mail.len(), self.command.len(), self.callers.len(), self.tags.len()]

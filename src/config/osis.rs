@@ -203,7 +203,7 @@ impl OsisConfig {
             let unknown = |(_, group): &(_, &String)| !self.groups.contains_key(*group);
             if let Some((right, group)) = rights.groups().find(unknown) {
                 let message = format!("has {group}, which is not in osis.groups");
-                return Err(Fault::new(key.then(right), message));
+                return key.wrong(right, message);
             }
         }
         Ok(())

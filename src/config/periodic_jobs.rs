@@ -7,7 +7,6 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -26,7 +25,7 @@ use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Entrance, Job, JobSpec};
 use crate::proto::notification::NotifyName;
 use crate::proto::target::{IllegalName, ScriptType};
-use crate::proto::text::hexadecimal;
+use crate::proto::text::sha256;
 use crate::proto::window::{GraphWindow, PauseAfter, StopAfter};
 
 const ENTRIES_MAX: usize = 1000;
@@ -34,8 +33,8 @@ const ENTRIES_MAX: usize = 1000;
 /// The variable with the time that a firing is due at.
 const DUE: &str = "HERO_CRON_DUE";
 
-/// The bytes of a digest: it tells changes, and guards nothing.
-const DIGEST_BYTES: usize = 8;
+/// The length of a digest: it tells changes, and guards nothing.
+const DIGEST_CHARS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CronEntry {
@@ -262,8 +261,7 @@ impl CronEntry {
             said.push(json!(plan.map(|_, spec| Ok::<_, Infallible>(spec.to_json())).ok()));
         }
         let said = if said.len() == 1 { said.remove(0) } else { json!(said) };
-        let hash = digest(&SHA256, said.to_string().as_bytes());
-        hexadecimal(&hash.as_ref()[..DIGEST_BYTES])
+        sha256(said.to_string())[..DIGEST_CHARS].to_owned()
     }
 
     /// Returns what each firing submits in place of a single job.

@@ -10,6 +10,7 @@ use nix::unistd::{Gid, User, getegid, geteuid, getgrouplist, getgroups};
 
 use super::files::{DEFAULT_FILE, drop_in_folders, drop_ins, toml_files};
 use super::schema::Config;
+use super::types::TypeConfig;
 
 /// The folders of Hero, whose owner, group and mode it may advise to change.
 const OWN_FOLDERS: [&str; 5] =
@@ -125,7 +126,7 @@ impl Config {
         let secrets =
             [&redis.password_file, &redis.tls_ca_file, &redis.tls_cert_file, &redis.tls_key_file];
         files.extend(secrets.into_iter().chain([&self.trace.headers_file]).flatten().cloned());
-        let hooks = self.types.values().flat_map(|of_type| of_type.hooks.files());
+        let hooks = self.types.values().flat_map(TypeConfig::hook_files);
         files.extend(hooks.map(Path::to_owned));
         let mut obstacles: Vec<String> =
             files.iter().filter_map(|file| reader.obstacle(file)).collect();

@@ -110,11 +110,9 @@ words! {
 impl SandboxConfig {
     /// Checks what the bounds of the table of keys do not; `table` is the path of the table.
     pub(super) fn check(&self, table: &KeyPath) -> Result<(), Fault> {
-        let bad = |name: &str, message: &str| {
-            Err(Fault::new(table.then(name), message).or(table.clone()))
-        };
         if !self.ports.is_empty() && self.network {
-            return bad("ports", "cannot be set beside network = true, which allows all ports");
+            return table
+                .wrong("ports", "cannot be set beside network = true, which allows all ports");
         }
         for (key, bytes, with) in [
             ("memory", self.memory, "with"),
@@ -123,11 +121,12 @@ impl SandboxConfig {
         ] {
             if bytes != 0 && bytes < 16 << 20 {
                 let least = "must be 0, or at least 16MiB: no interpreter starts";
-                return bad(key, &format!("{least} {with} less"));
+                return table.wrong(key, format!("{least} {with} less"));
             }
         }
         if self.cpu != Duration::ZERO && self.cpu < Duration::from_secs(1) {
-            return bad("cpu", "must be 0s, or at least 1s: the kernel counts whole seconds");
+            return table
+                .wrong("cpu", "must be 0s, or at least 1s: the kernel counts whole seconds");
         }
         Ok(())
     }

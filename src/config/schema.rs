@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::amqp::AmqpConfig;
 use super::api::ApiConfig;
-use super::artifacts::{ArtifactFolder, ArtifactsConfig};
+use super::artifacts::ArtifactsConfig;
 use super::connection::{RedisConfig, empty_is_none};
+use super::job_config::JobConfig;
 use super::key_row::{ANY, DAY, HOUR, PIB, TEN_YEARS};
 use super::keys::KeyConfig;
 use super::limits::{LimitConfig, LimitName};
@@ -20,13 +21,13 @@ use super::sal::SalConfig;
 use super::secrets::SecretsConfig;
 use super::thresholds::CheckConfig;
 use super::trace::TraceConfig;
-use super::types::{self, TypeConfig, TypeLayer};
+use super::types::{self, TypeConfig};
 use super::unit_config::UnitConfig;
 use super::units::{duration, load_average, size};
 use super::webhook::{HookName, WebhookConfig};
 use crate::config::toml_table::toml_table;
 use crate::proto::cron::{CalendarName, FreeDays};
-use crate::proto::job::{JobBounds, KeyName, OutputOverflow, ReplyFormat, Retention};
+use crate::proto::job::KeyName;
 use crate::proto::labels::Labels;
 use crate::proto::legacy::{self, LegacyQueue, RhailibCircle};
 use crate::proto::notification::NotifyName;
@@ -61,12 +62,8 @@ toml_table! {
         #[serde(rename = "calendar", skip_serializing_if = "BTreeMap::is_empty")]
         pub calendars: BTreeMap<CalendarName, CalendarConfig> = BTreeMap::new(),
         /// `[type.NAME]`, including the types that come with Hero.
-        #[serde(rename(serialize = "type"), skip_deserializing)]
+        #[serde(rename = "type", serialize_with = "types::serialize")]
         pub types: BTreeMap<ScriptType, TypeConfig> = types::defaults(),
-        #[doc(hidden)]
-        /// `[type.NAME]` of the files, until [`Config::types`] is made of it.
-        #[serde(rename(deserialize = "type"), skip_serializing)]
-        pub layers: BTreeMap<ScriptType, TypeLayer> = BTreeMap::new(),
         #[serde(rename = "unit")]
         pub units: BTreeMap<String, UnitConfig> = BTreeMap::new(),
     }
@@ -128,64 +125,6 @@ pub enum Migration {
     Canonical,
     /// Hero's own and the legacy ones.
     Dual,
-}
-
-toml_table! {
-    /// `[job]`: defaults and bounds of every job. `table/job.rs` has the texts of its keys, and their order in the file.
-    pub struct JobConfig {
-        pub timeout: Duration as "duration" = Duration::from_mins(1),
-        pub timeout_max: Duration as "duration" = Duration::from_hours(24),
-        pub retries: u32 = 0,
-        pub retry_backoff: Duration as "duration" = Duration::from_secs(1),
-        pub retry_backoff_max: Duration as "duration" = Duration::from_mins(15),
-        pub postponed_max: Duration as "duration" = Duration::from_hours(24),
-        pub wait_max: Duration as "duration" = Duration::from_hours(30 * 24),
-        pub waits_max: u32 = 1000,
-        pub crash_limit: u32 = 3,
-        pub requeue_by_push: bool = true,
-        pub requeue_after: Duration as "duration" = Duration::from_secs(5),
-        pub retention: Duration as "duration" = Duration::from_hours(24),
-        pub retention_failed: Duration as "duration" = Duration::from_hours(7 * 24),
-        pub retention_max: Duration as "duration" = Duration::from_hours(365 * 24),
-        pub reply_format: ReplyFormat = ReplyFormat::Json,
-        pub script_size_max: u64 as "size" = 1 << 20,
-        pub output_size_max: u64 as "size" = 1 << 20,
-        pub output_overflow: OutputOverflow = OutputOverflow::Truncate,
-        pub output_inline_max: u64 as "size" = 64 << 10,
-        pub inputs_size_max: u64 as "size" = 8 << 20,
-        pub files_size_max: u64 as "size" = 8 << 20,
-        pub children_max: u64 = 1000,
-        pub sessions_max: u64 = 4,
-        pub session_timeout_max: Duration as "duration" = Duration::from_hours(1),
-        pub log_size_max: u64 as "size" = 4 << 20,
-        pub live_output: bool = true,
-        pub log_dir: PathBuf = PathBuf::from("/var/log/hero/jobs"),
-        pub log_file_size_max: u64 as "size" = 1 << 30,
-        pub log_files_max: u64 = 10_000,
-        pub events: bool = false,
-        pub log_to_journal: bool = false,
-        pub kill_grace: Duration as "duration" = Duration::from_secs(2),
-        pub cache_dir: PathBuf = PathBuf::from("/var/cache/hero"),
-        pub cache_size_max: u64 as "size" = 2 << 30,
-        /// The folder of `[artifacts]`, for all who handle files of jobs.
-        #[serde(skip)]
-        pub artifacts: Option<ArtifactFolder> = None,
-    }
-}
-
-impl JobConfig {
-    pub fn bounds(&self) -> JobBounds {
-        JobBounds {
-            script_size_max: self.script_size_max,
-            timeout_max: self.timeout_max,
-            retention_max: self.retention_max,
-        }
-    }
-
-    pub fn kept(&self) -> Retention {
-        let failed = self.retention_failed.min(self.retention_max).max(self.retention);
-        Retention { default: self.retention, failed, max: self.retention_max }
-    }
 }
 
 toml_table! {

@@ -1,43 +1,32 @@
 //! The table of the configuration: a row for each key of hero.toml. The shipped file, the page hero.toml(5), the
 //! schema for editors, the checks of ranges and the keys that need a restart are made from it.
 //!
-//! The rows of a table stand in its struct, by [`toml_table`](super::toml_table), beside it, or in a file of this
-//! folder.
+//! The rows of a table stand in its struct, by [`toml_table`](super::toml_table), or beside it.
 
 mod bounds;
 mod changes;
-mod job;
-mod script_type;
 
 pub(super) use bounds::check_bounds;
 
-use super::amqp::{AmqpConfig, LogsConfig, RELATIONAL_TABLE, ROUTE, RelationalConfig};
-use super::api::{API_KEYS, ApiConfig};
-use super::artifacts::ArtifactsConfig;
-use super::command::DependenciesConfig;
-use super::connection::RedisConfig;
-use super::key_row::KeyTable;
+use super::amqp::RELATIONAL_TABLE;
+use super::api::API_KEYS;
 use super::keys::KEYS;
-use super::limits::LIMIT;
-use super::log::LogConfig;
-use super::notify::NotifyConfig;
-use super::osis::{self, OsisConfig};
-use super::sal::SalConfig;
-use super::sandbox::SandboxConfig;
-use super::schema::{ActorConfig, CalendarConfig, ClientConfig, MetricsConfig, SupervisorConfig};
-use super::secrets::{SecretRule, SecretsConfig};
-use super::thresholds::CheckConfig;
-use super::trace::TraceConfig;
-use super::types::RhaiLimits;
-use super::unit_config::{UNIT_ACTORS, UnitConfig};
-use super::webhook::WebhookConfig;
+use super::osis;
+use super::unit_config::UNIT_ACTORS;
+use super::{
+    ActorConfig, AmqpConfig, ApiConfig, ArtifactsConfig, CalendarConfig, CheckConfig, ClientConfig,
+    DependenciesConfig, JobConfig, KeyTable, LimitConfig, LogConfig, LogsConfig, MetricsConfig,
+    NotifyConfig, OsisConfig, RedisConfig, RelationalConfig, RhaiLimits, RouteConfig, SalConfig,
+    SandboxConfig, SecretRule, SecretsConfig, SupervisorConfig, TraceConfig, TypeConfig,
+    UnitConfig, WebhookConfig,
+};
 
 /// Every table of the file, in the order of the shipped file.
 pub const KEY_TABLES: &[KeyTable] = &[
     LogConfig::TABLE,
     RedisConfig::TABLE,
     SupervisorConfig::TABLE,
-    job::JOB,
+    JobConfig::TABLE,
     ActorConfig::TABLE,
     CheckConfig::TABLE,
     MetricsConfig::TABLE,
@@ -46,7 +35,7 @@ pub const KEY_TABLES: &[KeyTable] = &[
     API_KEYS,
     ClientConfig::TABLE,
     AmqpConfig::TABLE,
-    ROUTE,
+    RouteConfig::TABLE,
     LogsConfig::TABLE,
     RelationalConfig::TABLE,
     RELATIONAL_TABLE,
@@ -60,11 +49,11 @@ pub const KEY_TABLES: &[KeyTable] = &[
     SecretsConfig::TABLE,
     SecretRule::TABLE,
     ArtifactsConfig::TABLE,
-    script_type::TYPE,
+    TypeConfig::TABLE,
     RhaiLimits::TABLE,
     DependenciesConfig::TABLE,
     SandboxConfig::TABLE,
-    LIMIT,
+    LimitConfig::TABLE,
     CalendarConfig::TABLE,
     KEYS,
     NotifyConfig::TABLE,

@@ -6,7 +6,7 @@ use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 
 /// Defines a table of hero.toml: its keys, each with its type and its default. `as "MODULE"` behind a type names the
-/// functions that read and write it.
+/// functions that read and write it, `named "WORD"` before it the key of the file, if the field has another name.
 ///
 /// A struct `in` a path has rows too: each key is its text as a comment and `KEY: TYPE = DEFAULT => KIND;`, and
 /// `TABLE` has the rows, as of [`key_table`](super::key_row::key_table). Keys without a row stand behind `with`.
@@ -17,7 +17,7 @@ macro_rules! toml_table {
             $(
                 $(#[doc = $text:literal])*
                 $(#[serde $serde:tt])*
-                $key:ident: $type:ty $(as $with:literal)? = $default:expr
+                $key:ident $(named $word:literal)?: $type:ty $(as $with:literal)? = $default:expr
                     => $kind:ident $(($($bound:expr),+))? $(, $flag:ident)*;
             )+
         } $(with { $($further:tt)+ })?
@@ -26,6 +26,7 @@ macro_rules! toml_table {
             pub struct $name {
                 $(
                     $(#[serde $serde])*
+                    $(#[serde(rename = $word)])?
                     pub $key: $type $(as $with)? = $default,
                 )+
                 $($($further)+)?
@@ -36,7 +37,7 @@ macro_rules! toml_table {
             $crate::key_row::key_table! {
                 $(#[doc = $about])*
                 TABLE = $path $(, $form)*;
-                $( $(#[doc = $text])* $key: $kind $(($($bound),+))? $(, $flag)*; )+
+                $( $(#[doc = $text])* $key $(named $word)?: $kind $(($($bound),+))? $(, $flag)*; )+
             }
         }
     };

@@ -55,15 +55,11 @@ impl TraceConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let wrong = |key: &str, why: &str| Err(Fault::new(KeyPath::of(&["trace", key]), why));
         if !self.endpoint.is_empty() && self.receiver().is_none() {
-            return wrong(
+            return KeyPath::of(&["trace"]).wrong(
                 "endpoint",
                 "must be a url http://HOST:PORT or https://HOST:PORT, as of a collector on this machine",
             );
-        }
-        if !(0.0..=1.0).contains(&self.sample) {
-            return wrong("sample", "must be a number from 0 to 1");
         }
         Ok(())
     }

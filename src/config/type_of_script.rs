@@ -138,13 +138,14 @@ fn types_of(extension: &str, types: &ScriptTypes) -> Vec<ScriptType> {
         return vec![known];
     }
     let has = |of_type: &TypeConfig| {
-        let mut further = of_type.options.more_extensions.iter();
+        let mut further = of_type.more_extensions.iter();
         of_type.extension == extension || further.any(|other| other == extension)
     };
     let of_extension = types.iter().filter(|(_, of_type)| has(of_type));
     of_extension.map(|(name, _)| name.clone()).collect()
 }
 
-fn names(types: &ScriptTypes) -> String {
+/// Returns the names of all types.
+pub(super) fn names(types: &ScriptTypes) -> String {
     types.keys().map(ScriptType::as_str).collect::<Vec<_>>().join(", ")
 }

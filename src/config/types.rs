@@ -1,44 +1,134 @@
 //! `[type.NAME]`: the script types that come with Hero, and types of the files.
 
 mod kinds;
-mod rhai_limits;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::{Error as _, Serialize, Serializer};
+use toml::Table;
 
-pub use self::kinds::{DeadLetters, EngineKind, HooksConfig, TimesConfig};
-pub use self::rhai_limits::RhaiLimits;
-use self::rhai_limits::usual_extension;
+pub use self::kinds::{DeadLetters, EngineKind, RhaiLimits};
 use super::api::{EVERYONE, is_caller_name};
-use super::command::{CommandOptions, DependenciesConfig, is_python};
+use super::command::{DependenciesConfig, is_python};
 use super::config_error::{Fault, KeyPath, check_each};
+use super::key_row::{DAY, TEN_YEARS};
 use super::sandbox::SandboxConfig;
-use super::units::FileDuration;
+use super::toml_table::toml_table;
+use super::units::duration;
 use crate::proto::job::{KeyName, OutputOverflow, SubmitRule};
 use crate::proto::target::{Fallback, ScriptType};
 
-/// `[type.NAME]`: one script type. `table/script_type.rs` has the texts of its keys.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(into = "TypeLayer")]
-pub struct TypeConfig {
-    pub engine: EngineKind,
-    pub command: Vec<String>,
-    pub extension: String,
-    pub options: CommandOptions,
-    pub modules: Vec<PathBuf>,
-    pub eval: bool,
-    pub limits: RhaiLimits,
-    pub sandbox: SandboxConfig,
-    pub fallback: Fallback,
-    pub dead_letters: DeadLetters,
-    pub who: Vec<String>,
-    pub may_submit: Vec<String>,
-    pub require_signature: Vec<KeyName>,
-    pub hooks: HooksConfig,
-    pub times: TimesConfig,
+/// The tables of the files, by the types that they define or change.
+pub(super) type TypeLayers = BTreeMap<ScriptType, Table>;
+
+toml_table! {
+    /// Script types. A table with the name of a type that comes with Hero changes that type; a missing key keeps
+    /// its default. Any other name defines another type. Names are a letter of a-z, then at most 31 of a-z, 0-9 and
+    /// `_`.
+    ///
+    ///     [type.perl]
+    ///     engine = "command"
+    ///     command = ["/usr/bin/perl", "{script}"]
+    ///     extension = ".pl"
+    ///     check = ["/usr/bin/perl", "-c", "{script}"]
+    ///     output_overflow = "fail"
+    pub struct TypeConfig in "type.NAME" {
+        /// The engine that runs the scripts: `osis`, Rhai without system access; `sal`, Rhai with system access: files,
+        /// processes, the network; `heroscript`, HeroScript, whose actions call functions in Rhai without system
+        /// access; or `command`, a program, in a process of its own.
+        engine: EngineKind = EngineKind::Osis => OneOf(&["osis", "sal", "heroscript", "command"]);
+        /// The farthest that a job of the type goes from an instance or group without live actors, unless it has one of
+        /// its own: `none`, `group` (from an instance to its group) or `type`.
+        fallback: Fallback = Fallback::None => OneOf(&["none", "group", "type"]);
+        /// The failed jobs that become dead letters: `retried` for jobs with retries that used up their attempts, `all`
+        /// for jobs without retries too. A job that took down too many actors always becomes one.
+        dead_letters: DeadLetters = DeadLetters::Retried => OneOf(&["retried", "all"]);
+        /// For a type whose scripts are not sandboxed: the callers of the API, of the page and of the agents' door,
+        /// hero-mcp(1), who may use it, by their names; `*` for all. A token that names the type needs no entry. Not
+        /// sandboxed are `sal`, unless `[sal]` narrows both `read` and `write`, and a type with `sandbox.enabled =
+        /// false`. The command line does not ask: it has the rights of the Redis login.
+        who: Vec<String> = Vec::new() => Texts;
+        /// The jobs that a running script of the type may submit: script types, such as `python`, or one group of a type,
+        /// such as `bash:web`. Empty: none. Such a job has the caller and the context of the job that submits it, and
+        /// everything else that its own type may use, such as secrets and the network.
+        may_submit: Vec<String> = Vec::new() => Texts;
+        /// The keys, `[keys.NAME]`, of which one must have signed each job of the type. The actor checks that right before
+        /// the script runs, so that nobody who writes to Redis can change what runs: `hero submit --sign`. Empty: none.
+        require_signature: Vec<KeyName> = Vec::new() => Texts;
+        /// The file of a script of the type that runs before each attempt of its jobs, to set up what they need. It runs as
+        /// the job does, with its environment and sandbox, and its lines stand in the job's log. If it fails, so does
+        /// the attempt. Empty: none.
+        before: PathBuf = PathBuf::new() => File;
+        /// The file of a script of the type that runs after each attempt, however it ended, with the outcome as JSON in
+        /// `HERO_OUTCOME`. If it fails, the log of the job and the journal say so, and nothing else changes. Empty: none.
+        after: PathBuf = PathBuf::new() => File;
+        /// The longest time of one such script. `before` counts towards the timeout of the job as well.
+        hook_timeout: Duration as "duration" = Duration::from_secs(30) => Duration(10, DAY);
+        /// The time after its submission, or after its `run_at`, within which a job of the type is expected to end, unless it
+        /// has an `expect_within` of its own. One that takes longer is marked as late, told to notifications, and runs on. The
+        /// supervisors' configuration counts, and gives it to each job when it is submitted or adopted. `0s`: none.
+        expect_within: Duration as "duration" = Duration::ZERO => Duration(0, TEN_YEARS);
+        /// The time of an attempt after which a job of the type is marked as slow and told to notifications, unless it has a
+        /// `slow_after` of its own. The supervisors' configuration counts, for each job that an actor claims. `0s`: none.
+        slow_after: Duration as "duration" = Duration::ZERO => Duration(0, TEN_YEARS);
+        /// For `osis` and `sal`: the folders of the modules that scripts import. `import "tools" as t;` reads
+        /// `tools.rhai` from the first folder that has it, again when it has changed. For `heroscript`: the folders of
+        /// the functions. The action `!!person.define` calls `person_define(parameters)` of the file `person.rhai`.
+        /// ---
+        /// A link out of the folder is rejected. A process that is sandboxed (`actor.sandbox`) needs a restart to use
+        /// other folders. The functions of `heroscript` are read at the start and at a reload.
+        modules: Vec<PathBuf> = Vec::new() => Folders;
+        /// For `osis` and `sal`: allows `eval("text")`, which runs a text as a part of the script.
+        eval: bool = false => Flag;
+        /// For `command`, as all that follows: the program and its arguments. `{script}` must be in one of them and
+        /// stands for the script's file, `{binary}` for the program that `compile` builds. A program without a path is
+        /// searched in PATH; so is one whose path does not exist, by its file name.
+        /// ---
+        /// The process gets the script's variables, the job's identity in `HERO_JOB_ID`, `HERO_CALLER_ID`,
+        /// `HERO_CONTEXT_ID`, `HERO_ATTEMPT` and `HERO_ATTEMPTS_LEFT`, the outputs of its prerequisites, if any, in the
+        /// JSON file that `HERO_INPUTS` names, and a private folder, which is its HOME and TMPDIR and is deleted
+        /// afterwards. It can write lines of JSON to the descriptor whose number is in `HERO_FD`:
+        ///
+        /// - `{"progress": 0.4, "text": "reading"}`, the progress, from 0 to 1, with an optional text. A terminal that
+        ///   waits for the job shows a bar, and `hero job show` prints it.
+        /// - `{"log": "a line"}`, a line for the job's log.
+        /// - `{"output": {"any": "value"}}`, the job's output, instead of standard output; a string is taken as plain
+        ///   text, all else as JSON.
+        ///
+        /// Other lines are ignored, and the job's log says how many there were.
+        command: Vec<String> = Vec::new() => Texts;
+        /// The extension of the script's file. It also selects the type of a script that is given as a file on the
+        /// command line.
+        extension: String = String::new() => Text;
+        /// Further extensions that select the type; the script's file keeps the one of the submitted file.
+        more_extensions: Vec<String> = Vec::new() => Texts;
+        /// Environment variables of every script of the type. A job's own override them.
+        env: BTreeMap<String, String> = BTreeMap::new() => Map;
+        /// The working directory of scripts. Empty: their own private folder.
+        cwd: PathBuf = PathBuf::new() => FolderOrNone;
+        /// The compiler and its arguments, which build the program `{binary}` from `{script}`; `command` then names
+        /// `{binary}`. The program is kept in `job.cache_dir`, so each script is compiled once. Empty: none.
+        compile: Vec<String> = Vec::new() => Texts;
+        /// A program and its arguments that check `{script}` without running it, and fail if it has errors.
+        /// `hero script check` and `hero submit --check` run it where they are called. Empty: none.
+        check: Vec<String> = Vec::new() => Texts;
+        /// The fate of an output over `job.output_size_max`. The default is `job.output_overflow`.
+        output_overflow: Option<OutputOverflow> = None => OneOf(&["truncate", "fail"]);
+        /// For Python, a command whose program is named `python*`: keeps a warm interpreter, and each job is a fork of
+        /// it. Takes some 12 MB. The default for types of your own is false.
+        warm: bool = false => Flag;
+        /// The modules that the warm interpreter imports.
+        preload: Vec<String> = Vec::new() => Texts;
+    } with {
+        /// `[type.NAME.limits]`.
+        pub limits: RhaiLimits = RhaiLimits::default(),
+        /// `[type.NAME.dependencies]`.
+        pub dependencies: DependenciesConfig = DependenciesConfig::default(),
+        /// `[type.NAME.sandbox]`.
+        pub sandbox: SandboxConfig = SandboxConfig::default(),
+    }
 }
 
 /// The folders of `modules` where none are configured.
@@ -48,88 +138,58 @@ impl TypeConfig {
     /// Returns the extension of a script's file if it is one of `more_extensions`, else empty text.
     pub fn further_extension(&self, file: &Path) -> String {
         let extension = file.extension().map(|text| format!(".{}", text.to_string_lossy()));
-        let of_type = &self.options.more_extensions;
         let lower = extension.as_ref().map(|extension| extension.to_ascii_lowercase());
         let mut spellings = extension.into_iter().chain(lower);
-        spellings.find(|extension| of_type.contains(extension)).unwrap_or_default()
+        spellings.find(|extension| self.more_extensions.contains(extension)).unwrap_or_default()
+    }
+
+    /// Returns the files of its hooks.
+    pub fn hook_files(&self) -> impl Iterator<Item = &Path> {
+        let files = [&self.before, &self.after].into_iter().map(PathBuf::as_path);
+        files.filter(|file| !file.as_os_str().is_empty())
+    }
+
+    /// Returns the keys that scripts of its engine and its command have, so that the output can be read again.
+    fn written(&self) -> Result<Table, toml::ser::Error> {
+        let is_python = is_python(&self.command);
+        let mut table = Table::try_from(self)?;
+        table.retain(|key, _| {
+            let is_for_python = matches!(key, "warm" | "preload" | "dependencies");
+            why_not_of(self.engine, key).is_none() && (is_python || !is_for_python)
+        });
+        Ok(table)
     }
 }
 
-/// The settings of one type in the files; the type's defaults fill the rest.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(remote = "Self", default, deny_unknown_fields, expecting = "a table")]
-pub struct TypeLayer {
-    engine: Option<EngineKind>,
-    command: Option<Vec<String>>,
-    extension: Option<String>,
-    more_extensions: Option<Vec<String>>,
-    env: Option<BTreeMap<String, String>>,
-    cwd: Option<PathBuf>,
-    compile: Option<Vec<String>>,
-    check: Option<Vec<String>>,
-    warm: Option<bool>,
-    preload: Option<Vec<String>>,
-    output_overflow: Option<OutputOverflow>,
-    dependencies: Option<DependenciesConfig>,
-    modules: Option<Vec<PathBuf>>,
-    eval: Option<bool>,
-    limits: Option<RhaiLimits>,
-    sandbox: Option<SandboxConfig>,
-    fallback: Option<Fallback>,
-    dead_letters: Option<DeadLetters>,
-    who: Option<Vec<String>>,
-    may_submit: Option<Vec<String>>,
-    require_signature: Option<Vec<KeyName>>,
-    before: Option<PathBuf>,
-    after: Option<PathBuf>,
-    hook_timeout: Option<FileDuration>,
-    expect_within: Option<FileDuration>,
-    slow_after: Option<FileDuration>,
+/// Writes the types as the files have them.
+pub(super) fn serialize<S: Serializer>(
+    types: &BTreeMap<ScriptType, TypeConfig>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    let tables = types.iter().map(|(name, of)| Ok((name.clone(), of.written()?)));
+    let tables = tables.collect::<Result<TypeLayers, toml::ser::Error>>();
+    tables.map_err(S::Error::custom)?.serialize(to)
 }
-crate::toml_table::only_as_table!(TypeLayer);
 
-/// Keeps only the keys of the engine, so that the output can be read again.
-impl From<TypeConfig> for TypeLayer {
-    fn from(config: TypeConfig) -> Self {
-        let is_command = config.engine == EngineKind::Command;
-        let is_python = is_command && is_python(&config.command);
-        let options = config.options;
-        Self {
-            engine: Some(config.engine),
-            command: is_command.then_some(config.command),
-            extension: is_command.then_some(config.extension),
-            more_extensions: is_command.then_some(options.more_extensions),
-            env: is_command.then_some(options.env),
-            cwd: is_command.then_some(options.cwd),
-            compile: is_command.then_some(options.compile),
-            check: is_command.then_some(options.check),
-            warm: is_python.then_some(options.warm),
-            preload: is_python.then_some(options.preload),
-            output_overflow: options.output_overflow.filter(|_| is_command),
-            dependencies: is_python.then_some(options.dependencies),
-            modules: (!is_command).then_some(config.modules),
-            eval: matches!(config.engine, EngineKind::Osis | EngineKind::Sal)
-                .then_some(config.eval),
-            limits: (!is_command).then_some(config.limits),
-            sandbox: is_command.then_some(config.sandbox),
-            fallback: Some(config.fallback),
-            dead_letters: Some(config.dead_letters),
-            who: Some(config.who),
-            may_submit: Some(config.may_submit),
-            require_signature: Some(config.require_signature),
-            before: Some(config.hooks.before),
-            after: Some(config.hooks.after),
-            hook_timeout: Some(FileDuration(config.hooks.timeout)),
-            expect_within: Some(FileDuration(config.times.expect_within)),
-            slow_after: Some(FileDuration(config.times.slow_after)),
+/// Returns why a table of a type with this engine may not have a key.
+fn why_not_of(engine: EngineKind, key: &str) -> Option<&'static str> {
+    let is_command = engine == EngineKind::Command;
+    let has_eval = matches!(engine, EngineKind::Osis | EngineKind::Sal);
+    match key {
+        "command" | "extension" | "more_extensions" | "env" | "cwd" | "compile" | "check"
+        | "warm" | "preload" | "output_overflow" | "dependencies" | "sandbox" => {
+            (!is_command).then_some("is for engine = \"command\" only")
         }
+        "limits" | "modules" => {
+            is_command.then_some("is for engine = \"osis\", \"sal\" and \"heroscript\" only")
+        }
+        "eval" => (!has_eval).then_some("is for engine = \"osis\" and \"sal\" only"),
+        _ => None,
     }
 }
 
 /// Adds the tables of the files to the types that come with Hero.
-pub(super) fn resolve(
-    layers: BTreeMap<ScriptType, TypeLayer>,
-) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
+pub(super) fn resolve(layers: TypeLayers) -> Result<BTreeMap<ScriptType, TypeConfig>, Fault> {
     let mut types = defaults();
     for (name, layer) in layers {
         let config = merge(&name, types.get(&name), layer)?;
@@ -149,7 +209,7 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
     let command = |command: &str, extension: &str, check: &str| TypeConfig {
         command: words(command),
         extension: extension.to_owned(),
-        options: CommandOptions { check: words(check), ..CommandOptions::default() },
+        check: words(check),
         ..plain(EngineKind::Command)
     };
     let python = "/usr/bin/python3";
@@ -158,12 +218,12 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
         ".py",
         &format!("{python} -m py_compile {{script}}"),
     );
-    of_python.options.warm = true;
+    of_python.warm = true;
     let mut v = command("{binary}", ".v", "/usr/bin/v -check {script}");
-    v.options.more_extensions = words(".vsh");
-    v.options.compile = words("/usr/bin/v -o {binary} {script}");
+    v.more_extensions = words(".vsh");
+    v.compile = words("/usr/bin/v -o {binary} {script}");
     let mut node = command("/usr/bin/node {script}", ".js", "/usr/bin/node --check {script}");
-    node.options.more_extensions = words(".mjs .cjs .ts");
+    node.more_extensions = words(".mjs .cjs .ts");
     let modules = HEROSCRIPT_MODULES.iter().map(PathBuf::from).collect();
     let heroscript = TypeConfig { modules, ..plain(EngineKind::HeroScript) };
     [
@@ -181,109 +241,46 @@ pub(super) fn defaults() -> BTreeMap<ScriptType, TypeConfig> {
 }
 
 /// Puts a table of the files over the type of its name, if that has the same engine.
-fn merge(
-    name: &ScriptType,
-    known: Option<&TypeConfig>,
-    layer: TypeLayer,
-) -> Result<TypeConfig, Fault> {
+fn merge(name: &ScriptType, known: Option<&TypeConfig>, layer: Table) -> Result<TypeConfig, Fault> {
     let table = KeyPath::of(&["type", name.as_str()]);
-    let may_submit = layer.may_submit.clone().unwrap_or_default();
+    // Cannot fail after each file was read by itself.
+    let given: TypeConfig =
+        layer.clone().try_into().map_err(|error| Fault::new(table.clone(), error))?;
     let message = "must be a script type, such as \"python\", or TYPE:GROUP";
     let is_rule = |rule: &str| rule.parse::<SubmitRule>().is_ok();
-    check_each(&may_submit, &table.then("may_submit"), is_rule, message)?;
-    let Some(engine) = layer.engine.or(known.map(|known| known.engine)) else {
+    check_each(&given.may_submit, &table.then("may_submit"), is_rule, message)?;
+    let engine = layer.contains_key("engine").then_some(given.engine);
+    let Some(engine) = engine.or(known.map(|known| known.engine)) else {
         let message = "needs an engine: \"osis\", \"sal\", \"heroscript\" or \"command\"";
         return Err(Fault::new(table, message));
     };
     let known = known.filter(|known| known.engine == engine);
-    let base = known.cloned().unwrap_or_else(|| plain(engine));
-    let who = layer.who.clone().unwrap_or(base.who);
+    let mut base = known.cloned().unwrap_or_else(|| plain(engine));
     let message = "must be the name of a caller of the API, or \"*\"";
     let is_caller = |name: &str| name == EVERYONE || is_caller_name(name);
-    check_each(&who, &table.then("who"), is_caller, message)?;
-    check_engine(&table, engine, &layer)?;
-    let is_command = engine == EngineKind::Command;
-    if is_command && layer.command.is_none() && base.command.is_empty() {
+    check_each(&given.who, &table.then("who"), is_caller, message)?;
+    let wrong = layer.keys().find_map(|key| Some((key, why_not_of(engine, key)?)));
+    if let Some((key, message)) = wrong {
+        return Err(Fault::new(table.then(key.as_str()), message));
+    }
+    if layer.contains_key("command") {
+        base.command = given.command;
+    } else if engine == EngineKind::Command && base.command.is_empty() {
         let message = "needs a command, such as [\"/bin/bash\", \"{script}\"]";
         return Err(Fault::new(table, message));
     }
-    let usual = if is_command && base.extension.is_empty() {
-        usual_extension(name).to_owned()
-    } else {
-        base.extension
-    };
-    let command = layer.command.clone().unwrap_or(base.command);
-    Ok(TypeConfig {
-        engine,
-        extension: layer.extension.clone().unwrap_or(usual),
-        modules: layer.modules.clone().unwrap_or(base.modules),
-        eval: layer.eval.unwrap_or(base.eval),
-        limits: layer.limits.clone().unwrap_or(base.limits),
-        sandbox: layer.sandbox.clone().unwrap_or(base.sandbox),
-        fallback: layer.fallback.unwrap_or(base.fallback),
-        dead_letters: layer.dead_letters.unwrap_or(base.dead_letters),
-        who,
-        may_submit,
-        require_signature: layer.require_signature.clone().unwrap_or_default(),
-        hooks: HooksConfig {
-            before: layer.before.clone().unwrap_or_default(),
-            after: layer.after.clone().unwrap_or_default(),
-            timeout: layer.hook_timeout.map_or(base.hooks.timeout, |FileDuration(time)| time),
-        },
-        times: TimesConfig {
-            expect_within: layer.expect_within.map_or(Duration::ZERO, |FileDuration(time)| time),
-            slow_after: layer.slow_after.map_or(Duration::ZERO, |FileDuration(time)| time),
-        },
-        options: merge_options(base.options, layer, &command),
-        command,
-    })
-}
-
-fn check_engine(table: &KeyPath, engine: EngineKind, layer: &TypeLayer) -> Result<(), Fault> {
-    const OF_COMMAND: &str = "command extension more_extensions env cwd compile check warm preload output_overflow \
-                              dependencies sandbox";
-    const OF_RHAI: &str = "limits modules";
-    let is_command = engine == EngineKind::Command;
-    let has_eval = matches!(engine, EngineKind::Osis | EngineKind::Sal);
-    let set = toml::Table::try_from(layer).map_err(|error| Fault::new(table.clone(), error))?;
-    for (keys, is_allowed, message) in [
-        (OF_COMMAND, is_command, "is for engine = \"command\" only"),
-        (OF_RHAI, !is_command, "is for engine = \"osis\", \"sal\" and \"heroscript\" only"),
-        ("eval", has_eval, "is for engine = \"osis\" and \"sal\" only"),
-    ] {
-        let wrong = keys.split(' ').find(|key| !is_allowed && set.contains_key(*key));
-        if let Some(key) = wrong {
-            return Err(Fault::new(table.then(key), message));
-        }
+    if engine == EngineKind::Command && name.as_str() == "sh" {
+        ".sh".clone_into(&mut base.extension);
     }
-    Ok(())
-}
-
-/// Merges the layer over the defaults that still fit the command.
-fn merge_options(
-    mut options: CommandOptions,
-    layer: TypeLayer,
-    command: &[String],
-) -> CommandOptions {
-    let is_python = is_python(command);
-    if !command.iter().any(|word| word.contains("{binary}")) {
+    if !base.command.iter().any(|word| word.contains("{binary}")) {
         // A compiled type that now runs from source: `v run {script}`.
-        options.compile = Vec::new();
+        base.compile = Vec::new();
     }
-    if !is_python {
-        let plain = CommandOptions::default();
-        (options.warm, options.preload) = (plain.warm, plain.preload);
-        options.dependencies = plain.dependencies;
+    if !is_python(&base.command) {
+        (base.warm, base.preload) = (false, Vec::new());
+        base.dependencies = DependenciesConfig::default();
     }
-    CommandOptions {
-        more_extensions: layer.more_extensions.unwrap_or(options.more_extensions),
-        env: layer.env.unwrap_or(options.env),
-        cwd: layer.cwd.unwrap_or(options.cwd),
-        compile: layer.compile.unwrap_or(options.compile),
-        check: layer.check.unwrap_or(options.check),
-        warm: layer.warm.unwrap_or(options.warm),
-        preload: layer.preload.unwrap_or(options.preload),
-        output_overflow: layer.output_overflow.or(options.output_overflow),
-        dependencies: layer.dependencies.unwrap_or(options.dependencies),
-    }
+    let merged = Table::try_from(&base).map_err(|error| Fault::new(table.clone(), error));
+    let merged: Table = merged?.into_iter().chain(layer).collect();
+    merged.try_into().map_err(|error| Fault::new(table, error))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::amqp::{AmqpMode, Node};
 use super::config_error::{ConfigError, Fault, KeyPath};
 use super::schema::Config;
+use super::type_of_script::names;
 use super::unit_config::{Role, UnitConfig};
 use crate::proto::labels::{GIVEN_LABELS, LABELS_MAX, LabelName, Labels};
 use crate::proto::target::{ActorId, ScriptType, is_word};
@@ -75,7 +76,7 @@ impl Config {
         }
         if let Ok(id) = ActorId::from_unit(name) {
             must_be(unit, &table, Role::Actor, "is one actor by its name")?;
-            self.check_type(&id.script_type, &table, &table)?;
+            self.check_type(&id.script_type, &table)?;
             let (tasks, labels) = (self.tasks(unit), self.labels(unit, &table)?);
             return Ok(Unit::Actors(vec![ActorUnit { id, tasks, labels }]));
         }
@@ -84,8 +85,7 @@ impl Config {
             (Some(Role::Broker), true) => self.broker(None, &table),
             (Some(role @ (Role::Supervisor | Role::Broker)), false) => {
                 let role = if role == Role::Broker { BROKER } else { SUPERVISOR };
-                let message = format!("is for actors only, and the role is {role}");
-                Err(Fault::new(table.then("actors"), message))
+                table.wrong("actors", format!("is for actors only, and the role is {role}"))
             }
             (_, false) => self.actors(unit, &table).map(Unit::Actors),
             (Some(Role::Actor), true) => {
@@ -120,7 +120,7 @@ impl Config {
         let mut actors = Vec::with_capacity(unit.actors.len());
         for (index, actor) in unit.actors.iter().enumerate() {
             let entry = table.then("actors").then(index);
-            self.check_type(&actor.script_type, &entry.then("type"), table)?;
+            self.check_type(&actor.script_type, &entry.then("type"))?;
             let id = ActorId {
                 script_type: actor.script_type.clone(),
                 group: actor.group.clone(),
@@ -149,31 +149,22 @@ impl Config {
         Ok(labels)
     }
 
-    fn check_type(
-        &self,
-        script_type: &ScriptType,
-        at: &KeyPath,
-        table: &KeyPath,
-    ) -> Result<(), Fault> {
+    fn check_type(&self, script_type: &ScriptType, at: &KeyPath) -> Result<(), Fault> {
         if self.types.contains_key(script_type) {
             return Ok(());
         }
-        let known: Vec<&str> = self.types.keys().map(ScriptType::as_str).collect();
         let message = format!(
             "is of the script type `{script_type}`, which is not configured; configured are {}",
-            known.join(", ")
+            names(&self.types)
         );
-        Err(Fault::new(at.clone(), message).or(table.clone()))
+        Err(Fault::new(at.clone(), message))
     }
 }
 
 fn check_labels(labels: &Labels, at: &KeyPath) -> Result<(), Fault> {
     let is_given = |name: &&LabelName| GIVEN_LABELS.contains(&name.as_str());
     if let Some(name) = labels.keys().find(is_given) {
-        return Err(Fault::new(
-            at.then(name.as_str()),
-            "cannot be set: every actor has it by itself",
-        ));
+        return at.wrong(name.as_str(), "cannot be set: every actor has it by itself");
     }
     if labels.len() > LABELS_MAX {
         return Err(Fault::new(at.clone(), format!("must be at most {LABELS_MAX} labels")));
@@ -201,11 +192,10 @@ fn broker_of(name: &str) -> Option<NamedBroker> {
 fn must_be(unit: &UnitConfig, table: &KeyPath, role: Role, why: &str) -> Result<(), Fault> {
     let name = shown(table.last_key());
     if unit.role.is_some_and(|own| own != role) {
-        return Err(Fault::new(table.then("role"), format!("must not differ: `{name}` {why}")));
+        return table.wrong("role", format!("must not differ: `{name}` {why}"));
     }
     if !unit.actors.is_empty() {
-        let message = format!("cannot be set: `{name}` {why}");
-        return Err(Fault::new(table.then("actors"), message));
+        return table.wrong("actors", format!("cannot be set: `{name}` {why}"));
     }
     Ok(())
 }

@@ -130,7 +130,7 @@ impl WebhookConfig {
         }
         if self.rate.number == 0 || self.rate.period > Duration::from_hours(24) {
             let message = "must be at least one delivery, within at most 1d, such as \"120/m\"";
-            return Err(Fault::new(path.then("rate"), message));
+            return path.wrong("rate", message);
         }
         for (key, places) in [
             ("when", self.when.keys().collect::<Vec<_>>()),
@@ -138,14 +138,14 @@ impl WebhookConfig {
             ("delivery", self.delivery.iter().collect()),
         ] {
             if places.len() > SELECTORS_MAX {
-                return Err(Fault::new(path.then(key), format!("has more than {SELECTORS_MAX}")));
+                return path.wrong(key, format!("has more than {SELECTORS_MAX}"));
             }
             if let Some(wrong) = places.into_iter().find(|place| !is_place(place)) {
                 let shown = wrong.escape_debug();
                 let message = format!(
                     "has `{shown}`: expected a JSON pointer such as /ref, or the name of a header"
                 );
-                return Err(Fault::new(path.then(key), message));
+                return path.wrong(key, message);
             }
         }
         Ok(())

@@ -52,7 +52,7 @@ impl ProcessSandbox {
         // Functions of HeroScript and hooks, which a reload reads again, and modules, read when they are imported.
         for of_type in types {
             read.extend(of_type.modules.clone());
-            read.extend(of_type.hooks.files().flat_map(folders_of));
+            read.extend(of_type.hook_files().flat_map(folders_of));
         }
         let mut rules = config.secrets.allow.values();
         if rules.any(|rule| {

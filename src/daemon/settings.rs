@@ -7,7 +7,7 @@ use tracing::{error, info};
 
 use crate::actor;
 use crate::amqp::broker::BrokerSettings;
-use crate::config::{ActorUnit, Config, DeadLetters, RouteConfig, TimesConfig};
+use crate::config::{ActorUnit, Config, DeadLetters, RouteConfig};
 use crate::engine::{self, Backends, Engine, ScriptRedis};
 use crate::error::{Error, Exit, reason};
 use crate::proto::job::TypeTimes;
@@ -55,8 +55,7 @@ pub(super) fn supervisor_settings(config: &Config) -> SupervisorSettings {
 /// Returns the times that jobs of a script type have unless they say.
 fn type_times(config: &Config) -> TypeTimes {
     let of_types = config.types.iter().flat_map(|(name, of_type)| {
-        let TimesConfig { expect_within, slow_after } = of_type.times;
-        [("expect_within", name, expect_within), ("slow_after", name, slow_after)]
+        [("expect_within", name, of_type.expect_within), ("slow_after", name, of_type.slow_after)]
     });
     of_types.collect()
 }

@@ -70,8 +70,7 @@ pub(super) fn around(
             text: read(file, job.script_size_max),
         })
     };
-    let hooks = &config.hooks;
-    let (before, after) = (hook("before", &hooks.before), hook("after", &hooks.after));
+    let (before, after) = (hook("before", &config.before), hook("after", &config.after));
     if before.is_none() && after.is_none() {
         return engine;
     }
@@ -80,7 +79,7 @@ pub(super) fn around(
         EngineKind::Sal => JobDataFor::InterpreterOfPrograms,
         EngineKind::Osis | EngineKind::HeroScript => JobDataFor::Interpreter,
     };
-    Arc::new(HookedEngine { engine, before, after, timeout: hooks.timeout, reads })
+    Arc::new(HookedEngine { engine, before, after, timeout: config.hook_timeout, reads })
 }
 
 fn read(file: &Path, bytes_max: u64) -> Result<String, String> {

@@ -59,9 +59,7 @@ impl CommandEngine {
     pub fn new(script_type: ScriptType, config: &TypeConfig, job: &JobConfig) -> Self {
         let preparer = Preparer::new(config, job, run_tool);
         let python = preparer.program().ok().filter(|_| preparer.is_python());
-        let warm = python.and_then(|python| {
-            Warm::new(&python, &config.command, &config.options, &preparer.sandbox)
-        });
+        let warm = python.and_then(|python| Warm::new(&python, config, &preparer.sandbox));
         Self { script_type, job: job.clone(), preparer, warm }
     }
 
@@ -192,7 +190,7 @@ impl CommandEngine {
     fn overflow(&self, script: &Script<'_>) -> OutputOverflow {
         script
             .output_overflow
-            .or(self.preparer.config.options.output_overflow)
+            .or(self.preparer.config.output_overflow)
             .unwrap_or(self.job.output_overflow)
     }
 

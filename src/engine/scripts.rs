@@ -62,7 +62,7 @@ pub fn check_script(
             Ok(engine.check(source, &[]))
         }
         EngineKind::Command => {
-            if of_type.options.check.is_empty() {
+            if of_type.check.is_empty() {
                 let message = format!(
                     "cannot check a {script_type} script: type.{script_type}.check is not configured"
                 );

@@ -87,7 +87,7 @@ words! {
     Replace = "replace",
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Pattern {
     /// Times of the local clock.
     Times(Box<CronLine>),
@@ -120,7 +120,7 @@ struct FiringRules {
 }
 
 /// A cron line and its time zone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     line: String,
     parsed: Pattern,
@@ -248,14 +248,6 @@ impl Schedule {
         }
     }
 }
-
-impl PartialEq for Schedule {
-    fn eq(&self, other: &Self) -> bool {
-        self.line == other.line && self.zone == other.zone && self.rules == other.rules
-    }
-}
-
-impl Eq for Schedule {}
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

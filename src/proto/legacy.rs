@@ -145,7 +145,7 @@ impl RhailibCircle {
 mod tests {
     use super::*;
 
-    fn queue(instance: Option<u16>) -> LegacyQueue {
+    fn queue(instance: Option<i64>) -> LegacyQueue {
         LegacyQueue {
             legacy: "hero:work_queue:w1".to_owned(),
             script_type: "osis".parse().expect("legal"),

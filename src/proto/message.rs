@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::cron::CronInForce;
 use super::job::{BootId, JobId, JobOutput, JobStatus};
 use super::labels::Labels;
-use super::target::IllegalName;
 use crate::proto::units::brief;
 use crate::proto::word_table::words;
 
@@ -60,9 +59,12 @@ impl Reply {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cmd", rename_all = "lowercase")]
 pub enum Control {
-    Stop(JobId),
+    Stop {
+        job_id: JobId,
+    },
     /// Claim no more jobs; finish the running ones; stay up.
     Drain,
     /// Claim jobs again.
@@ -70,7 +72,9 @@ pub enum Control {
     /// Drain, then exit.
     Shutdown,
     /// This job, a session, has a call.
-    Call(JobId),
+    Call {
+        job_id: JobId,
+    },
     /// Read the queues again: one was paused or resumed.
     Wake,
     /// Read the expressions of `where`: jobs of its type have a new one.
@@ -78,6 +82,7 @@ pub enum Control {
     /// Push an answer to this list.
     Ping {
         /// The key of the list, which must be checked before the push; none if the log alone may tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         reply_to: Option<String>,
     },
 }
@@ -88,56 +93,31 @@ const WORDS: [&str; 6] = ["stop", "drain", "resume", "shutdown", "wake", "ping"]
 impl Control {
     /// Parses a message: an object, the word of a `cmd`, or a bare job id, which means stop.
     pub fn parse(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let unreadable =
-            |reason: &str| Unreadable { what: "control message", reason: reason.to_owned() };
+        let unreadable = |reason: String| Unreadable { what: "control message", reason };
         if bytes.len() > CONTROL_SIZE_MAX {
-            return Err(unreadable(&format!("it is longer than {CONTROL_SIZE_MAX} bytes")));
+            return Err(unreadable(format!("it is longer than {CONTROL_SIZE_MAX} bytes")));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
-        let bare = text.trim();
+        let text = std::str::from_utf8(bytes);
+        let bare = text.map_err(|_| unreadable("it is not UTF-8".to_owned()))?.trim();
         if bare.is_empty() {
-            return Err(unreadable("it is empty"));
+            return Err(unreadable("it is empty".to_owned()));
         }
         let message: Value = if WORDS.contains(&bare) {
             serde_json::json!({ "cmd": bare })
-        } else if let Ok(id) = bare.parse::<JobId>() {
-            return Ok(Self::Stop(id));
+        } else if let Ok(job_id) = bare.parse() {
+            return Ok(Self::Stop { job_id });
         } else {
-            serde_json::from_str(text).map_err(|_| unreadable("it is not a JSON object"))?
+            serde_json::from_str(bare).unwrap_or_default()
         };
-        let word = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
-        let job = |cmd: &str| -> Result<JobId, Unreadable> {
-            let id = word("job_id").ok_or_else(|| unreadable(&format!("{cmd} has no job_id")))?;
-            id.parse().map_err(|error: IllegalName| unreadable(&error.to_string()))
-        };
-        match word("cmd").as_deref() {
-            Some("stop") => job("stop").map(Self::Stop),
-            Some("call") => job("call").map(Self::Call),
-            Some("drain") => Ok(Self::Drain),
-            Some("resume") => Ok(Self::Resume),
-            Some("shutdown") => Ok(Self::Shutdown),
-            Some("wake") => Ok(Self::Wake),
-            Some("where") => Ok(Self::Where),
-            Some("ping") => Ok(Self::Ping { reply_to: word("reply_to") }),
-            _ => Err(unreadable(
-                "its cmd is not stop, call, drain, resume, shutdown, wake, where or ping",
-            )),
+        // Serde would take an array for an object.
+        if !message.is_object() {
+            return Err(unreadable("it is not a JSON object".to_owned()));
         }
+        serde_json::from_value(message).map_err(|error| unreadable(error.to_string()))
     }
 
     pub fn to_json(&self) -> String {
-        match self {
-            Self::Stop(id) => serde_json::json!({"cmd": "stop", "job_id": id}),
-            Self::Call(id) => serde_json::json!({"cmd": "call", "job_id": id}),
-            Self::Drain => serde_json::json!({"cmd": "drain"}),
-            Self::Resume => serde_json::json!({"cmd": "resume"}),
-            Self::Shutdown => serde_json::json!({"cmd": "shutdown"}),
-            Self::Wake => serde_json::json!({"cmd": "wake"}),
-            Self::Where => serde_json::json!({"cmd": "where"}),
-            Self::Ping { reply_to: None } => serde_json::json!({"cmd": "ping"}),
-            Self::Ping { reply_to } => serde_json::json!({"cmd": "ping", "reply_to": reply_to}),
-        }
-        .to_string()
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -355,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_bare_job_id_means_stop() {
-        let stop = Control::Stop("j-1".parse().expect("legal"));
+        let stop = Control::Stop { job_id: "j-1".parse().expect("legal") };
         assert_eq!(Control::parse(b"j-1"), Ok(stop.clone()));
         assert_eq!(Control::parse(stop.to_json().as_bytes()), Ok(stop));
     }
@@ -389,10 +369,11 @@ mod tests {
             assert_eq!(Control::parse(word.as_bytes()), Ok(order), "{word}");
         }
         // A job with such an id is stopped by the message in full.
-        let id: JobId = "drain".parse().expect("legal");
-        let stop = Control::Stop(id);
+        let stop = Control::Stop { job_id: "drain".parse().expect("legal") };
         assert_eq!(Control::parse(stop.to_json().as_bytes()), Ok(stop));
-        for (text, why) in [("", "it is empty"), (" \n", "it is empty"), ("stop", "no job_id")] {
+        for (text, why) in
+            [("", "it is empty"), (" \n", "it is empty"), ("stop", "missing field `job_id`")]
+        {
             let error = Control::parse(text.as_bytes()).expect_err("no order").to_string();
             assert!(error.contains(why), "{error}");
         }

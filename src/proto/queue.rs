@@ -172,7 +172,7 @@ mod tests {
         fn every_queue_reads_back_as_it_is_written(
             script_type in "[a-z][a-z0-9_]{0,31}",
             group in proptest::option::of("[a-z0-9][a-z0-9_.-]{0,63}"),
-            instance in proptest::option::of(1u16..),
+            instance in proptest::option::of(1i64..=65_535),
             selector in proptest::option::of("[a-z =]{1,9}"),
             priority in 0usize..3,
         ) {

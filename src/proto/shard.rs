@@ -20,7 +20,13 @@ pub struct Shard(u16);
 pub struct ShardCount(NonZeroU16);
 
 /// An id of a shard that the configuration does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} is an id of shard {shard}, but the configuration has the shards 0 to {}: compare redis.shards \
+     with the other machines",
+    id.escape_debug(),
+    count.get() - 1
+)]
 pub struct NoSuchShard {
     id: String,
     shard: u64,
@@ -128,21 +134,6 @@ impl NoSuchShard {
         &self.id
     }
 }
-
-impl fmt::Display for NoSuchShard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, shard, count } = self;
-        write!(
-            f,
-            "{} is an id of shard {shard}, but the configuration has the shards 0 to {}: compare redis.shards \
-             with the other machines",
-            id.escape_debug(),
-            count.get() - 1
-        )
-    }
-}
-
-impl std::error::Error for NoSuchShard {}
 
 #[cfg(test)]
 mod tests {

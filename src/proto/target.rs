@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use serde::{Deserialize, Serialize};
 
 use super::text::{hexadecimal, shown};
 use crate::proto::word_table::words;
@@ -126,7 +127,8 @@ impl SelectorDigest {
 }
 
 /// The number of one actor, unique within its script type and group: 1 to 65535.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "i64")]
 pub struct Instance(u16);
 
 impl Instance {
@@ -146,10 +148,10 @@ impl FromStr for Instance {
     }
 }
 
-impl TryFrom<u16> for Instance {
+impl TryFrom<i64> for Instance {
     type Error = IllegalName;
 
-    fn try_from(number: u16) -> Result<Self, IllegalName> {
+    fn try_from(number: i64) -> Result<Self, IllegalName> {
         number.to_string().parse()
     }
 }
@@ -157,19 +159,6 @@ impl TryFrom<u16> for Instance {
 impl fmt::Display for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl serde::Serialize for Instance {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u16(self.0)
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Instance {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let number = i64::deserialize(from)?;
-        number.to_string().parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -204,7 +193,7 @@ impl Priority {
 
 words! {
     /// The farthest queue that a job may go to from a group or instance without live actors.
-    #[derive(Default, serde::Deserialize)]
+    #[derive(Default, Deserialize)]
     Fallback;
     /// It waits where it is.
     #[default]

@@ -1,5 +1,7 @@
 //! Text from outside in messages: shortened, escaped, and compared with the words that are known.
 
+use ring::digest::{SHA256, digest};
+
 /// Returns the start of a text from outside, escaped and short enough for a message.
 pub fn shown(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 80;
@@ -67,6 +69,11 @@ pub fn at_terminal(line: &str) -> &str {
 /// Escapes every control and invisible character, so the text stays on one line and texts that differ look different.
 pub fn escape(text: &str) -> String {
     escape_except(&[], text, |shown, c| shown.extend(c.escape_default()))
+}
+
+/// Returns the SHA-256 of bytes in hexadecimal digits, as `sha256sum` writes it.
+pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    hexadecimal(digest(&SHA256, bytes.as_ref()).as_ref())
 }
 
 pub fn hexadecimal(bytes: &[u8]) -> String {

@@ -74,7 +74,7 @@ impl Store {
         by: &str,
     ) -> Result<StopOutcome, StoreError> {
         const DOING: &str = "stopping a job";
-        let message = Control::Stop(id.clone()).to_json();
+        let message = Control::Stop { job_id: id.clone() }.to_json();
         let asking = asking.map_or("", BootId::as_str);
         let arguments = (id.as_str(), kept(retention), message, asking, "stopped", by);
         let word: String =

@@ -45,7 +45,8 @@ impl Store {
             CallKind::Run { .. } => calls_max.to_string(),
             CallKind::End { .. } => String::new(),
         };
-        let arguments = (id.as_str(), call.to_json(), Control::Call(id.clone()).to_json(), most);
+        let arguments =
+            (id.as_str(), call.to_json(), Control::Call { job_id: id.clone() }.to_json(), most);
         let (code, detail): (String, String) =
             self.run_for_caller(DOING, Some(id), &self.scripts.call, arguments).await?;
         Ok(match code.as_str() {

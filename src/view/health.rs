@@ -36,7 +36,7 @@ pub struct HealthRules {
 impl From<&Config> for HealthRules {
     fn from(config: &Config) -> Self {
         let lacks = |of: &TypeConfig| match of.engine {
-            EngineKind::Command => program_of(&of.command, &of.options).err(),
+            EngineKind::Command => program_of(of).err(),
             EngineKind::Osis | EngineKind::Sal | EngineKind::HeroScript => None,
         };
         let types = config.types.iter().map(|(name, of)| (name.clone(), lacks(of)));

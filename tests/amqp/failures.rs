@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use hero::amqp::link::{Link, LinkError, Outgoing};
 use hero::amqp::message::Properties;
-use hero::amqp::topology::{AmqpQueue, Argument, EVENTS};
+use hero::amqp::topology::{AmqpQueue, EVENTS};
 use hero::config::AmqpConfig;
 use serde_json::json;
 
@@ -178,7 +178,7 @@ fn bindings_and_all_arguments_are_compared_where_the_management_api_is_configure
     let link = Link::open(&config, "test").expect("legal settings");
     let other = AmqpQueue {
         name: "prod_events".to_owned(),
-        arguments: [("x-max-length", Argument::Number(5))].into(),
+        arguments: [("x-max-length", 5.into())].into(),
         binding: Some((EVENTS, "log".to_owned())),
     };
     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {

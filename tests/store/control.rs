@@ -120,7 +120,7 @@ async fn a_stop_for_foreign_actors_is_never_a_bare_word() {
     }
     let said = world.redis.list(&keys::control("osis:default:7"));
     assert_eq!(said.len(), 2, "{said:?}");
-    let stop = Control::Stop("shutdown".parse().expect("legal"));
+    let stop = Control::Stop { job_id: "shutdown".parse().expect("legal") };
     assert_eq!((Control::parse(said[0].as_bytes()), said[1].as_str()), (Ok(stop), "a"));
 }
 

@@ -109,7 +109,7 @@ async fn stop_ends_a_waiting_job_and_notifies_the_actor_of_a_running_one() {
     assert!(world.work("type:osis").is_empty());
     let messages = world.redis.list(&keys::control("osis:default:1"));
     assert_eq!(messages.len(), 1);
-    assert_eq!(Control::parse(messages[0].as_bytes()), Ok(Control::Stop(id("started"))));
+    assert_eq!(Control::parse(messages[0].as_bytes()), Ok(Control::Stop { job_id: id("started") }));
 }
 
 #[tokio::test]

@@ -89,13 +89,13 @@ pub(super) async fn request(
     let name = message.data.get("node").and_then(Value::as_str);
     let node = name.map(|name| Node::of_name(name).ok_or(name)).transpose();
     let node = node.map_err(|name| MessageFailure::invalid(format!("no such node: {name}")))?;
-    let ordered = order(&shared.store, &shared.link, &shared.scope, node).await;
+    let ordered = end_brokers(&shared.store, &shared.link, &shared.scope, node).await;
     ordered.map_err(|error| MessageFailure::passing("unavailable", error.to_string()))?;
     Ok(json!({ "shutdown": node.map_or("all", Node::as_str) }))
 }
 
-/// Writes the order and wakes every process.
-pub(super) async fn order(
+/// Tells the brokers of a node, or of all nodes, to end: writes the order and wakes every process.
+pub async fn end_brokers(
     store: &Store,
     link: &Link,
     scope: &str,

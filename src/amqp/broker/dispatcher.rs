@@ -21,6 +21,7 @@ use crate::config::{AckMode, BrokerName};
 use crate::proto::job::Job;
 use crate::proto::text::counted;
 use crate::store::Backoff;
+use crate::trace::OpenSpan;
 
 /// The longest time that messages which are being served hold up the end.
 const DRAIN: Duration = Duration::from_secs(20);
@@ -147,7 +148,7 @@ impl Dispatcher {
             let message = match self.parse(&delivery) {
                 Ok(message) => message,
                 Err(failure) => {
-                    self.refuse(delivery, None, failure);
+                    self.refuse(delivery, None, None, failure);
                     continue;
                 }
             };
@@ -165,7 +166,7 @@ impl Dispatcher {
                         shared.settle(&delivery, &message, &pool.work, answer).await;
                         control::read_orders(&shared).await;
                     }),
-                    Err(failure) => self.refuse(delivery, Some(message), failure),
+                    Err(failure) => self.refuse(delivery, Some(message), None, failure),
                 },
                 Ok(Served::BuiltIn(name)) => self.beside(async move |shared, pool| {
                     shared.serve_built_in(name, (&delivery, &message), span, &pool.work).await;
@@ -181,15 +182,9 @@ impl Dispatcher {
                             self.run_job(taken, job);
                         }
                     }
-                    Err(failure) => {
-                        shared.end_span(span, &message, None, Some(&failure));
-                        self.refuse(delivery, Some(message), failure);
-                    }
+                    Err(failure) => self.refuse(delivery, Some(message), span, failure),
                 },
-                Err(failure) => {
-                    shared.end_span(span, &message, None, Some(&failure));
-                    self.refuse(delivery, Some(message), failure);
-                }
+                Err(failure) => self.refuse(delivery, Some(message), span, failure),
             }
         }
         if !jobs.is_empty() {
@@ -224,8 +219,12 @@ impl Dispatcher {
         &mut self,
         delivery: Delivery,
         message: Option<AmqpMessage>,
+        span: Option<OpenSpan>,
         failure: MessageFailure,
     ) {
+        if let Some(message) = &message {
+            self.shared.end_span(span, message, None, Some(&failure));
+        }
         self.beside(async move |shared, pool| {
             shared.refuse(&delivery, message.as_ref(), &pool.work, failure).await;
         });
@@ -245,8 +244,7 @@ impl Dispatcher {
                     shared.serve_repeat(taken, &pool.work).await;
                 }),
                 Err(failure) => {
-                    self.shared.end_span(taken.span, &taken.message, None, Some(&failure));
-                    self.refuse(taken.delivery, Some(taken.message), failure);
+                    self.refuse(taken.delivery, Some(taken.message), taken.span, failure);
                 }
             }
         }

@@ -15,7 +15,7 @@ use tracing::{error, warn};
 use super::shared::Shared;
 use crate::amqp::link::{Deliveries, Link, LinkError, Outgoing};
 use crate::amqp::message::Properties;
-use crate::amqp::topology::{AmqpQueue, Argument, OWNER, Work, all_work};
+use crate::amqp::topology::{AmqpQueue, OWNER, Work, all_work};
 use crate::config::{AmqpConfig, AmqpMode};
 use crate::store::Backoff;
 
@@ -41,7 +41,7 @@ impl Owner {
 
     /// The queue that exists while a process of this owner runs.
     fn presence(&self) -> String {
-        format!("{OWNER}.{}.{}", self.tag, mode(self.mode))
+        format!("{OWNER}.{}.{}", self.tag, self.mode)
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -139,7 +139,7 @@ async fn check_left(link: &Link, before: &Owner, own: &Owner) -> Result<(), Link
                  own, or stop the others",
                 link.address(),
                 before.tag,
-                mode(before.mode),
+                before.mode,
                 counts.consumers
             )));
         }
@@ -152,18 +152,10 @@ async fn check_left(link: &Link, before: &Owner, own: &Owner) -> Result<(), Link
         warn!(
             "the vhost had the tag {} in the mode {}: its queues still get every message, and fill \
              as nobody consumes them; delete them with `hero amqp delete-queue {queues}`",
-            before.tag,
-            mode(before.mode)
+            before.tag, before.mode
         );
     }
     Ok(())
-}
-
-fn mode(mode: AmqpMode) -> &'static str {
-    match mode {
-        AmqpMode::Unified => "unified",
-        AmqpMode::Matrix => "matrix",
-    }
 }
 
 async fn write(link: &Link, own: &Owner) -> Result<(), LinkError> {
@@ -173,6 +165,6 @@ async fn write(link: &Link, own: &Owner) -> Result<(), LinkError> {
 }
 
 fn queue() -> AmqpQueue {
-    let arguments = BTreeMap::from([("x-max-length", Argument::Number(1))]);
+    let arguments = BTreeMap::from([("x-max-length", 1.into())]);
     AmqpQueue { name: OWNER.to_owned(), arguments, binding: None }
 }

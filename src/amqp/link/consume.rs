@@ -112,7 +112,7 @@ impl Deliveries {
     fn read(&self, next: Option<lapin::Result<RawDelivery>>) -> Result<Delivery, LinkError> {
         match next {
             Some(Ok(raw)) => Ok(Delivery::of(raw)),
-            Some(Err(error)) => Err(self.way.about(&self.doing).error(&error)),
+            Some(Err(error)) => Err(self.way.error(&self.doing, &error)),
             None => {
                 let reason = "the queue was deleted, or its consumer cancelled".to_owned();
                 Err(LinkError::Ended { doing: self.doing.clone(), reason })

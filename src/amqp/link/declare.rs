@@ -7,11 +7,12 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind};
+use serde_json::Value;
 
 use super::consume::Delivery;
 use super::error::LinkError;
 use super::{Deliveries, Link, Taking};
-use crate::amqp::topology::{AmqpQueue, Argument, EXCHANGES, Work};
+use crate::amqp::topology::{AmqpQueue, EXCHANGES, Work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueCounts {
@@ -183,8 +184,8 @@ fn arguments(queue: &AmqpQueue) -> FieldTable {
     let mut table = FieldTable::default();
     for (name, value) in &queue.arguments {
         let value = match value {
-            Argument::Text(text) => AMQPValue::LongString(text.as_str().into()),
-            Argument::Number(number) => AMQPValue::LongLongInt(*number),
+            Value::String(text) => AMQPValue::LongString(text.as_str().into()),
+            number => AMQPValue::LongLongInt(number.as_i64().unwrap_or_default()),
         };
         table.insert((*name).into(), value);
     }

@@ -1,7 +1,6 @@
 //! The errors of RabbitMQ as sentences.
 
 use crate::error::{Error, Exit};
-use lapin::ErrorKind;
 
 /// The reason why RabbitMQ did not do something, mostly in its own words. No `address` has a password; `doing` is the
 /// operation.
@@ -52,50 +51,6 @@ impl LinkError {
                 | Self::Locked { .. }
                 | Self::Blocked { .. }
         )
-    }
-}
-
-/// The end of a connection or a channel, as RabbitMQ says it.
-const ACCESS_REFUSED: u16 = 403;
-const NOT_FOUND: u16 = 404;
-const RESOURCE_LOCKED: u16 = 405;
-const PRECONDITION_FAILED: u16 = 406;
-const NOT_ALLOWED: u16 = 530;
-
-pub(super) struct About<'a> {
-    pub(super) address: &'a str,
-    pub(super) vhost: &'a str,
-    pub(super) doing: &'a str,
-}
-
-impl About<'_> {
-    /// Returns an error of the library as a sentence.
-    pub(super) fn error(&self, error: &lapin::Error) -> LinkError {
-        let (address, doing) = (self.address.to_owned(), self.doing.to_owned());
-        if let ErrorKind::ProtocolError(protocol) = error.kind() {
-            let reason = protocol.get_message().to_string();
-            return match protocol.get_id() {
-                ACCESS_REFUSED => LinkError::NotPermitted { address, doing, reason },
-                NOT_ALLOWED => LinkError::NoVhost { address, vhost: self.vhost.to_owned(), reason },
-                PRECONDITION_FAILED => LinkError::OtherArguments { doing, reason },
-                RESOURCE_LOCKED => LinkError::Locked { doing, reason },
-                NOT_FOUND => LinkError::Missing { doing, reason },
-                _ => LinkError::Ended { doing, reason },
-            };
-        }
-        let reason = match error.kind() {
-            ErrorKind::IOError(error) | ErrorKind::RuntimeShutdownError(error) => {
-                format!("cannot be reached: {error}")
-            }
-            ErrorKind::MissingHeartbeatError => "does not answer its heartbeat".to_owned(),
-            _ => format!("closed the connection: {error}"),
-        };
-        LinkError::Unreachable { address, reason }
-    }
-
-    pub(super) fn too_slow(&self) -> LinkError {
-        let reason = format!("does not answer: {}", self.doing);
-        LinkError::Unreachable { address: self.address.to_owned(), reason }
     }
 }
 

@@ -2,10 +2,10 @@
 //! not.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -44,7 +44,8 @@ impl Management {
     pub(super) fn new(url: &str, way: &BrokerAddress) -> Self {
         let (user, password) = way.login();
         let authorization = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
-        Self { url: url.to_owned(), authorization, vhost: percent_encoded(&way.vhost) }
+        let vhost = utf8_percent_encode(&way.vhost, NON_ALPHANUMERIC).to_string();
+        Self { url: url.to_owned(), authorization, vhost }
     }
 
     pub async fn queues(&self) -> Result<BTreeMap<String, FoundQueue>, LinkError> {
@@ -99,30 +100,5 @@ impl Management {
         let mut server = HttpPoster::new(&self.url, PATIENCE)?;
         let answer = server.exchange(Method::GET, path, &headers, (&[][..]).into()).await?;
         Ok((answer.status, answer.whole(ANSWER_BYTES_MAX).await?))
-    }
-}
-
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing into a text cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percent_encoded;
-
-    #[test]
-    fn a_vhost_is_one_part_of_a_path() {
-        assert_eq!(percent_encoded("/"), "%2F");
-        assert_eq!(percent_encoded("prod"), "prod");
-        assert_eq!(percent_encoded("ä/../b"), "%C3%A4%2F%2E%2E%2Fb");
     }
 }

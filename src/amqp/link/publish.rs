@@ -116,7 +116,6 @@ pub(super) async fn send(
     properties: BasicProperties,
 ) -> Result<(), LinkError> {
     let doing = format!("publishing with the key {key}");
-    let about = wire.way.about(&doing);
     // A direct reply is reported as unroutable though it arrives.
     let mandatory = !key.starts_with(DIRECT_REPLY);
     let options = BasicPublishOptions { mandatory, ..BasicPublishOptions::default() };
@@ -130,8 +129,8 @@ pub(super) async fn send(
     };
     let published = channel.basic_publish(short_exchange, short_key, options, body, properties);
     match timeout(CONFIRM_WITHIN, async { published.await?.await }).await {
-        Err(_) => Err(about.too_slow()),
-        Ok(Err(error)) => Err(about.error(&error)),
+        Err(_) => Err(wire.way.too_slow(&doing)),
+        Ok(Err(error)) => Err(wire.way.error(&doing, &error)),
         Ok(Ok(Confirmation::Ack(None))) => Ok(()),
         Ok(Ok(Confirmation::Ack(Some(_)))) => Err(unroutable()),
         Ok(Ok(_)) => Err(LinkError::Rejected { key: key.to_owned() }),

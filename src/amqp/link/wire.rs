@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use lapin::AsyncTcpStream;
 use lapin::uri::{AMQPScheme, AMQPUri};
-use lapin::{Channel, Connection, ConnectionProperties};
+use lapin::{Channel, Connection, ConnectionProperties, ErrorKind};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
-use super::error::{About, LinkError};
+use super::error::LinkError;
 use super::stream::{self, RepairedStream};
 use crate::config::AmqpConfig;
 use crate::http::client_tls;
@@ -20,6 +20,13 @@ use crate::http::client_tls;
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between heartbeats, in seconds.
 const HEARTBEAT_S: u16 = 10;
+
+/// The end of a connection or a channel, as RabbitMQ says it.
+const ACCESS_REFUSED: u16 = 403;
+const NOT_FOUND: u16 = 404;
+const RESOURCE_LOCKED: u16 = 405;
+const PRECONDITION_FAILED: u16 = 406;
+const NOT_ALLOWED: u16 = 530;
 
 /// The address of RabbitMQ, and the login.
 pub(super) struct BrokerAddress {
@@ -77,13 +84,37 @@ impl BrokerAddress {
         doing: &str,
         future: impl Future<Output = lapin::Result<T>>,
     ) -> Result<T, LinkError> {
-        let about = self.about(doing);
         let answered = timeout(PATIENCE, future).await;
-        answered.map_err(|_| about.too_slow())?.map_err(|error| about.error(&error))
+        answered.map_err(|_| self.too_slow(doing))?.map_err(|error| self.error(doing, &error))
     }
 
-    pub(super) fn about<'a>(&'a self, doing: &'a str) -> About<'a> {
-        About { address: &self.address, vhost: &self.vhost, doing }
+    /// Returns an error of the library as a sentence.
+    pub(super) fn error(&self, doing: &str, error: &lapin::Error) -> LinkError {
+        let (address, doing) = (self.address.clone(), doing.to_owned());
+        if let ErrorKind::ProtocolError(protocol) = error.kind() {
+            let reason = protocol.get_message().to_string();
+            return match protocol.get_id() {
+                ACCESS_REFUSED => LinkError::NotPermitted { address, doing, reason },
+                NOT_ALLOWED => LinkError::NoVhost { address, vhost: self.vhost.clone(), reason },
+                PRECONDITION_FAILED => LinkError::OtherArguments { doing, reason },
+                RESOURCE_LOCKED => LinkError::Locked { doing, reason },
+                NOT_FOUND => LinkError::Missing { doing, reason },
+                _ => LinkError::Ended { doing, reason },
+            };
+        }
+        let reason = match error.kind() {
+            ErrorKind::IOError(error) | ErrorKind::RuntimeShutdownError(error) => {
+                format!("cannot be reached: {error}")
+            }
+            ErrorKind::MissingHeartbeatError => "does not answer its heartbeat".to_owned(),
+            _ => format!("closed the connection: {error}"),
+        };
+        LinkError::Unreachable { address, reason }
+    }
+
+    pub(super) fn too_slow(&self, doing: &str) -> LinkError {
+        let reason = format!("does not answer: {doing}");
+        LinkError::Unreachable { address: self.address.clone(), reason }
     }
 }
 

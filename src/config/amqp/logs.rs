@@ -56,10 +56,9 @@ impl LogsConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let key = |name| KeyPath::of(&["amqp", "logs", name]);
         if self.context.parse::<Context>().is_err() {
             let message = format!("must have at most {} bytes", Context::TEXT_BYTES_MAX);
-            return Err(Fault::new(key("context"), message));
+            return KeyPath::of(&["amqp", "logs"]).wrong("context", message);
         }
         Ok(())
     }

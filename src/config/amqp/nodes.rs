@@ -3,14 +3,14 @@
 use crate::proto::word_table::words;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AmqpMode {
+words! {
+    #[derive(Default, Deserialize)]
+    AmqpMode;
     /// One queue for all keys, and one pool of dispatchers.
     #[default]
-    Unified,
+    Unified = "unified",
     /// A queue per key, and a pool per broker.
-    Matrix,
+    Matrix = "matrix",
 }
 
 words! {

@@ -123,36 +123,36 @@ impl RelationalConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let key = |name| KeyPath::of(&["amqp", "relational", name]);
-        let wrong = |name, message: &str| Err(Fault::new(key(name), message));
+        let own = KeyPath::of(&["amqp", "relational"]);
         if !self.is_on() {
             let is_alone = self.tables.is_empty();
-            return if is_alone { Ok(()) } else { wrong("table", "needs amqp.relational.url") };
+            return if is_alone { Ok(()) } else { own.wrong("table", "needs amqp.relational.url") };
         }
-        let server = self.url.server().map_err(|reason| Fault::new(key("url"), reason))?;
+        let server = self.url.server().map_err(|reason| Fault::new(own.then("url"), reason))?;
         if self.tls_ca_file.is_some() && !server.tls {
             let message = "is for TLS, but amqp.relational.url does not begin with mysqls";
-            return wrong("tls_ca_file", message);
+            return own.wrong("tls_ca_file", message);
         }
         if self.tables.len() > TABLES_MAX {
-            return wrong("table", &format!("must have at most {TABLES_MAX} tables"));
+            return own.wrong("table", format!("must have at most {TABLES_MAX} tables"));
         }
         let mut tables = self.tables.iter();
-        tables.try_for_each(|(template, table)| table.check(&key("table").then(template.as_str())))
+        tables.try_for_each(|(template, table)| {
+            table.check(&own.then("table").then(template.as_str()))
+        })
     }
 }
 
 impl TableConfig {
     fn check(&self, table: &KeyPath) -> Result<(), Fault> {
-        let wrong = |name: &str, message: String| Err(Fault::new(table.then(name), message));
         if !(1..=COLUMNS_MAX).contains(&self.columns.len()) {
-            return wrong("columns", format!("must have from 1 to {COLUMNS_MAX} columns"));
+            return table.wrong("columns", format!("must have from 1 to {COLUMNS_MAX} columns"));
         }
         if !(1..=KEY_MAX).contains(&self.key.len()) {
-            return wrong("key", format!("must have from 1 to {KEY_MAX} columns"));
+            return table.wrong("key", format!("must have from 1 to {KEY_MAX} columns"));
         }
         match self.key.iter().find(|column| !self.columns.contains_key(*column)) {
-            Some(column) => wrong("key", format!("has {column}, which is not in `columns`")),
+            Some(column) => table.wrong("key", format!("has {column}, which is not in `columns`")),
             None => Ok(()),
         }
     }

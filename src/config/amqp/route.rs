@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::nodes::BrokerName;
 use crate::config::TypeConfig;
 use crate::config::config_error::{Fault, KeyPath};
-use crate::config::key_row::{TEN_YEARS, key_table};
+use crate::config::key_row::TEN_YEARS;
+use crate::config::toml_table::toml_table;
+use crate::config::type_of_script::names;
 use crate::config::units::FileDuration;
 use crate::proto::script_use::ScriptUse;
 use crate::proto::selector::Selector;
@@ -43,7 +45,7 @@ words! {
     Tell = "tell",
 }
 
-key_table! {
+toml_table! {
     /// The routes of messages: who serves which. The first route that takes a message wins; without one, the key
     /// decides. A route has a type with a script or a script_file, uses, or a builtin.
     ///
@@ -53,74 +55,39 @@ key_table! {
     ///         { key = "adm", operation = "deploy", uses = "deploy@3" },
     ///         { key = "log", broker = "adminGraphBroker", builtin = "journal" },
     ///     ]
-    ROUTE = "amqp.route", list;
-
-    /// The pattern of the routing key: `*` is one word, `#` any number of words. `#` by default.
-    key: Text;
-
-    /// The operation and the template that the message must have; empty for any.
-    operation: Text;
-    template: Text;
-
-    /// The broker of the matrix that the route is for; any without one.
-    broker: OneOf(&[
-        "adminBrokerIn", "adminBrokerOut", "adminGraphBroker", "adminLogsBroker", "adminSyslogBroker", "cBroker",
-        "mBroker", "rBroker", "sBroker", "uBroker", "wBroker", "whBroker",
-    ]);
-
-    /// The part of Hero that answers, in place of a job.
-    builtin: OneOf(&["ping", "objects", "logger", "journal", "relational", "tell"]);
-
-    /// The script type, group and timeout of the job, and an expression over labels of actors in place of a group.
-    type: Text;
-    group: Text;
-    r#where: Text;
-    timeout: Duration(0, TEN_YEARS);
-
-    /// The text of the script, or its file. The message is its input `message`.
-    script: Text;
-    script_file: File;
-
-    /// The published script of the job, in place of its type and script: `NAME@3`, or `NAME` for its latest version. The data of a
-    /// message are the parameters, checked as the script declares them.
-    uses: Text;
-
-    /// `handoff`, by default: a message is acknowledged once its job is stored. `end`: once it has ended; `timeout`
-    /// must be below `consumer_timeout`.
-    ack: OneOf(&["handoff", "end"]);
-}
-
-/// `[[amqp.route]]`: the messages that it takes, and who serves them. The first route that takes a
-/// message wins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub struct RouteConfig {
-    #[serde(default = "any_key")]
-    pub key: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub operation: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub template: String,
-    pub broker: Option<BrokerName>,
-    #[serde(rename = "builtin")]
-    pub built_in: Option<BuiltInName>,
-    #[serde(rename = "type")]
-    pub script_type: Option<ScriptType>,
-    pub group: Option<Group>,
-    #[serde(rename = "where")]
-    pub selector: Option<Selector>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub script: String,
-    pub script_file: Option<PathBuf>,
-    pub uses: Option<ScriptUse>,
-    /// The timeout of one attempt of the job; defaults to the timeout of `[job]`.
-    pub timeout: Option<FileDuration>,
-    #[serde(default)]
-    pub ack: AckMode,
-}
-
-fn any_key() -> String {
-    "#".to_owned()
+    pub struct RouteConfig in "amqp.route", list {
+        /// The pattern of the routing key: `*` is one word, `#` any number of words. `#` by default.
+        key: String = "#".to_owned() => Text;
+        /// The operation and the template that the message must have; empty for any.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        operation: String = String::new() => Text;
+        #[serde(skip_serializing_if = "String::is_empty")]
+        template: String = String::new() => Text;
+        /// The broker of the matrix that the route is for; any without one.
+        broker: Option<BrokerName> = None
+            => OneOf(&[
+                "adminBrokerIn", "adminBrokerOut", "adminGraphBroker", "adminLogsBroker", "adminSyslogBroker", "cBroker",
+                "mBroker", "rBroker", "sBroker", "uBroker", "wBroker", "whBroker",
+            ]);
+        /// The part of Hero that answers, in place of a job.
+        built_in named "builtin": Option<BuiltInName> = None
+            => OneOf(&["ping", "objects", "logger", "journal", "relational", "tell"]);
+        /// The script type, group and timeout of the job, and an expression over labels of actors in place of a group.
+        script_type named "type": Option<ScriptType> = None => Text;
+        group: Option<Group> = None => Text;
+        selector named "where": Option<Selector> = None => Text;
+        timeout: Option<FileDuration> = None => Duration(0, TEN_YEARS);
+        /// The text of the script, or its file. The message is its input `message`.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        script: String = String::new() => Text;
+        script_file: Option<PathBuf> = None => File;
+        /// The published script of the job, in place of its type and script: `NAME@3`, or `NAME` for its latest version. The data of a
+        /// message are the parameters, checked as the script declares them.
+        uses: Option<ScriptUse> = None => Text;
+        /// `handoff`, by default: a message is acknowledged once its job is stored. `end`: once it has ended; `timeout`
+        /// must be below `consumer_timeout`.
+        ack: AckMode = AckMode::Handoff => OneOf(&["handoff", "end"]);
+    }
 }
 
 impl RouteConfig {
@@ -130,16 +97,14 @@ impl RouteConfig {
         table: &KeyPath,
         types: &BTreeMap<ScriptType, TypeConfig>,
     ) -> Result<(), Fault> {
-        let fault =
-            |key: &str, message: &str| Err(Fault::new(table.then(key), message).or(table.clone()));
         if !is_pattern(&self.key) {
             let message = "must be words joined by dots, such as \"rec.*\"; * stands for one word, \
                            # for any number";
-            return fault("key", message);
+            return table.wrong("key", message);
         }
         if self.selector.is_some() && self.group.is_some() {
             let message = "cannot be set beside group: add `group = \"NAME\"` to the expression";
-            return fault("where", message);
+            return table.wrong("where", message);
         }
         let scripts =
             usize::from(!self.script.is_empty()) + usize::from(self.script_file.is_some());
@@ -151,19 +116,20 @@ impl RouteConfig {
             ];
             let beside = beside.iter().find(|(_, is_set)| *is_set);
             return beside.map_or(Ok(()), |(key, _)| {
-                fault(key, "cannot be set beside uses, which names a published script")
+                table.wrong(key, "cannot be set beside uses, which names a published script")
             });
         }
         match (&self.script_type, self.built_in) {
-            (None, None) => fault("type", "needs a type with a script, uses, or a builtin"),
-            (Some(_), Some(_)) => fault("builtin", "cannot be set beside a type"),
-            (None, Some(_)) if scripts > 0 => fault("script", "cannot be set beside a builtin"),
+            (None, None) => table.wrong("type", "needs a type with a script, uses, or a builtin"),
+            (Some(_), Some(_)) => table.wrong("builtin", "cannot be set beside a type"),
+            (None, Some(_)) if scripts > 0 => {
+                table.wrong("script", "cannot be set beside a builtin")
+            }
             (Some(of_type), None) if !types.contains_key(of_type) => {
-                let known: Vec<&str> = types.keys().map(ScriptType::as_str).collect();
-                fault("type", &format!("must be a configured script type: {}", known.join(", ")))
+                table.wrong("type", format!("must be a configured script type: {}", names(types)))
             }
             (Some(_), None) if scripts != 1 => {
-                fault("script", "needs either a script or a script_file")
+                table.wrong("script", "needs either a script or a script_file")
             }
             (None, Some(_)) | (Some(_), None) => Ok(()),
         }

@@ -1,11 +1,13 @@
 //! `amqp.url`: the address of RabbitMQ. Its password is never printed.
 
+use crate::config::redis_url::host_and_port;
 use crate::config::secret_url::secret_url;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 const SCHEME: &str = "amqp://";
 const TLS_SCHEME: &str = "amqps://";
+const PORT: u16 = 5672;
 
 /// The address of RabbitMQ, empty for none. Its password is never printed.
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
@@ -85,12 +87,7 @@ impl AmqpUrl {
         if vhost.is_some_and(|vhost| vhost.contains('/')) {
             return Err("has a / in its vhost; write it as %2f".to_owned());
         }
-        let (host, port) = match host.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => (host, Some(port)),
-            _ => (host, None),
-        };
-        let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
-        if host.is_empty() || port.is_some_and(|port| !is_port(port)) {
+        if host_and_port(host, PORT).is_none() {
             return Err(format!("has an illegal host or port: {FORM}"));
         }
         Ok(())

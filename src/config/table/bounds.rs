@@ -35,9 +35,10 @@ impl KeyKind {
     /// Checks a value of this kind, or each entry of an array.
     fn check(self, key: &KeyPath, value: &Value) -> Result<(), Fault> {
         if let Value::Array(entries) = value {
-            return entries.iter().enumerate().try_for_each(|(index, entry)| {
-                self.check(&key.then(index), entry).map_err(|fault| fault.or(key.clone()))
-            });
+            return entries
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, entry)| self.check(&key.then(index), entry));
         }
         let text = value.as_str().unwrap_or_default();
         let wrong = |message: &str| Err(Fault::new(key.clone(), message));
@@ -58,6 +59,12 @@ impl KeyKind {
                 let time = parse_duration(text).ok();
                 within(time.and_then(|time| u64::try_from(time.as_millis()).ok()), (least, most))
             }
+            Self::Decimal(most) => match value.as_float() {
+                Some(number) if !(0.0..=f64::from(most)).contains(&number) => {
+                    wrong(&format!("must be from 0 to {most}, not {number}"))
+                }
+                _ => Ok(()),
+            },
             Self::Size(least, most) => within(parse_size(text).ok(), (least, most)),
             Self::File if !text.is_empty() && !Path::new(text).is_absolute() => {
                 wrong("must be an absolute path")

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::proto::target::{Fallback, Group};
+use crate::proto::target::Group;
 
 /// Configurations that are legal by construction.
 fn configs() -> impl Strategy<Value = Config> {
@@ -31,58 +31,30 @@ fn configs() -> impl Strategy<Value = Config> {
         config.actor.tasks = actor.2;
         config.actor.drain_timeout = Duration::from_millis(actor.3);
         for (name, (word, extension, is_command, depth, operations)) in types {
-            let (sandbox, fallback) = (SandboxConfig::default(), Fallback::default());
-            let modules = Vec::new();
+            let dead_letters = DeadLetters::All;
             let value = if is_command {
                 let command = vec![word, "{script}".to_owned()];
-                let limits = RhaiLimits::default();
-                let options = CommandOptions::default();
-                let sandbox = SandboxConfig { open_files: 16 + operations % 1000, ..sandbox };
-                let engine = EngineKind::Command;
+                let open_files = 16 + operations % 1000;
                 TypeConfig {
-                    engine,
+                    engine: EngineKind::Command,
                     command,
                     extension,
-                    options,
-                    modules,
-                    eval: false,
-                    limits,
-                    sandbox,
-                    fallback,
-                    dead_letters: DeadLetters::All,
-                    who: Vec::new(),
+                    sandbox: SandboxConfig { open_files, ..SandboxConfig::default() },
+                    dead_letters,
                     may_submit: vec!["python".to_owned(), "bash:web".to_owned()],
                     require_signature: vec!["ops".parse().expect("a name")],
-                    hooks: HooksConfig {
-                        before: "/etc/hero/hooks/ä".into(),
-                        timeout: Duration::from_millis(10 + operations % 100_000),
-                        ..HooksConfig::default()
-                    },
-                    times: TimesConfig {
-                        expect_within: Duration::from_millis(operations % 100_000),
-                        ..TimesConfig::default()
-                    },
+                    before: "/etc/hero/hooks/ä".into(),
+                    hook_timeout: Duration::from_millis(10 + operations % 100_000),
+                    expect_within: Duration::from_millis(operations % 100_000),
+                    ..TypeConfig::default()
                 }
             } else {
                 let limits = RhaiLimits { operations, depth, ..RhaiLimits::default() };
-                let (command, extension) = (Vec::new(), String::new());
-                let (engine, options) = (EngineKind::Sal, CommandOptions::default());
                 TypeConfig {
-                    engine,
-                    command,
-                    extension,
-                    options,
-                    modules,
-                    eval: false,
+                    engine: EngineKind::Sal,
                     limits,
-                    sandbox,
-                    fallback,
-                    dead_letters: DeadLetters::All,
-                    who: Vec::new(),
-                    may_submit: Vec::new(),
-                    require_signature: Vec::new(),
-                    hooks: HooksConfig::default(),
-                    times: TimesConfig::default(),
+                    dead_letters,
+                    ..TypeConfig::default()
                 }
             };
             config.types.insert(name.parse().expect("a type"), value);
@@ -93,7 +65,7 @@ fn configs() -> impl Strategy<Value = Config> {
             let actors = instances.into_iter().map(|number| UnitActor {
                 script_type: "osis".parse().expect("a type"),
                 group: Group::default(),
-                instance: number.try_into().expect("an instance"),
+                instance: i64::from(number).try_into().expect("an instance"),
                 tasks,
             });
             let role = tasks.map(|_| Role::Actor);

@@ -1,9 +1,10 @@
-//! The choices of a script type, its hooks, and its times.
-
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+//! The choices of a script type, and the limits of scripts in Rhai.
 
 use serde::{Deserialize, Serialize};
+
+use crate::config::key_row::{ANY, GIB, MIB, TIB};
+use crate::config::toml_table::toml_table;
+use crate::config::units::size;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -36,31 +37,23 @@ pub enum DeadLetters {
     All,
 }
 
-/// The hooks of a script type. An empty path stands for none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HooksConfig {
-    pub before: PathBuf,
-    pub after: PathBuf,
-    pub timeout: Duration,
-}
-
-impl Default for HooksConfig {
-    fn default() -> Self {
-        let (before, after) = (PathBuf::new(), PathBuf::new());
-        Self { before, after, timeout: Duration::from_secs(30) }
+toml_table! {
+    /// The limits of one script, for the engines `osis`, `sal` and `heroscript`; with the last, the operations of
+    /// one action are counted.
+    pub struct RhaiLimits in "type.NAME.limits" {
+        /// Operations; 0: no limit but the job's timeout.
+        operations: u64 = 0 => Number(0, ANY);
+        /// Depth of nested calls.
+        depth: usize = 128 => Number(1, 512);
+        /// The longest string; also the bytes of all strings in one array or map.
+        string_size_max: u64 as "size" = 100_000_000 => Size(1, GIB);
+        /// The length of an array with the arrays in it. Each call of a function on an array takes time for all of its
+        /// elements.
+        array_len_max: usize = 100_000 => Number(1, 1_000_000);
+        /// The size of a map with the maps in it.
+        map_len_max: usize = 100_000 => Number(1, 1_000_000);
+        /// The memory that the process may add while the script runs. It is measured for the whole process: scripts
+        /// that grow at the same time count together.
+        memory: u64 as "size" = 512 << 20 => Size(16 * MIB, TIB);
     }
-}
-
-impl HooksConfig {
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let files = [&self.before, &self.after].into_iter().map(PathBuf::as_path);
-        files.filter(|file| !file.as_os_str().is_empty())
-    }
-}
-
-/// The times that the jobs of a script type have unless they say. Zero stands for none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TimesConfig {
-    pub expect_within: Duration,
-    pub slow_after: Duration,
 }

@@ -110,7 +110,7 @@ impl Preparer {
 
     /// Returns the configured working directory of scripts, if it is not their own folder.
     pub(super) fn cwd(&self) -> Option<&Path> {
-        Some(self.config.options.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
+        Some(self.config.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty())
     }
 
     /// Creates the folder of a script, writes its files, and compiles it or installs its packages.
@@ -124,7 +124,7 @@ impl Preparer {
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let home = scratch.split().map_err(|error| cannot_write(&error))?;
-        let env = environment_over(&self.config.options.env, script, &home);
+        let env = environment_over(&self.config.env, script, &home);
         let mut env = env.map_err(Failure::script)?;
         if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
             env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
@@ -134,7 +134,7 @@ impl Preparer {
         take_variables(&mut env, asked.variables)?;
         input_files::provide(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
-        let variables = script.env.keys().chain(self.config.options.env.keys());
+        let variables = script.env.keys().chain(self.config.env.keys());
         let asks_node = node::is_in_question(&self.config.command, extension, variables);
         let given_args = script.args.to_vec();
         let modules = python::provide_modules(&mut env, self.is_python(), &scratch);
@@ -142,7 +142,7 @@ impl Preparer {
         let script = self.write(source, extension, (&scratch, HOME))?;
         let mut entries = Vec::new();
         let mut binary = None;
-        if !self.config.options.compile.is_empty() {
+        if !self.config.compile.is_empty() {
             let entry = self.compiled(source, extension, until, log)?;
             binary = Some(entry.path.join("program"));
             entries.push(entry);
@@ -207,7 +207,7 @@ impl Preparer {
         {
             return Ok(Some(source::illegal(&reason).to_string()));
         }
-        let program = self.config.options.check.first().map_or("", String::as_str);
+        let program = self.config.check.first().map_or("", String::as_str);
         let program = resolve(program).map_err(Failure::script)?;
         let scratch = new_scratch()?;
         let written = self
@@ -217,11 +217,11 @@ impl Preparer {
             Err(Failure::Invalid { message }) => return Ok(Some(message)),
             written => written?,
         };
-        let words = self.config.options.check.iter().skip(1);
+        let words = self.config.check.iter().skip(1);
         let mut args: Vec<OsString> = words.map(|word| fill(word, &script, None)).collect();
         let cancel = Cancel::new();
         let until = Until { cancel: &cancel, deadline: Instant::now() + CHECK_TIMEOUT };
-        if node::is_in_question(&self.config.command, extension, self.config.options.env.keys()) {
+        if node::is_in_question(&self.config.command, extension, self.config.env.keys()) {
             match self.option_of_node(program.clone(), until)? {
                 Ok(option) => args.splice(0..0, option),
                 Err(message) => return Ok(Some(message)),
@@ -232,8 +232,7 @@ impl Preparer {
 
     /// Returns the extension of a script's file: the job's choice, if its type has it.
     fn extension<'a>(&'a self, asked: &'a str) -> Result<&'a str, Failure> {
-        let of_type =
-            [&self.config.extension].into_iter().chain(&self.config.options.more_extensions);
+        let of_type = [&self.config.extension].into_iter().chain(&self.config.more_extensions);
         if asked.is_empty() {
             return Ok(&self.config.extension);
         }
@@ -282,10 +281,10 @@ impl Preparer {
         until: Until<'_>,
         log: &dyn Log,
     ) -> Result<CacheEntry, Failure> {
-        let compile = &self.config.options.compile;
+        let compile = &self.config.compile;
         let compiler = resolve(compile.first().map_or("", String::as_str));
         let compiler = compiler.map_err(|message| Failure::Machine { message })?;
-        let (version, env) = (version_of(&compiler)?, &self.config.options.env);
+        let (version, env) = (version_of(&compiler)?, &self.config.env);
         let made_of = format!("{version}\n{compile:?} {extension:?} {env:?}\n{source}");
         self.cache.entry(KIND, &made_of, until, |folder| {
             // The compiler works in a folder of its own, without access to the cache.
@@ -313,7 +312,7 @@ impl Preparer {
     }
 
     fn tool<'a>(&'a self, program: PathBuf, args: Vec<OsString>, scratch: &'a Scratch) -> Tool<'a> {
-        let env = self.config.options.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let env = self.config.env.iter().map(|(name, value)| (name.into(), value.into()));
         let (env, folder) = (env.collect(), scratch.path());
         let (sandbox, kill_grace) = (&self.sandbox, self.kill_grace);
         let read = v::folder_of(&program).into_iter().collect();
@@ -322,7 +321,7 @@ impl Preparer {
 
     /// Returns the file of the program, or of the compiler if scripts are compiled; or why it cannot run.
     pub(super) fn program(&self) -> Result<PathBuf, String> {
-        program_of(&self.config.command, &self.config.options)
+        program_of(&self.config)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::config::{CommandOptions, EngineKind, RhaiLimits, SandboxConfig};
+use crate::config::{EngineKind, SandboxConfig};
 use crate::engine::{Inputs, SecretValues, StopReason, Stream};
 use crate::proto::job::AskedBounds;
 
@@ -45,18 +45,8 @@ fn engine_of(
         engine: EngineKind::Command,
         command: command.iter().map(|&part| part.to_owned()).collect(),
         extension: ".sh".to_owned(),
-        options: CommandOptions::default(),
-        modules: Vec::new(),
-        eval: false,
-        limits: RhaiLimits::default(),
         sandbox: SandboxConfig { write: vec![std::env::temp_dir()], ..SandboxConfig::default() },
-        fallback: crate::proto::target::Fallback::None,
-        dead_letters: crate::config::DeadLetters::default(),
-        who: Vec::new(),
-        may_submit: Vec::new(),
-        require_signature: Vec::new(),
-        hooks: crate::config::HooksConfig::default(),
-        times: crate::config::TimesConfig::default(),
+        ..TypeConfig::default()
     };
     let kill_grace = Duration::from_millis(kill_grace_ms);
     let job = JobConfig { output_size_max, output_overflow, kill_grace, ..JobConfig::default() };

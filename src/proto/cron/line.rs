@@ -28,7 +28,7 @@ const WORDS: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CronLine {
     cron: Cron,
     repeats: bool,

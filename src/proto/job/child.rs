@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
 use super::id::JobId;
@@ -13,7 +12,7 @@ use super::record::Job;
 use super::spec::{JobSpec, Setting};
 use crate::proto::json_text::refuse_wide_integers;
 use crate::proto::target::{Group, IllegalName, ScriptType};
-use crate::proto::text::hexadecimal;
+use crate::proto::text::sha256;
 use crate::proto::units::parse_duration;
 
 pub const CHILDREN_BYTES_MAX: usize = 256 * 1024;
@@ -125,8 +124,13 @@ pub fn child_id(parent: &Job, name: &ChildName<'_>) -> JobId {
         ChildName::Named(name) => format!("{}\n{created}\nname {name}", parent.id),
         ChildName::Place(place) => format!("{}\n{created}\nplace {place}", parent.id),
     };
-    let digits = hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2]);
-    format!("{PREFIX}{digits}").parse().unwrap_or_else(|_| JobId::random())
+    derived(PREFIX, &text)
+}
+
+/// Returns the id that follows from a text.
+fn derived(prefix: &str, text: &str) -> JobId {
+    let id = format!("{prefix}{}", &sha256(text)[..DIGITS]);
+    id.parse().unwrap_or_else(|_| JobId::random())
 }
 
 /// Lets a child wait for other children of its parent by their names: `id_of` returns the id of a name.
@@ -170,8 +174,7 @@ pub fn in_order(jobs: &mut Vec<Job>) -> Result<bool, String> {
 /// Returns the id of the graph of some children, which follows from theirs.
 pub fn graph_of_children(jobs: &[Job]) -> JobId {
     let text: String = jobs.iter().flat_map(|job| [job.id.as_str(), "\n"]).collect();
-    let digits = hexadecimal(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGITS / 2]);
-    format!("graph-{digits}").parse().unwrap_or_else(|_| JobId::random())
+    derived("graph-", &text)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,12 +195,7 @@ pub fn is_id_of_callback(id: &JobId) -> bool {
 }
 
 fn is_derived(id: &JobId, prefix: &str) -> bool {
-    let text = id.as_str();
-    let bare = match text.strip_prefix('s').and_then(|rest| rest.split_once('-')) {
-        Some((shard, rest)) if shard.bytes().all(|byte| byte.is_ascii_digit()) => rest,
-        _ => text,
-    };
-    bare.strip_prefix(prefix).is_some_and(|digits| {
+    id.behind_shard().strip_prefix(prefix).is_some_and(|digits| {
         digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }

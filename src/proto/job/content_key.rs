@@ -1,13 +1,12 @@
 //! The unique key that is made of a job's content.
 
-use ring::digest::{SHA256, digest};
 use serde_json::json;
 
 use super::bounds::InvalidJob;
 use super::id::UniqueKey;
 use super::spec::JobSpec;
 use super::uniqueness::{OnDuplicate, UniqueBy};
-use crate::proto::text::hexadecimal;
+use crate::proto::text::sha256;
 
 impl JobSpec {
     /// Checks that a job which asks for uniqueness says by what.
@@ -69,8 +68,7 @@ impl JobSpec {
         };
         // Another order of the members makes no other job.
         content.sort_all_objects();
-        let hash = digest(&SHA256, content.to_string().as_bytes());
-        format!("{by}:{}", hexadecimal(hash.as_ref())).parse().ok()
+        format!("{by}:{}", sha256(content.to_string())).parse().ok()
     }
 }
 

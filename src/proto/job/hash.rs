@@ -336,7 +336,7 @@ mod tests {
             caller_id in ".{0,8}",
             script_type in of("[a-z][a-z0-9_]{0,8}"),
             group in of("[a-z0-9][a-z0-9_.-]{0,8}"),
-            instance in of(1u16..),
+            instance in of(1i64..=65_535),
             priority in 0usize..3,
             timeout_ms in of(1u64..10_000_000),
             retries in of(any::<u32>()),

@@ -70,19 +70,26 @@ impl JobId {
         text.len() == Self::UUID_CHARS && begins_uuid(text)
     }
 
+    /// Returns it without the name of its shard.
+    pub(super) fn behind_shard(&self) -> &str {
+        let behind = self.0.strip_prefix('s').and_then(|rest| rest.split_once('-'));
+        let behind = behind.filter(|(shard, _)| shard.bytes().all(|byte| byte.is_ascii_digit()));
+        behind.map_or(&self.0, |(_, text)| text)
+    }
+
     /// Returns whether it is an id as Hero makes it, also behind the name of a shard.
     pub fn is_of_hero(&self) -> bool {
-        Self::is_uuid(behind_shard(self.as_str()))
+        Self::is_uuid(self.behind_shard())
     }
 
     /// Returns whether it reads as an id that Hero makes, shortened as lists show it, also behind the name of a shard.
     pub fn is_like_short_uuid(&self) -> bool {
-        behind_shard(self.as_str()).len() >= Self::SHORT_CHARS && self.may_begin_uuid()
+        self.behind_shard().len() >= Self::SHORT_CHARS && self.may_begin_uuid()
     }
 
     /// Returns whether an id that Hero makes may begin with it, also behind the name of a shard.
     pub fn may_begin_uuid(&self) -> bool {
-        let text = behind_shard(self.as_str());
+        let text = self.behind_shard();
         text.len() < Self::UUID_CHARS && begins_uuid(text)
     }
 }
@@ -109,13 +116,6 @@ impl FromStr for JobReference {
         let whole = text.strip_prefix(Self::ID_MARK);
         Ok(Self { id: whole.unwrap_or(text).parse()?, is_whole: whole.is_some() })
     }
-}
-
-/// Returns an id without the name of its shard.
-fn behind_shard(id: &str) -> &str {
-    let behind = id.strip_prefix('s').and_then(|rest| rest.split_once('-'));
-    let behind = behind.filter(|(shard, _)| shard.bytes().all(|byte| byte.is_ascii_digit()));
-    behind.map_or(id, |(_, text)| text)
 }
 
 /// Returns whether a UUID may begin with a text.

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use ring::digest::{SHA256, digest};
 
 use super::bounds::InvalidJob;
 use super::files::{FileBody, NamedFiles};
@@ -12,7 +11,7 @@ use super::record::Job;
 use super::signature::{FileDigests, JobSignature, KeyName, PublicKey};
 use super::spec::{JobSpec, SETTINGS};
 use crate::proto::target::{ActorId, Fallback, Group, Target};
-use crate::proto::text::hexadecimal;
+use crate::proto::text::sha256;
 
 /// The first line of the text that is signed.
 const HEAD: &str = "hero-signed-job-1\n";
@@ -54,7 +53,7 @@ pub fn file_digests(inputs: &NamedFiles, stdin: Option<&FileBody>) -> FileDigest
 
 fn hash_of(body: &FileBody) -> String {
     match body {
-        FileBody::Bytes(bytes) => hexadecimal(digest(&SHA256, bytes).as_ref()),
+        FileBody::Bytes(bytes) => sha256(bytes),
         FileBody::Artifact(artifact) => artifact.hash.to_string(),
     }
 }

@@ -93,8 +93,9 @@ impl<T: HashValue> HashValue for Option<T> {
     }
 }
 
+/// Types of a kind that the hash holds as their text, with the function that tells why a text is none.
 macro_rules! from_str {
-    ($($type:ty: $kind:ident, $reason:expr;)+) => {$(
+    ($($kind:ident, $reason:ident => $($type:ty),+;)+) => {$($(
         impl HashValue for $type {
             const KIND: FieldKind = FieldKind::$kind;
 
@@ -106,40 +107,16 @@ macro_rules! from_str {
                 self.to_string()
             }
         }
-    )+};
+    )+)+};
 }
 
 from_str! {
-    ScriptType: Text, reason;
-    Group: Text, reason;
-    Instance: Number, reason;
-    Priority: Number, reason;
-    ReplyFormat: Text, reason;
-    OutputOverflow: Text, reason;
-    RetryDelays: Text, reason;
-    ExitCodes: Text, reason;
-    Fallback: Text, reason;
-    JobId: Text, reason;
-    JobStatus: Text, reason;
-    UniqueKey: Text, reason;
-    LimitKey: Text, reason;
-    ShardKey: Text, reason;
-    JobName: Text, reason;
-    MemorySize: Text, reason;
-    NetworkAccess: Text, reason;
-    UniqueBy: Text, reason;
-    OnDuplicate: Text, reason;
-    ActorId: Text, reason;
-    BootId: Text, reason;
-    TraceParent: Text, reason;
-    JobSignature: Text, reason;
-    ScriptUse: Text, reason;
-    ContentHash: Text, reason;
-    Selector: Text, no_expression;
-    String: Text, reason;
-    u32: Number, no_number;
-    u64: Number, no_number;
-    i32: Number, no_number;
+    Text, reason => ScriptType, Group, ReplyFormat, OutputOverflow, RetryDelays, ExitCodes, Fallback, JobId, JobStatus,
+        UniqueKey, LimitKey, ShardKey, JobName, MemorySize, NetworkAccess, UniqueBy, OnDuplicate, ActorId, BootId,
+        TraceParent, JobSignature, ScriptUse, ContentHash, String;
+    Number, reason => Instance, Priority;
+    Text, no_expression => Selector;
+    Number, no_number => u32, u64, i32;
 }
 
 /// Values that Hero alone writes, as JSON.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use super::DEFINITION_BYTES_MAX;
@@ -10,14 +9,13 @@ use super::parameters::Parameters;
 use crate::proto::job::{ContentHash, Entrance, InvalidJob, JobSpec, Setting};
 use crate::proto::script_use::{ScriptName, ScriptUse};
 use crate::proto::target::ScriptType;
-use crate::proto::text::hexadecimal;
+use crate::proto::text::sha256;
 
 const DESCRIPTION_CHARS_MAX: usize = 2000;
 
-/// Returns the SHA-256 of a text, as `sha256sum` writes it.
+/// Returns the SHA-256 of a text.
 pub fn digest_of(text: &str) -> ContentHash {
-    let digest = hexadecimal(digest(&SHA256, text.as_bytes()).as_ref());
-    digest.parse().unwrap_or_else(|_| unreachable!("64 hexadecimal digits"))
+    sha256(text).parse().unwrap_or_else(|_| unreachable!("64 hexadecimal digits"))
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,24 +1,17 @@
 //! Rights of callers on objects, by group.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A right on the objects of a namespace. Each includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Right {
-    Read,
-    Write,
-}
+use crate::proto::word_table::words;
 
-impl fmt::Display for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        })
-    }
+words! {
+    /// A right on the objects of a namespace. Each includes those before it.
+    #[derive(PartialOrd, Ord)]
+    Right;
+    Read = "read",
+    Write = "write",
 }
 
 /// The groups that have each right. Others have none.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -221,36 +221,25 @@ impl Serialize for FieldType {
     }
 }
 
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a type such as \"string\", or an array of the strings that are allowed"
+)]
+enum NameOrTexts {
+    Name(String),
+    Texts(Vec<String>),
+}
+
 impl<'de> Deserialize<'de> for FieldType {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct OfField;
-
-        impl<'de> Visitor<'de> for OfField {
-            type Value = FieldType;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a type such as \"string\", or an array of the strings that are allowed",
-                )
+        match NameOrTexts::deserialize(from)? {
+            NameOrTexts::Name(name) => name.parse().map_err(D::Error::custom),
+            NameOrTexts::Texts(texts) if texts.is_empty() => {
+                Err(D::Error::custom("the array has no string that is allowed"))
             }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<FieldType, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<FieldType, A::Error> {
-                let mut texts = Vec::new();
-                while let Some(text) = from.next_element::<String>()? {
-                    texts.push(text);
-                }
-                if texts.is_empty() {
-                    return Err(A::Error::custom("the array has no string that is allowed"));
-                }
-                Ok(FieldType::OneOf(texts))
-            }
+            NameOrTexts::Texts(texts) => Ok(Self::OneOf(texts)),
         }
-
-        from.deserialize_any(OfField)
     }
 }
 

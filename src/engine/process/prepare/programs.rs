@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::config::CommandOptions;
+use crate::config::TypeConfig;
 use crate::engine::Failure;
 
 pub(super) const BINARY: &str = "{binary}";
@@ -54,10 +54,10 @@ pub(super) fn resolve(program: &str) -> Result<PathBuf, String> {
 }
 
 /// Finds the program of a `command` type: its compiler if it has one. The error is why its scripts cannot run here.
-pub fn program_of(command: &[String], options: &CommandOptions) -> Result<PathBuf, String> {
-    let command = match command.first() {
-        Some(first) if first.contains(BINARY) => &options.compile,
-        _ => command,
+pub fn program_of(config: &TypeConfig) -> Result<PathBuf, String> {
+    let command = match config.command.first() {
+        Some(first) if first.contains(BINARY) => &config.compile,
+        _ => &config.command,
     };
     match command.first() {
         Some(program) if !program.is_empty() => resolve(program),

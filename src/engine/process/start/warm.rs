@@ -23,7 +23,7 @@ use self::parent::{Fork, ForkJob, Parent, WaitingFork};
 use super::registry::Run;
 use super::spec::Spec;
 use super::started::{Pipes, Started};
-use crate::config::CommandOptions;
+use crate::config::TypeConfig;
 use crate::engine::process::prepare::{LOCALE, MODULES, Prepared, SCRIPT, UNBUFFERED};
 use crate::sandbox::{Restrictions, Sandbox};
 
@@ -119,13 +119,13 @@ impl Warm {
     /// For a command of the form `PYTHON OPTIONS {script} ARGUMENTS` with `warm = true`; else `None`.
     pub(in crate::process) fn new(
         program: &Path,
-        command: &[String],
-        options: &CommandOptions,
+        config: &TypeConfig,
         sandbox: &Sandbox,
     ) -> Option<Arc<Self>> {
-        if !options.warm {
+        if !config.warm {
             return None;
         }
+        let command = &config.command;
         let at = command.iter().position(|word| word == SCRIPT)?;
         let (before, after) = (command.get(1..at)?, command.get(at + 1..)?);
         if after.iter().any(|word| word.contains(SCRIPT)) || !are_options(before) {
@@ -135,7 +135,7 @@ impl Warm {
             program: program.to_owned(),
             options: before.to_vec(),
             args: after.to_vec(),
-            preload: options.preload.clone(),
+            preload: config.preload.clone(),
             sandbox: sandbox.clone(),
             state: Mutex::new(ParentState::Gone(Instant::now())),
             failures: AtomicU32::new(0),

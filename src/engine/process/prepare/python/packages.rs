@@ -53,9 +53,9 @@ impl Packages {
         let mut sandbox = config.sandbox.clone();
         // An older kernel opens the whole network or none of it.
         sandbox.network = !Support::of_this_kernel().has_ports();
-        sandbox.ports = ports_of(&config.options.dependencies);
+        sandbox.ports = ports_of(&config.dependencies);
         sandbox.read.extend(SETTINGS.iter().map(PathBuf::from));
-        let config = config.options.dependencies.clone();
+        let config = config.dependencies.clone();
         // Addresses are not absolute paths, and need no permission to read.
         let folders = config.find_links.iter().map(PathBuf::from);
         sandbox.read.extend(folders.filter(|folder| folder.is_absolute()));
