@@ -17,7 +17,7 @@ use super::attempts::millis;
 use super::backoff::Backoff;
 use super::confirmations::{Answer, Asking, How, Question};
 use super::text::Legal;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::config::Ack;
 use crate::proto::job::{Job, JobId};
 
@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// Returns whether the end of a job is, as its hash or the configuration says.
-    pub async fn confirms_end(&self, id: &JobId) -> Result<bool, StoreError> {
+    pub async fn confirms_end(&self, id: &JobId) -> Result<bool> {
         if self.confirms_all() {
             return Ok(true);
         }
@@ -55,7 +55,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Failed`] says why Redis cannot, and what to do; as [`Store::confirm`].
-    pub async fn can_confirm(&self) -> Result<(), StoreError> {
+    pub async fn can_confirm(&self) -> Result<()> {
         // A round may be under way, which need not be waited for.
         if self.confirmations.is_able.load(Ordering::Relaxed) {
             return Ok(());
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if Redis does not confirm within 5 s; the jobs are in its memory all the same.
-    pub async fn confirm(&self, ids: &[JobId]) -> Result<Vec<JobId>, StoreError> {
+    pub async fn confirm(&self, ids: &[JobId]) -> Result<Vec<JobId>> {
         let mut answer = self.confirmations.ask(ids);
         let mut asking = self.confirmations.asking.lock().await;
         loop {
@@ -98,7 +98,7 @@ impl Store {
     }
 
     /// Pushes the replies that wait for the confirmation of their jobs' ends.
-    pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64, StoreError> {
+    pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64> {
         let mut pushed = 0;
         for ids in ids.chunks(JOBS_PER_CALL) {
             let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
@@ -160,13 +160,13 @@ impl Store {
     }
 
     /// Opens the connection that asks, and finds out how Redis confirms.
-    async fn open_asking(&self) -> Result<Asking, StoreError> {
+    async fn open_asking(&self) -> Result<Asking> {
         let mut link = self.blocking();
         if let Ack::Replicas(number) = self.ack {
             return Ok(Asking { link, how: How::Wait(number) });
         }
         // This connection has written nothing, so Redis does not wait.
-        let answer: Result<redis::Value, StoreError> =
+        let answer: Result<redis::Value> =
             link.query(CONFIRMING, &wait_aof(1), CONFIRMED_WITHIN).await;
         match answer {
             Ok(_) => Ok(Asking { link, how: How::WaitAof }),
@@ -184,7 +184,7 @@ impl Store {
     }
 
     /// Checks that an older Redis synchronises each write with the disk before it answers.
-    async fn checked_answer(&self) -> Result<(), StoreError> {
+    async fn checked_answer(&self) -> Result<()> {
         let state = self.redis_state(true).await?;
         if state.appends == Some(true) && state.fsync.as_deref() == Some("always") {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The outputs that a running script asks for.
 
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{
     ASKED_OUTPUT_BYTES_MAX, AskedOutput, BootId, ChildName, FoundOutput, Job, JobId, JobOutput,
     JobStatus, child_id,
@@ -16,7 +16,7 @@ impl Store {
         boot: &BootId,
         (job, claimed_at): (&Job, u64),
         asked: &AskedOutput,
-    ) -> Result<FoundOutput, StoreError> {
+    ) -> Result<FoundOutput> {
         let mut script = self.scripts.asked_output.prepare_invoke();
         script.arg(boot.as_str()).arg(job.id.as_str()).arg(claimed_at);
         script.arg(ASKED_OUTPUT_BYTES_MAX).arg(asked.as_str());

@@ -8,7 +8,7 @@ use redis::Value;
 use super::cron_marks::CronEnds;
 use super::newest::whole;
 use super::text::{Legal, read};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
 use crate::proto::cron::CronName;
 use crate::proto::job::{JobId, JobStatus};
@@ -55,7 +55,7 @@ pub struct CopiedJob {
 
 impl Store {
     /// Returns all indexes that name jobs, in the order of a job's life.
-    pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>, StoreError> {
+    pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>> {
         let mut indexes = Vec::new();
         for status in JobStatus::ALL {
             if status == JobStatus::Dispatched {
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Returns the queues that may hold jobs, also those that only a foreign program may have pushed into.
-    async fn backup_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+    async fn backup_queues(&self) -> Result<BTreeSet<Queue>> {
         let mut queues: BTreeSet<Queue> = self.queues().await?.into_iter().collect();
         for target in self.known_targets().await? {
             let of = |priority| Queue { target: target.clone(), priority };
@@ -85,11 +85,7 @@ impl Store {
     }
 
     /// Reads the next page of an index; an entry may come twice. An empty page is the end.
-    pub async fn backup_page(
-        &self,
-        index: &mut BackupIndex,
-        limit: usize,
-    ) -> Result<Vec<JobId>, StoreError> {
+    pub async fn backup_page(&self, index: &mut BackupIndex, limit: usize) -> Result<Vec<JobId>> {
         let mut command = redis::cmd(if index.is_list { "LRANGE" } else { "ZRANGEBYSCORE" });
         command.arg(&index.key);
         if index.is_list {
@@ -133,7 +129,7 @@ impl Store {
         &self,
         ids: &[JobId],
         index: &BackupIndex,
-    ) -> Result<Vec<Option<CopiedJob>>, StoreError> {
+    ) -> Result<Vec<Option<CopiedJob>>> {
         let queue = index.queue.as_ref().map(ToString::to_string).unwrap_or_default();
         let mut pipeline = redis::pipe();
         pipeline.load_script(&self.scripts.backup_job).ignore();
@@ -159,19 +155,14 @@ impl Store {
     }
 
     /// Copies further entries of a log, after one entry and up to another.
-    pub async fn backup_log(
-        &self,
-        id: &JobId,
-        after: &str,
-        until: &str,
-    ) -> Result<LogCopy, StoreError> {
+    pub async fn backup_log(&self, id: &JobId, after: &str, until: &str) -> Result<LogCopy> {
         let arguments = (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
         let entries = log_entries(self.link.command(DOING, "XRANGE", arguments).await?);
         Ok(LogCopy { id: id.clone(), entries })
     }
 
     /// Copies the state of a periodic job; `None` if it has none.
-    pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>, StoreError> {
+    pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>> {
         type Hash = Vec<(String, Vec<u8>)>;
         let key = self.keys.cron(name);
         let mut pipeline = redis::pipe();
@@ -187,7 +178,7 @@ impl Store {
     }
 
     /// Copies the starts under each limit that holds jobs.
-    pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>, StoreError> {
+    pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>> {
         const DOING: &str = "backing up limits";
         let names: Vec<String> =
             self.link.command(DOING, "ZRANGE", (self.keys.limits(), 0, -1)).await?;
@@ -207,7 +198,7 @@ impl Store {
     }
 
     /// Copies the dead letters of each script type that has some.
-    pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>, StoreError> {
+    pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>> {
         let types = self.types().await?;
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
         let lists = self.link.each("backing up dead letters", &types, list).await?;
@@ -224,7 +215,7 @@ impl Store {
         &self,
         context: &Context,
         object_type: &ObjectType,
-    ) -> Result<IndexesCopy, StoreError> {
+    ) -> Result<IndexesCopy> {
         let (doing, key) =
             ("backing up indexes of objects", self.keys.object_indexes(context, object_type));
         let states: Vec<(String, String)> = self.link.command(doing, "HGETALL", key).await?;

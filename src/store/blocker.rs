@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::listed_state::queue_of_fields;
-use super::{PresenceOf, Store, StoreError};
+use super::{PresenceOf, Result, Store};
 use crate::proto::job::{AskedWait, JobId, JobStatus};
 use crate::proto::labels::Labels;
 use crate::proto::message::ActorState;
@@ -45,7 +45,7 @@ pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
 
 impl Store {
     /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if there is none.
-    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
+    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>> {
         const FIELDS: [&str; 9] = [
             "status",
             "held_by",
@@ -104,10 +104,7 @@ impl Store {
     }
 
     /// Returns why a job with this time is still scheduled, if the time has come.
-    async fn overdue_blocker(
-        &self,
-        run_at: Option<Timestamp>,
-    ) -> Result<Option<Blocker>, StoreError> {
+    async fn overdue_blocker(&self, run_at: Option<Timestamp>) -> Result<Option<Blocker>> {
         let now = self.now().await?;
         let is_due = run_at.is_some_and(|time| time <= now);
         Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))

@@ -1,7 +1,7 @@
 //! The jobs that the script of a running job submits.
 
 use super::submission::{Submitted, refused, submission, unawaited};
-use super::{JobSummary, NewGraph, Store, StoreError};
+use super::{JobSummary, NewGraph, Result, Store, StoreError};
 use crate::proto::job::{BootId, GENERATIONS_MAX, Job, JobId, Retention};
 
 /// The answer to the submission of children; unless they are accepted, nothing was written.
@@ -27,7 +27,7 @@ pub enum ChildSubmitted {
 impl Store {
     /// Returns the jobs that the script of a job has submitted and that are still there; none if it is gone. A job that its
     /// hash names, and that names another parent or none, is none of them: a program wrote it there.
-    pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>, StoreError> {
+    pub async fn children(&self, id: &JobId) -> Result<Vec<JobId>> {
         let Some(Ok(job)) = self.job(id).await? else { return Ok(Vec::new()) };
         let named = self.summaries_with(job.children, &["parent"]).await?.into_iter().flatten();
         let is_own =
@@ -48,7 +48,7 @@ impl Store {
         (children, graph): (&[Job], Option<&NewGraph>),
         children_max: u64,
         retention: impl Into<Retention>,
-    ) -> Result<(ChildSubmitted, usize), StoreError> {
+    ) -> Result<(ChildSubmitted, usize)> {
         const DOING: &str = "submitting children of a job";
         let mut script = self.scripts.submit_children.prepare_invoke();
         script.arg(boot.as_str()).arg(parent.as_str()).arg(claimed_at);

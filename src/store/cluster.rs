@@ -15,7 +15,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::node::{self, Place};
-use super::store_error::{CONNECTING, StoreError, describe};
+use super::store_error::{CONNECTING, Result, StoreError, describe};
 use crate::config::ClusterUrl;
 
 /// The timeout of one node, for the connection and again for its answer.
@@ -60,7 +60,7 @@ impl Cluster {
         address: &str,
         login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<MultiplexedConnection> {
         let config = config.clone().set_connection_timeout(Some(NODE_TIMEOUT));
         let mut to_ask = self.places();
         let (mut asked, mut problems): (Vec<Place>, Vec<String>) = (Vec::new(), Vec::new());

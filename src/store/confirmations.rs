@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::connection::Blocking;
-use super::store_error::StoreError;
+use super::store_error::Result;
 use crate::proto::job::JobId;
 
 /// The jobs of a question that do not exist any more.
-pub(super) type Answer = Result<Vec<JobId>, StoreError>;
+pub(super) type Answer = Result<Vec<JobId>>;
 
 /// The question about some jobs.
 pub(super) struct Question {

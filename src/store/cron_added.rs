@@ -1,6 +1,6 @@
 //! The periodic jobs that were added by command.
 
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::cron::{ADDED_MAX, CronName};
 use crate::proto::word_table::words;
 
@@ -37,13 +37,13 @@ words! {
 
 impl Store {
     /// The revision of the periodic jobs in Redis, which each change renews; none before the first.
-    pub async fn cron_revision(&self) -> Result<Option<String>, StoreError> {
+    pub async fn cron_revision(&self) -> Result<Option<String>> {
         let arguments = (self.keys.cron_added(), REVISION);
         self.link.command("looking at periodic jobs", "HGET", arguments).await
     }
 
     /// The definitions of the periodic jobs in Redis, by name.
-    pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>, StoreError> {
+    pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>> {
         let (doing, key) = ("reading the periodic jobs in redis", self.keys.cron_added());
         let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
         let mut added: Vec<(CronName, String)> = all
@@ -55,11 +55,7 @@ impl Store {
         Ok(added)
     }
 
-    pub async fn edit_cron(
-        &self,
-        name: &CronName,
-        edit: CronEdit<'_>,
-    ) -> Result<CronEdited, StoreError> {
+    pub async fn edit_cron(&self, name: &CronName, edit: CronEdit<'_>) -> Result<CronEdited> {
         const DOING: &str = "changing the periodic jobs in redis";
         let (action, before, after) = match edit {
             CronEdit::Add(after) => ("add", "", after),

@@ -9,7 +9,7 @@ use redis::ScriptInvocation;
 use super::backoff::micros;
 use super::submission::{submission, with_fields};
 use super::text::Legal;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
 use crate::proto::graph::GraphState;
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
@@ -100,7 +100,7 @@ impl Store {
     pub async fn cron_state<'a>(
         &self,
         names: impl IntoIterator<Item = &'a CronName>,
-    ) -> Result<(Timestamp, Vec<CronMark>), StoreError> {
+    ) -> Result<(Timestamp, Vec<CronMark>)> {
         const DOING: &str = "looking at periodic jobs";
         let names: Vec<&str> = names.into_iter().map(CronName::as_str).collect();
         let state: Vec<String> = self.run_script(DOING, &self.scripts.cron_state, names).await?;
@@ -127,7 +127,7 @@ impl Store {
         name: &CronName,
         from: Timestamp,
         overdue: OverdueTime,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let overdue = (micros(overdue.twice), overdue.at.as_microsecond());
         let arguments = (name.as_str(), from.as_microsecond(), overdue);
         let doing = "noting when a periodic job is overdue";
@@ -140,7 +140,7 @@ impl Store {
         name: &CronName,
         last: Timestamp,
         missed: MissedFirings,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let more = if missed.is_exact { "" } else { " or more" };
         let missed = (missed.latest.as_microsecond(), missed.number, more);
         let arguments = (name.as_str(), last.as_microsecond(), missed);
@@ -157,7 +157,7 @@ impl Store {
         fired: (&JobId, bool),
         job: &Job,
         retention: Retention,
-    ) -> Result<BackfilledJob, StoreError> {
+    ) -> Result<BackfilledJob> {
         let mut script = self.filling(name, due, fired);
         submission(&mut script, &[with_fields(job)], true, retention);
         let (code, detail): (String, String) = self.invoke(FILLING, &script).await?;
@@ -178,7 +178,7 @@ impl Store {
     }
 
     /// The ends of the jobs of a periodic job.
-    pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds, StoreError> {
+    pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
         pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg("missed");
@@ -188,7 +188,7 @@ impl Store {
     }
 
     /// The periodic jobs that supervisors fire, or have fired, by name.
-    pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
+    pub async fn fired_crons(&self) -> Result<Vec<FiredCron>> {
         const DOING: &str = "looking at the periodic jobs that are fired";
         let arguments = (self.keys.cron_names(), 0, NAMES_MAX - 1);
         let Legal::<CronName>(mut names) = self.link.command(DOING, "ZRANGE", arguments).await?;
@@ -224,7 +224,7 @@ impl Store {
 }
 
 /// Reads the answer to a backfill.
-pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob, StoreError> {
+pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob> {
     match code {
         "submitted" => Ok(BackfilledJob::Submitted),
         "fired" => Ok(BackfilledJob::Fired(detail)),

@@ -6,7 +6,7 @@ use redis::ScriptInvocation;
 use super::attempts::kept;
 use super::cron_marks::{CronEnds, backfilled, moment};
 use super::submission::{submission, with_fields};
-use super::{BackfilledJob, BatchOutcome, NewGraph, Store, StoreError};
+use super::{BackfilledJob, BatchOutcome, NewGraph, Result, Store, StoreError};
 use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 use crate::proto::word_table::words;
@@ -112,7 +112,7 @@ impl Store {
         (overlap, catch_up): (Overlap, CatchUp),
         job: Result<&Job, (&Job, &str)>,
         retention: Retention,
-    ) -> Result<Fired, StoreError> {
+    ) -> Result<Fired> {
         const DOING: &str = "firing a periodic job";
         let (job, why) = match job {
             Ok(job) => (job, ""),
@@ -146,14 +146,14 @@ impl Store {
         name: &CronName,
         enabled: bool,
         by: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let by: String = by.chars().take(BY_CHARS_MAX).collect();
         let arguments = (name.as_str(), if enabled { "enable" } else { "disable" }, by);
         let doing = "enabling or disabling a periodic job";
         self.run_script(doing, &self.scripts.enable_cron, arguments).await
     }
 
-    pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
+    pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState> {
         const FIELDS: [&str; 9] = [
             "fired_us",
             "id",
@@ -180,12 +180,7 @@ impl Store {
     }
 
     /// Notes a run of a periodic job beside its schedule, as a job or as a batch.
-    pub async fn note_cron_run(
-        &self,
-        name: &CronName,
-        id: &JobId,
-        is_batch: bool,
-    ) -> Result<(), StoreError> {
+    pub async fn note_cron_run(&self, name: &CronName, id: &JobId, is_batch: bool) -> Result<()> {
         let arguments = (name.as_str(), id.as_str(), if is_batch { "batch" } else { "" });
         let doing = "noting a run of a periodic job";
         self.run_script::<u8>(doing, &self.scripts.cron_ran, arguments).await.map(drop)
@@ -196,7 +191,7 @@ impl Store {
         &self,
         name: &CronName,
         most: usize,
-    ) -> Result<Vec<(Firing, Option<&'static str>)>, StoreError> {
+    ) -> Result<Vec<(Firing, Option<&'static str>)>> {
         const DOING: &str = "reading the history of a periodic job";
         let history: Option<String> =
             self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
@@ -226,7 +221,7 @@ impl Store {
         &self,
         fields: [Option<String>; 4],
         is_batch: bool,
-    ) -> Result<Option<LastFiring>, StoreError> {
+    ) -> Result<Option<LastFiring>> {
         let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let due = fields[0].as_deref().and_then(moment);
         let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
@@ -250,7 +245,7 @@ impl Store {
         rules: (Overlap, CatchUp),
         batch: &FiredBatch,
         retention: Retention,
-    ) -> Result<Result<Fired, BatchOutcome>, StoreError> {
+    ) -> Result<Result<Fired, BatchOutcome>> {
         let call = || self.firing((name, due), rules, (&batch.graph.id, ""), retention);
         Ok(match self.decide(call, batch, retention).await? {
             Ok((code, _)) if code == "fired" => Ok(Fired::Batch(batch.graph.id.clone())),
@@ -267,7 +262,7 @@ impl Store {
         fired: (&JobId, bool),
         graph: &FiredBatch,
         retention: Retention,
-    ) -> Result<Result<BackfilledJob, BatchOutcome>, StoreError> {
+    ) -> Result<Result<BackfilledJob, BatchOutcome>> {
         let call = || self.filling(name, due, fired);
         Ok(match self.decide(call, graph, retention).await? {
             Ok((code, detail)) => Ok(backfilled(&code, detail)?),
@@ -281,7 +276,7 @@ impl Store {
         call: impl Fn() -> ScriptInvocation<'s>,
         FiredBatch { graph, jobs, note }: &FiredBatch,
         retention: Retention,
-    ) -> Result<Result<(String, String), BatchOutcome>, StoreError> {
+    ) -> Result<Result<(String, String), BatchOutcome>> {
         let mut ask = call();
         ask.arg("ask").arg(graph.id.as_str());
         let (code, detail): (String, String) = self.invoke(FIRING_BATCH, &ask).await?;
@@ -311,7 +306,7 @@ impl Store {
 }
 
 /// Reads the answer to a firing.
-fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired, StoreError> {
+fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired> {
     let id = || StoreError::or_parsed(doing, detail);
     match code {
         "fired" => Ok(Fired::Job(id()?)),

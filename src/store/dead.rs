@@ -3,7 +3,7 @@
 
 use super::cursor::Cursor;
 use super::newest::{Entry, entry_after};
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{JobEnd, JobId};
 use crate::proto::target::ScriptType;
 
@@ -18,7 +18,7 @@ impl Store {
         script_type: Option<&ScriptType>,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<Entry>> {
         const DOING: &str = "listing dead letters";
         let types = self.types_or_only(script_type).await?;
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
@@ -49,7 +49,7 @@ impl Store {
         Ok(entries)
     }
 
-    pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool, StoreError> {
+    pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool> {
         let arguments = (self.keys.dead(script_type), id.as_str());
         let place: Option<u64> =
             self.link.command("looking for a dead letter", "LPOS", arguments).await?;

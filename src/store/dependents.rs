@@ -2,7 +2,7 @@
 
 use super::submission::ANY;
 use super::text::Legal;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{JobId, JobStatus};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ const FIELDS: [&str; 7] =
 
 impl Store {
     /// Reads the prerequisites and dependents of jobs, in one round trip.
-    pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>, StoreError> {
+    pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>> {
         let fields = |id| ("HMGET", (self.keys.job(id), &FIELDS));
         // A key of another type is no job.
         let answers: Vec<Option<Vec<Option<Vec<u8>>>>> =
@@ -35,7 +35,7 @@ impl Store {
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip.
-    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
+    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
         let pending = |id| ("SMEMBERS", self.keys.pending(id));
         let answers: Vec<Option<Vec<String>>> =
             self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
@@ -55,7 +55,7 @@ impl Store {
         id: &JobId,
         skip: usize,
         most: usize,
-    ) -> Result<Vec<JobId>, StoreError> {
+    ) -> Result<Vec<JobId>> {
         let arguments = (self.keys.dependents(id), skip, skip + most - 1);
         let Legal(ids) =
             self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::jobs::correction_words;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{Corrections, JobId, JobStatus};
 use crate::proto::target::{Group, Priority};
 
@@ -35,7 +35,7 @@ pub enum EditOutcome {
 
 impl Store {
     /// Changes a job that has not started, and moves it to the queue or index where it then belongs.
-    pub async fn edit(&self, id: &JobId, edit: &JobEdit) -> Result<EditOutcome, StoreError> {
+    pub async fn edit(&self, id: &JobId, edit: &JobEdit) -> Result<EditOutcome> {
         const DOING: &str = "changing a job";
         let group = edit.group.as_ref().map_or("", |group| {
             // No group has this name.

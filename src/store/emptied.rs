@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 
 const FIELD: &str = "emptied";
 /// It is a problem for so long.
@@ -32,14 +32,14 @@ fn of_text<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
 }
 
 impl Store {
-    pub async fn note_emptied(&self, emptied: &EmptiedRedis) -> Result<(), StoreError> {
+    pub async fn note_emptied(&self, emptied: &EmptiedRedis) -> Result<()> {
         let text = serde_json::to_string(emptied).unwrap_or_default();
         let arguments = (self.keys.marks(), FIELD, text);
         self.link.command("noting that redis was emptied", "HSET", arguments).await
     }
 
     /// Returns the last loss of all keys, if it was in the last day before `now`.
-    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>, StoreError> {
+    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>> {
         let arguments = (self.keys.marks(), FIELD);
         let text: Option<String> =
             self.link.command("asking whether redis was emptied", "HGET", arguments).await?;

@@ -1,6 +1,6 @@
 //! Graphs and batches in backups. The jobs of a graph are copied before it, and say what became of them.
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::backup::{GraphCopy, GraphJobsCopy};
 use crate::proto::graph::GraphJobOutcome;
 use crate::proto::job::JobId;
@@ -10,7 +10,7 @@ const RESTORING: &str = "restoring graphs";
 
 impl Store {
     /// Copies a graph or batch without its jobs. `None` if it is gone.
-    pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>, StoreError> {
+    pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>> {
         let key = self.keys.graph(id);
         let mut pipeline = redis::pipe();
         pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
@@ -22,11 +22,7 @@ impl Store {
     }
 
     /// Copies some jobs of a graph, those after a score; empty at the end.
-    pub async fn backup_graph_jobs(
-        &self,
-        id: &JobId,
-        after: Option<u64>,
-    ) -> Result<GraphJobsCopy, StoreError> {
+    pub async fn backup_graph_jobs(&self, id: &JobId, after: Option<u64>) -> Result<GraphJobsCopy> {
         // In the order of a job's life, so that none is missed.
         const ORDER: [GraphJobOutcome; 4] = [
             GraphJobOutcome::Waiting,
@@ -40,7 +36,7 @@ impl Store {
     }
 
     /// Restores a graph or batch, which ends after [`Store::close_batch`]. Returns false if its id is taken.
-    pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool, StoreError> {
+    pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool> {
         let mut script = self.scripts.restore_graph.prepare_invoke();
         script.arg(graph.id.as_str()).arg(graph.ttl_ms.max(1));
         for (name, value) in &graph.fields {
@@ -51,7 +47,7 @@ impl Store {
     }
 
     /// Restores jobs of a graph, which have been restored themselves. Calling again is safe.
-    pub async fn restore_graph_jobs(&self, of: &GraphJobsCopy) -> Result<(), StoreError> {
+    pub async fn restore_graph_jobs(&self, of: &GraphJobsCopy) -> Result<()> {
         for jobs in of.jobs.chunks(Self::GRAPHS_PER_PAGE_MAX) {
             let jobs: Vec<_> = jobs.iter().map(|(job, score)| (job.as_str(), *score)).collect();
             let arguments = (of.id.as_str(), "", jobs);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::backoff::from_now;
 use super::text::Legal;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
 
@@ -57,7 +57,7 @@ impl Outlook {
 }
 
 impl Store {
-    pub async fn look(&self) -> Result<Outlook, StoreError> {
+    pub async fn look(&self) -> Result<Outlook> {
         let (revision, next_us, Legal(words)): (Vec<u8>, i64, _) =
             self.invoke("looking for work", &self.scripts.look.prepare_invoke()).await?;
         Ok(Outlook {
@@ -69,7 +69,7 @@ impl Store {
 
     /// Returns the time until the first lease of a boot ends, if it is not renewed, `None` without boots; and the time
     /// by Redis's clock, `None` if the leases cannot be read.
-    pub async fn next_lease_end(&self) -> Result<(Option<Duration>, Option<Duration>), StoreError> {
+    pub async fn next_lease_end(&self) -> Result<(Option<Duration>, Option<Duration>)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.boots()).arg(0).arg(0).arg("WITHSCORES");
         pipeline.cmd("TIME");

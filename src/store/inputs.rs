@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use redis::Value;
 
 use super::outputs::READS_MAX;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobOutput};
 #[cfg(doc)]
 use crate::proto::job_rights::JobRights;
@@ -82,7 +82,7 @@ impl Store {
         &self,
         prerequisites: &[AskedInputs],
         bytes_max: u64,
-    ) -> Result<FoundInputs, StoreError> {
+    ) -> Result<FoundInputs> {
         const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = vec![Ok(Outputs::new()); prerequisites.len()];
         let (mut with_files, mut gone, mut names) =
@@ -146,11 +146,7 @@ impl Store {
     }
 
     /// Reads the output of a job in pieces, until it has more than `bytes_max`. `None` if the job has none any more.
-    async fn output_in_pieces(
-        &self,
-        id: &JobId,
-        bytes_max: u64,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    async fn output_in_pieces(&self, id: &JobId, bytes_max: u64) -> Result<Option<Vec<u8>>> {
         const DOING: &str = "reading a long output";
         let mut restarts = 0;
         let (mut output, mut of) = (Vec::new(), None);

@@ -8,7 +8,7 @@ use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
 use super::submission::{
     Submitted, WithFields, refused, replaces, submission, unawaited, with_fields, work,
 };
-use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
+use super::{BatchOutcome, Result, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::word_table::words;
 
@@ -67,7 +67,7 @@ impl Store {
         jobs: &[Job],
         start: bool,
         retention: impl Into<Retention>,
-    ) -> Result<Vec<Submitted>, StoreError> {
+    ) -> Result<Vec<Submitted>> {
         const DOING: &str = "submitting jobs";
         let retention = retention.into();
         let jobs: Vec<WithFields<'_>> = jobs.iter().map(|job| self.fields_of(job)).collect();
@@ -108,11 +108,7 @@ impl Store {
     }
 
     /// Submits a job that waits for more others than one call should look at.
-    async fn submit_in_steps(
-        &self,
-        job: &Job,
-        retention: Retention,
-    ) -> Result<Submitted, StoreError> {
+    async fn submit_in_steps(&self, job: &Job, retention: Retention) -> Result<Submitted> {
         match self.submit_atomic_batch(std::slice::from_ref(job), None, retention).await? {
             BatchOutcome::Accepted => {
                 let state = self.state(&job.id).await?;
@@ -126,11 +122,7 @@ impl Store {
     }
 
     /// Starts a job that was only stored.
-    pub async fn start(
-        &self,
-        id: &JobId,
-        retention: impl Into<Retention>,
-    ) -> Result<RetryOutcome, StoreError> {
+    pub async fn start(&self, id: &JobId, retention: impl Into<Retention>) -> Result<RetryOutcome> {
         const DOING: &str = "starting a job";
         let arguments = (id.as_str(), kept(retention));
         let (code, detail): (String, String) =
@@ -139,7 +131,7 @@ impl Store {
     }
 
     /// Runs an ended job again, or lets it wait for its prerequisites; its attempts and crashes are reset.
-    pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
+    pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome> {
         self.retry_corrected(id, &Corrections::new()).await
     }
 
@@ -148,7 +140,7 @@ impl Store {
         &self,
         id: &JobId,
         corrections: &Corrections,
-    ) -> Result<RetryOutcome, StoreError> {
+    ) -> Result<RetryOutcome> {
         let corrections = correction_words(corrections);
         let (code, detail, ..) = self.retry_step(Some(id), "alone", &corrections).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected(RETRYING))
@@ -163,7 +155,7 @@ impl Store {
         &self,
         id: &JobId,
         corrections: &Corrections,
-    ) -> Result<RetriedGraph, StoreError> {
+    ) -> Result<RetriedGraph> {
         let unexpected = || StoreError::unexpected(RETRYING);
         let corrections = correction_words(corrections);
         let mut step = self.retry_step(Some(id), "dependents", &corrections).await?;
@@ -198,7 +190,7 @@ impl Store {
         id: Option<&JobId>,
         what: &str,
         more: &[String],
-    ) -> Result<RetryStep, StoreError> {
+    ) -> Result<RetryStep> {
         let arguments = (id.map_or("", JobId::as_str), what, more);
         self.run_for_caller(RETRYING, id, &self.scripts.retry, arguments).await
     }
@@ -208,7 +200,7 @@ impl Store {
         &self,
         id: &JobId,
         retention: impl Into<Retention>,
-    ) -> Result<DeleteOutcome, StoreError> {
+    ) -> Result<DeleteOutcome> {
         const DOING: &str = "deleting a job";
         let arguments = (id.as_str(), kept(retention));
         let word: String =
@@ -217,7 +209,7 @@ impl Store {
     }
 
     /// Reads a job. `None` if it does not exist; [`InvalidJob`] if its hash cannot be parsed.
-    pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>, StoreError> {
+    pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>> {
         let mut reads = 0;
         loop {
             reads += 1;

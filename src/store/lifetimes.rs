@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::attempts::kept;
 use super::backoff::from_now;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::Retention;
 
 /// The result of a check of jobs that are due.
@@ -32,7 +32,7 @@ pub struct FoundLate {
 
 impl Store {
     /// Checks up to `limit` ended jobs that would expire: one that another may need stays. Calling again is safe.
-    pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs, StoreError> {
+    pub async fn keep_awaited(&self, limit: usize) -> Result<CheckedJobs> {
         let (jobs, next_us): (usize, i64) = self
             .run_script("keeping the outputs that jobs wait for", &self.scripts.keep_awaited, limit)
             .await?;
@@ -44,7 +44,7 @@ impl Store {
         &self,
         limit: usize,
         retention: impl Into<Retention>,
-    ) -> Result<CheckedJobs, StoreError> {
+    ) -> Result<CheckedJobs> {
         let (doing, arguments) =
             ("ending jobs that did not start in time", (limit, kept(retention)));
         let (jobs, ended, next_us): (usize, usize, i64) =
@@ -53,7 +53,7 @@ impl Store {
     }
 
     /// Finds up to `limit` jobs, and attempts, that have not ended by the time expected. Calling again is safe.
-    pub async fn find_late(&self, limit: usize) -> Result<FoundLate, StoreError> {
+    pub async fn find_late(&self, limit: usize) -> Result<FoundLate> {
         let (looked_at, next_us, late, slow): (usize, i64, Vec<String>, Vec<String>) =
             self.run_script("finding late and slow jobs", &self.scripts.find_late, limit).await?;
         Ok(FoundLate { looked_at, late, slow, next: from_now(next_us) })

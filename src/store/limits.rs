@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::backoff::from_now;
 use super::newest::BoundedIndex;
 use super::text::{StoredText, read};
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::config::{LimitConfig, LimitName};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
@@ -158,7 +158,7 @@ const HASHES_PER_CALL: usize = 1000;
 
 impl Store {
     /// Writes the limits that select by a caller or key where claims look them up.
-    pub(super) async fn publish_limits(&self, limits: &ActorLimits) -> Result<(), StoreError> {
+    pub(super) async fn publish_limits(&self, limits: &ActorLimits) -> Result<()> {
         let key = self.keys.limit_rules(&limits.digest);
         let fields: Vec<(&String, &String)> = limits.selecting.iter().collect();
         let mut pipeline = redis::pipe();
@@ -170,7 +170,7 @@ impl Store {
     }
 
     /// Tends the limits that hold jobs and are due, up to `most` of them.
-    pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
+    pub async fn tend_limits(&self, most: usize) -> Result<Tended> {
         let (released, taken_back, next_us): (u64, u64, i64) =
             self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
         Ok(Tended { released, taken_back, next: from_now(next_us) })
@@ -180,7 +180,7 @@ impl Store {
     pub async fn limit_states(
         &self,
         limits: &BTreeMap<LimitName, LimitConfig>,
-    ) -> Result<Vec<LimitState>, StoreError> {
+    ) -> Result<Vec<LimitState>> {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
         let arguments = (self.keys.limits(), 0, LISTED_MAX - 1);
@@ -221,7 +221,7 @@ impl Store {
     }
 
     /// The limits that gave slots to running jobs.
-    async fn limits_of_running(&self) -> Result<BTreeSet<String>, StoreError> {
+    async fn limits_of_running(&self) -> Result<BTreeSet<String>> {
         let indexes = self.indexes(JobStatus::Started, None).await?.into_iter();
         let indexes: Vec<BoundedIndex> = indexes.map(BoundedIndex::whole).collect();
         let entries = self.newest(&indexes, None, RUNNING_MAX).await?;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::cursor::Cursor;
 use super::text::Legal;
-use super::{Shards, Store, StoreError};
+use super::{Result, Shards, Store};
 use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for JobSummary {
 
 impl Store {
     /// One page of jobs, the latest change first.
-    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
+    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>> {
         Shards::from(self.clone()).list_jobs(query).await
     }
 
@@ -115,7 +115,7 @@ impl Store {
         &self,
         status: JobStatus,
         script_type: Option<&ScriptType>,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<String>> {
         match status {
             JobStatus::Dispatched => Ok(self
                 .queues()
@@ -147,7 +147,7 @@ impl Store {
         &self,
         status: JobStatus,
         query: &ListQuery,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<String>> {
         let types = self.types_or_only(query.script_type.as_ref()).await?;
         let ends: Vec<JobEnd> = query.wanted_ends(status).collect();
         let of_type = |of| ends.iter().map(move |end| self.keys.ended(*end, of));
@@ -155,24 +155,21 @@ impl Store {
     }
 
     /// The script types that ever had a job or an actor.
-    pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
+    pub async fn types(&self) -> Result<Vec<ScriptType>> {
         let Legal::<ScriptType>(mut types) =
             self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
         types.sort();
         Ok(types)
     }
 
-    pub(super) async fn types_or_only(
-        &self,
-        only: Option<&ScriptType>,
-    ) -> Result<Vec<ScriptType>, StoreError> {
+    pub(super) async fn types_or_only(&self, only: Option<&ScriptType>) -> Result<Vec<ScriptType>> {
         match only {
             Some(only) => Ok(vec![only.clone()]),
             None => self.types().await,
         }
     }
 
-    pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+    pub(super) async fn queues(&self) -> Result<Vec<Queue>> {
         let Legal::<Queue>(mut queues) =
             self.link.command("listing queues", "SMEMBERS", self.keys.queues()).await?;
         queues.sort();
@@ -180,16 +177,13 @@ impl Store {
     }
 
     /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
-    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
         let jobs = self.whole_summaries(ids).await?;
         Ok(jobs.into_iter().map(|job| job.map(JobSummary::shortened)).collect())
     }
 
     /// Does the same as [`Store::summaries`] with the whole errors, for a search.
-    pub(super) async fn whole_summaries(
-        &self,
-        ids: Vec<JobId>,
-    ) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    pub(super) async fn whole_summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
         self.summaries_with(ids, &LISTED).await
     }
 
@@ -198,7 +192,7 @@ impl Store {
         &self,
         ids: Vec<JobId>,
         names: &[&'static str],
-    ) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    ) -> Result<Vec<Option<JobSummary>>> {
         let fields = |id| ("HMGET", (self.keys.job(id), "status", names));
         let hashes: Vec<Option<Vec<_>>> = self.link.each("listing jobs", &ids, fields).await?;
         let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, names, &fields?);

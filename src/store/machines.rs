@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::text::StoredText;
-use super::{PresenceOf, Store, StoreError};
+use super::{PresenceOf, Result, Store};
 use crate::proto::labels::{Labels, label};
 use crate::proto::target::ActorId;
 
@@ -33,11 +33,7 @@ impl SeenActor {
 impl Store {
     /// Notes on which machines these actors live, and forgets those that were not seen for a time. Actors without the
     /// label `machine` are on none: foreign ones, and older versions.
-    pub async fn note_machines(
-        &self,
-        live: &[PresenceOf],
-        kept: Duration,
-    ) -> Result<u64, StoreError> {
+    pub async fn note_machines(&self, live: &[PresenceOf], kept: Duration) -> Result<u64> {
         let mut forgotten = 0;
         let mut parts: Vec<&[PresenceOf]> = live.chunks(PER_CALL).collect();
         // Without a live actor as well, older ones are forgotten.
@@ -57,7 +53,7 @@ impl Store {
     }
 
     /// Returns the actors that were seen on machines, the longest absent first.
-    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>, StoreError> {
+    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>> {
         let mut found = Vec::new();
         for first in (0..).step_by(PER_CALL) {
             let arguments = (self.keys.actors_seen(), first, first + PER_CALL - 1, "WITHSCORES");
@@ -81,7 +77,7 @@ impl Store {
     }
 
     /// Forgets actors that were seen on machines.
-    pub async fn forget_seen(&self, actors: &[ActorId]) -> Result<(), StoreError> {
+    pub async fn forget_seen(&self, actors: &[ActorId]) -> Result<()> {
         for part in actors.chunks(PER_CALL) {
             let members: Vec<String> = part.iter().map(ToString::to_string).collect();
             let mut pipeline = redis::pipe();

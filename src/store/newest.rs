@@ -2,7 +2,7 @@
 //! share one time.
 
 use super::cursor::Cursor;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::JobId;
 
 /// An entry of an index: the score and the id.
@@ -54,7 +54,7 @@ impl Store {
         indexes: &[BoundedIndex],
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<Entry>> {
         let bytes = |id: &JobId| id.as_str().as_bytes().to_vec();
         let passed = after.map(|cursor| (cursor.score, bytes(&cursor.id)));
         let mut entries: Vec<Entry> = Vec::new();
@@ -86,7 +86,7 @@ impl Store {
         indexes: &'a [BoundedIndex],
         after: Option<&Cursor>,
         portion: usize,
-    ) -> Result<Vec<Portion<'a>>, StoreError> {
+    ) -> Result<Vec<Portion<'a>>> {
         let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
         if indexes.is_empty() {
             return Ok(Vec::new());
@@ -112,7 +112,7 @@ impl Store {
         &self,
         mut left: Vec<(&'a BoundedIndex, IndexPlace)>,
         portion: usize,
-    ) -> Result<Vec<Portion<'a>>, StoreError> {
+    ) -> Result<Vec<Portion<'a>>> {
         let mut portions = Vec::new();
         let mut early: usize = 1;
         while !left.is_empty() {
@@ -143,10 +143,7 @@ impl Store {
     }
 
     /// The rank of the first entry after a place of each index, the newest first.
-    async fn ranks_behind(
-        &self,
-        places: &[(&BoundedIndex, IndexPlace)],
-    ) -> Result<Vec<usize>, StoreError> {
+    async fn ranks_behind(&self, places: &[(&BoundedIndex, IndexPlace)]) -> Result<Vec<usize>> {
         let mut pipeline = redis::pipe();
         for (index, (_, id)) in places {
             pipeline.cmd("ZREVRANK").arg(&index.key).arg(id);
@@ -167,11 +164,7 @@ impl Store {
     }
 
     /// Searches for the first entry after a place among the entries of its score.
-    async fn search_rank_behind(
-        &self,
-        index: &str,
-        place: &IndexPlace,
-    ) -> Result<usize, StoreError> {
+    async fn search_rank_behind(&self, index: &str, place: &IndexPlace) -> Result<usize> {
         let mut pipeline = redis::pipe();
         let score = place.0;
         pipeline.cmd("ZCOUNT").arg(index).arg(format!("({score}")).arg("+inf");

@@ -8,7 +8,7 @@ use redis::streams::{StreamId, StreamRangeReply};
 
 use super::attempts::millis;
 use super::text::written_at;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::notification::{
     DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState,
 };
@@ -62,7 +62,7 @@ impl NotifySnapshot {
 }
 
 impl Store {
-    pub async fn notify_look(&self) -> Result<NotifySnapshot, StoreError> {
+    pub async fn notify_look(&self) -> Result<NotifySnapshot> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
         pipeline.cmd("HGETALL").arg(self.keys.notify_state());
@@ -96,7 +96,7 @@ impl Store {
         look: &NotifySnapshot,
         wanted: &[String],
         limit: usize,
-    ) -> Result<ReadEvents, StoreError> {
+    ) -> Result<ReadEvents> {
         let field = read_field(self.shard);
         let from = look.unread_of(self.shard);
         let mut pipeline = redis::pipe();
@@ -116,7 +116,7 @@ impl Store {
         Ok(ReadEvents { events, until, field })
     }
 
-    async fn want_events(&self, words: &[&String], until_ms: u64) -> Result<(), StoreError> {
+    async fn want_events(&self, words: &[&String], until_ms: u64) -> Result<()> {
         let mut pipeline = redis::pipe();
         let set = pipeline.cmd("HSET").arg(self.keys.notify_wanted());
         for word in words {
@@ -141,10 +141,7 @@ impl Store {
     }
 
     /// Returns the messages of these ids, each with when it is due in ms since 1970.
-    pub async fn notify_messages(
-        &self,
-        ids: &[String],
-    ) -> Result<Vec<(NotifyMessage, u64)>, StoreError> {
+    pub async fn notify_messages(&self, ids: &[String]) -> Result<Vec<(NotifyMessage, u64)>> {
         const DOING: &str = "reading messages of notifications";
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -168,7 +165,7 @@ impl Store {
         look: &NotifySnapshot,
         plan: &MessagePlan,
         read: &[ReadEvents],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut script = self.scripts.notify_plan.prepare_invoke();
         let read = read.iter().filter_map(|of| Some((of.field.clone(), of.until.clone()?)));
         let states = plan.states.iter().map(|(name, state)| {
@@ -185,11 +182,7 @@ impl Store {
     }
 
     /// Takes up to `limit` messages that are due. Others may take them once the lease is over.
-    pub async fn notify_take(
-        &self,
-        limit: usize,
-        lease: Duration,
-    ) -> Result<Vec<NotifyMessage>, StoreError> {
+    pub async fn notify_take(&self, limit: usize, lease: Duration) -> Result<Vec<NotifyMessage>> {
         let (doing, arguments) = ("taking messages of notifications", (limit, millis(lease)));
         let texts: Vec<Vec<u8>> =
             self.run_script(doing, &self.scripts.notify_take, arguments).await?;
@@ -202,7 +195,7 @@ impl Store {
         message: &NotifyMessage,
         record: &DeliveryRecord,
         again_ms: Option<u64>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let text = |json: Result<String, _>| json.unwrap_or_default();
         let mut script = self.scripts.notify_done.prepare_invoke();
         script.arg(&message.id).arg(message.to.as_str()).arg(&record.state);
@@ -216,7 +209,7 @@ impl Store {
     }
 
     /// Asks for a test of a notification. Returns the id of its message.
-    pub async fn notify_test(&self, name: &NotifyName) -> Result<String, StoreError> {
+    pub async fn notify_test(&self, name: &NotifyName) -> Result<String> {
         let mut command = redis::cmd("XADD");
         command.arg(self.keys.notify_events()).arg("MAXLEN").arg("~").arg(EVENTS_LEN_MAX).arg("*");
         command.arg("event").arg("test").arg("name").arg("a test of this notification");
@@ -230,7 +223,7 @@ impl Store {
     pub async fn deliveries(
         &self,
         limit: usize,
-    ) -> Result<(Vec<DeliveryRecord>, Vec<DeliveryRecord>), StoreError> {
+    ) -> Result<(Vec<DeliveryRecord>, Vec<DeliveryRecord>)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("LRANGE").arg(self.keys.notify_recent()).arg(0).arg(limit.max(1) - 1);
         pipeline.cmd("HGETALL").arg(self.keys.notify_trouble());

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::backup::log_entries;
-use super::{NotifySnapshot, Store, StoreError};
+use super::{NotifySnapshot, Result, Store};
 use crate::proto::backup::{Bytes, NotifyCopy};
 use crate::proto::notification::NotifyMessage;
 
@@ -23,7 +23,7 @@ impl Store {
         &self,
         look: &NotifySnapshot,
         after: Option<&str>,
-    ) -> Result<NotifyCopy, StoreError> {
+    ) -> Result<NotifyCopy> {
         let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
         let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
         let events = log_entries(self.link.command(DOING, "XRANGE", arguments).await?);
@@ -31,7 +31,7 @@ impl Store {
     }
 
     /// Copies the names of jobs of this shard of which the last one failed.
-    pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>, StoreError> {
+    pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>> {
         let all: Vec<(Vec<u8>, Vec<u8>)> =
             self.link.command(DOING, "HGETALL", self.keys.notify_failing()).await?;
         let all: Vec<(Bytes, Bytes)> =
@@ -44,7 +44,7 @@ impl Store {
     }
 
     /// Copies the undelivered messages, which are on the home shard.
-    pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>, StoreError> {
+    pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("HGETALL").arg(self.keys.notify_messages());
         pipeline.cmd("ZRANGE").arg(self.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Restores notifications. A message is tried for an hour again, with its id. Calling again is safe.
-    pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<(), StoreError> {
+    pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<()> {
         let mut script = self.scripts.restore_notify.prepare_invoke();
         script.arg(copy.messages.len());
         for (due_ms, message) in &copy.messages {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::attempts::millis;
 use super::text::{Legal, StoredText};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId};
 use crate::proto::message::Presence;
 use crate::proto::selector::Selector;
@@ -60,7 +60,7 @@ impl PresenceOf {
 
 impl Store {
     /// The machine of a boot; `None` once the boot is gone.
-    pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>, StoreError> {
+    pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>> {
         let arguments = (self.keys.boot_hosts(), boot.as_str());
         self.link.command("reading the machine of an actor", "HGET", arguments).await
     }
@@ -73,7 +73,7 @@ impl Store {
         presence: &Presence,
         lease: Duration,
         replacing: Option<&str>,
-    ) -> Result<Appearance, StoreError> {
+    ) -> Result<Appearance> {
         let boot = presence.boot_id.as_ref().map_or("", BootId::as_str);
         let times = (PRESENCE_TTL_SECS, millis(lease));
         let replacing = replacing.unwrap_or_default();
@@ -90,7 +90,7 @@ impl Store {
         lease: Duration,
         actors: &[PresenceOf],
         beats: &[String],
-    ) -> Result<Renewal, StoreError> {
+    ) -> Result<Renewal> {
         const DOING: &str = "keeping the lease";
         let of_actor = |of: &PresenceOf| (of.actor.to_string(), of.presence.to_json());
         let presences: Vec<(String, String)> = actors.iter().map(of_actor).collect();
@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// Gives up the identities of a boot. Returns how many jobs it still owned.
-    pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64, StoreError> {
+    pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64> {
         let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
         let arguments = (boot.as_str(), names.len(), names);
         self.run_script("giving up an identity", &self.scripts.disappear, arguments).await
@@ -109,7 +109,7 @@ impl Store {
 
     /// Counts the running jobs of live actors: their heartbeats tell them only now and then. The number of
     /// an actor whose process has more than [`READ_MAX`] jobs, or that is foreign, stays as it was.
-    pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<(), StoreError> {
+    pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<()> {
         const COUNTING: &str = "counting running jobs";
         let boots: BTreeSet<BootId> =
             actors.iter().filter_map(|of| of.presence.boot_id.clone()).collect();
@@ -137,7 +137,7 @@ impl Store {
     }
 
     /// The actors of the last day, each with its last heartbeat, without those that have shut down.
-    pub async fn last_heartbeats(&self) -> Result<Vec<(ActorId, Timestamp)>, StoreError> {
+    pub async fn last_heartbeats(&self) -> Result<Vec<(ActorId, Timestamp)>> {
         let arguments = (self.keys.actors(), 0, -1, "WITHSCORES");
         let known: Vec<(StoredText, f64)> =
             self.link.command("listing actors", "ZRANGE", arguments).await?;
@@ -149,10 +149,7 @@ impl Store {
     }
 
     /// The live actors, of one type if given, in order of their names.
-    pub async fn actors(
-        &self,
-        script_type: Option<&ScriptType>,
-    ) -> Result<Vec<PresenceOf>, StoreError> {
+    pub async fn actors(&self, script_type: Option<&ScriptType>) -> Result<Vec<PresenceOf>> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.actors()).arg(0).arg(-1);
         pipeline.cmd("ZRANGE").arg(self.keys.foreign_actors()).arg(0).arg(-1);

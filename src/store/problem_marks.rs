@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::notification::{ProblemMark, ProblemSteps};
 
 /// The field that has the time of the latest judgement.
@@ -30,7 +30,7 @@ impl ProblemMarks {
 }
 
 impl Store {
-    pub async fn problem_marks(&self) -> Result<ProblemMarks, StoreError> {
+    pub async fn problem_marks(&self) -> Result<ProblemMarks> {
         let (doing, key) = ("reading the problems that are told", self.keys.notify_problems());
         let fields: HashMap<String, Vec<u8>> = self.link.command(doing, "HGETALL", key).await?;
         let mut marks = ProblemMarks::default();
@@ -50,7 +50,7 @@ impl Store {
         read: &ProblemMarks,
         now_ms: u64,
         steps: &ProblemSteps,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut script = self.scripts.notify_problems.prepare_invoke();
         script.arg(&read.judged).arg(now_ms).arg(steps.marks.len());
         for (key, mark) in &steps.marks {

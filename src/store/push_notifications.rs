@@ -13,7 +13,7 @@ use tracing::{debug, warn};
 
 use super::adopt::START_PATIENCE;
 use super::store_error::CONNECTING;
-use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Store, StoreError};
+use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Result, Store, StoreError};
 use crate::proto::target::ActorId;
 
 /// The keys that may wait. With more of them, all lists are checked.
@@ -75,7 +75,7 @@ impl Heard {
 
 impl PushNotifications {
     /// Connects, and asks Redis to report the keys that programs write.
-    async fn hang(store: &Store) -> Result<Self, StoreError> {
+    async fn hang(store: &Store) -> Result<Self> {
         let heard = Arc::new(Heard::default());
         let of_connection = Arc::clone(&heard);
         let take = move |message: PushInfo| -> Result<(), redis::aio::SendError> {
@@ -115,7 +115,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Notes the keys that have changed.
-    async fn note(&mut self, keys: BTreeSet<String>) -> Result<(), StoreError> {
+    async fn note(&mut self, keys: BTreeSet<String>) -> Result<()> {
         let now = Instant::now();
         let is_all = keys.len() >= WAITING_MAX || keys.contains("");
         let mut actors = Vec::new();
@@ -156,7 +156,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Takes one step on each list that is due.
-    async fn go(&mut self, rules: AdoptionRules) -> Result<(), StoreError> {
+    async fn go(&mut self, rules: AdoptionRules) -> Result<()> {
         let now = Instant::now();
         let due: Vec<String> =
             self.due.iter().filter(|(_, at)| **at <= now).map(|(list, _)| list.clone()).collect();
@@ -236,7 +236,7 @@ async fn listen(
     store: &Store,
     mut bell: PushNotifications,
     rules: &impl Fn() -> AdoptionRules,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut rounds = Rounds::new(store);
     let heard_by = Arc::clone(&bell.heard);
     // Earlier pushes.
@@ -265,10 +265,7 @@ async fn listen(
 }
 
 /// Looks at the lists, until it is time to ask Redis again.
-async fn look_again_and_again(
-    store: &Store,
-    rules: &impl Fn() -> AdoptionRules,
-) -> Result<(), StoreError> {
+async fn look_again_and_again(store: &Store, rules: &impl Fn() -> AdoptionRules) -> Result<()> {
     let (mut rounds, until) = (Rounds::new(store), Instant::now() + REFUSED_FOR);
     while Instant::now() < until {
         rounds.note(BTreeSet::from([String::new()])).await?;
@@ -280,7 +277,7 @@ async fn look_again_and_again(
 
 impl Store {
     /// Tells whether Redis tells of pushes by plain commands: the reason if it does not.
-    pub async fn receives_push_notifications(&self) -> Result<Option<String>, StoreError> {
+    pub async fn receives_push_notifications(&self) -> Result<Option<String>> {
         match PushNotifications::hang(self).await {
             Ok(_) => Ok(None),
             Err(error) if error.is_outage() => Err(error),

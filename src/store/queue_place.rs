@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{Job, JobStatus};
 use crate::proto::queue::Queue;
 use crate::proto::target::Priority;
@@ -30,7 +30,7 @@ impl fmt::Display for QueuePlace {
 impl Store {
     /// Returns the place of a job that waits in its queue; `None` for any other, and for one that a limit holds. Jobs in
     /// other queues of the same actors are not counted.
-    pub async fn queue_place(&self, job: &Job) -> Result<Option<QueuePlace>, StoreError> {
+    pub async fn queue_place(&self, job: &Job) -> Result<Option<QueuePlace>> {
         const DOING: &str = "reading the place of a job in its queue";
         let queue = job.spec.queue().filter(|_| job.status == JobStatus::Dispatched);
         let Some(queue) = queue else { return Ok(None) };

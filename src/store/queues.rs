@@ -8,7 +8,7 @@ use redis::Value;
 use super::attempts::kept;
 use super::newest::whole;
 use super::text::{StoredText, read};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
@@ -80,10 +80,7 @@ fn names_of(queues: &[Queue]) -> Vec<String> {
 
 impl Store {
     /// The state of every queue that may hold jobs or is paused, and of these `others`, in the order of their names.
-    pub async fn queue_states(
-        &self,
-        others: BTreeSet<Queue>,
-    ) -> Result<Vec<QueueState>, StoreError> {
+    pub async fn queue_states(&self, others: BTreeSet<Queue>) -> Result<Vec<QueueState>> {
         let paused = self.pauses().await?;
         let mut queues = others;
         queues.extend(self.queues().await?.into_iter().chain(paused.queues.iter().cloned()));
@@ -106,7 +103,7 @@ impl Store {
     }
 
     /// Names the limits that hold the first jobs of queues.
-    async fn name_limits(&self, states: &mut [QueueState]) -> Result<(), StoreError> {
+    async fn name_limits(&self, states: &mut [QueueState]) -> Result<()> {
         const DOING: &str = "listing queues";
         let mut held: Vec<&mut QueueState> = states.iter_mut().filter(|of| of.held > 0).collect();
         let first = |state: &&mut QueueState| ("ZRANGE", (self.keys.held(&state.queue), 0, 0));
@@ -126,7 +123,7 @@ impl Store {
         &self,
         queues: &[Queue],
         paused: &Pauses,
-    ) -> Result<(Vec<QueueState>, Vec<u64>), StoreError> {
+    ) -> Result<(Vec<QueueState>, Vec<u64>)> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().cmd("TIME");
         for queue in queues {
@@ -174,7 +171,7 @@ impl Store {
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are
     /// paused, and every script type that ever had a job or an actor.
-    pub async fn known_targets(&self) -> Result<BTreeSet<Target>, StoreError> {
+    pub async fn known_targets(&self) -> Result<BTreeSet<Target>> {
         let mut known: BTreeSet<Target> =
             self.types().await?.into_iter().map(Target::any).collect();
         let queues = self.queues().await?.into_iter().chain(self.pauses().await?.queues);
@@ -185,7 +182,7 @@ impl Store {
         Ok(known)
     }
 
-    pub async fn pauses(&self) -> Result<Pauses, StoreError> {
+    pub async fn pauses(&self) -> Result<Pauses> {
         let names: Vec<StoredText> =
             self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
         let names: Vec<String> = names.into_iter().map(String::from).collect();
@@ -193,7 +190,7 @@ impl Store {
     }
 
     /// Pauses all queues of a rule, also those that come later. Returns true if the rule is new.
-    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, StoreError> {
+    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool> {
         let names = [rule.to_string()];
         let news = self.pause_or_resume("pausing queues", "pause", &names).await?;
         Ok(news.contains(&true))
@@ -201,7 +198,7 @@ impl Store {
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
-    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, StoreError> {
+    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses> {
         let Pauses { mut queues, mut rules } = self.pauses().await?;
         queues.retain(|queue| rule.covers(queue));
         rules.retain(|other| rule.includes(other));
@@ -215,12 +212,12 @@ impl Store {
     }
 
     /// Pauses queues: no actor of Hero claims from them until they are resumed. Returns true for each that was not paused.
-    pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
+    pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>> {
         self.pause_or_resume("pausing queues", "pause", &names_of(queues)).await
     }
 
     /// Resumes queues. Returns true for each that was paused.
-    pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
+    pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>> {
         self.pause_or_resume("resuming queues", "resume", &names_of(queues)).await
     }
 
@@ -229,7 +226,7 @@ impl Store {
         doing: &'static str,
         what: &str,
         names: &[String],
-    ) -> Result<Vec<bool>, StoreError> {
+    ) -> Result<Vec<bool>> {
         self.run_script(doing, &self.scripts.pause, (what, names)).await
     }
 
@@ -238,11 +235,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`], with the jobs before it ended.
-    pub async fn purge(
-        &self,
-        queue: &Queue,
-        retention: impl Into<Retention>,
-    ) -> Result<u64, StoreError> {
+    pub async fn purge(&self, queue: &Queue, retention: impl Into<Retention>) -> Result<u64> {
         let retention = kept(retention);
         let (mut purged, mut still_to_go) = (0, None);
         loop {
@@ -265,7 +258,7 @@ impl Store {
     /// Returns the number of jobs that wait in a queue: the length of its ready index, and the jobs that programs pushed, as
     /// far as they stand at the ends of its list. The list has entries of jobs that were stopped or deleted until a sweep
     /// removes them, and the index lacks what programs pushed until it is adopted: neither length alone is the number.
-    async fn depth_of(&self, queue: &Queue, list: u64, ready: u64) -> Result<u64, StoreError> {
+    async fn depth_of(&self, queue: &Queue, list: u64, ready: u64) -> Result<u64> {
         const DOING: &str = "counting the jobs of a queue";
         if list <= ready {
             return Ok(list);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::attempts::{kept, millis};
 use super::backoff::micros;
-use super::{JobNote, Store, StoreError};
+use super::{JobNote, Result, Store};
 use crate::proto::job::{BootId, Retention};
 use crate::proto::message::RECOVERING;
 use crate::proto::target::{Fallback, ScriptType};
@@ -66,7 +66,7 @@ impl Store {
         pause: Duration,
         crash_limit: u32,
         retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Result<Recovered> {
         let (boot, death) = gone.map_or(("", ""), |(boot, death)| (boot.as_str(), death.as_str()));
         let arguments = (boot, crash_limit, kept(retention), millis(pause), death);
         let mut found = Recovered::default();
@@ -86,7 +86,7 @@ impl Store {
     }
 
     /// Shortens the waits that a step back of Redis's clock has made longer.
-    pub async fn shorten_waits(&self) -> Result<(), StoreError> {
+    pub async fn shorten_waits(&self) -> Result<()> {
         let (doing, script) =
             ("shortening waits after a step of the clock", &self.scripts.shorten_waits);
         while self.run_script(doing, script, ENTRIES_PER_STEP).await? {}
@@ -94,10 +94,7 @@ impl Store {
     }
 
     /// Puts back jobs that foreign actors popped and never started.
-    pub async fn recover_pops(
-        &self,
-        retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
+    pub async fn recover_pops(&self, retention: impl Into<Retention>) -> Result<Recovered> {
         let arguments = (millis(POP_GRACE), HEAD_DEPTH, PER_SWEEP, kept(retention));
         let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) = self
             .run_script("recovering foreign pops", &self.scripts.recover_pops, arguments)
@@ -113,7 +110,7 @@ impl Store {
         &self,
         after: Duration,
         of_types: &BTreeMap<ScriptType, Fallback>,
-    ) -> Result<Vec<JobNote>, StoreError> {
+    ) -> Result<Vec<JobNote>> {
         let of_types = of_types.iter().map(|(of, fallback)| (of.as_str(), fallback.as_str()));
         let of_types: Vec<(&str, &str)> = of_types.collect();
         let doing = "moving jobs from queues without live actors";
@@ -130,7 +127,7 @@ impl Store {
         every: Duration,
         crash_limit: u32,
         retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Result<Recovered> {
         let times = (timeout.as_secs_f64(), millis(FOREIGN_MARGIN), millis(every));
         let (doing, arguments) =
             ("tending jobs of foreign actors", (times, crash_limit, kept(retention)));
@@ -140,16 +137,13 @@ impl Store {
     }
 
     /// Returns the keys that scripts found to have a wrong type, with it; each again after `again` if not repaired.
-    pub async fn report_wrong_types(
-        &self,
-        again: Duration,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+    pub async fn report_wrong_types(&self, again: Duration) -> Result<Vec<(String, String)>> {
         let doing = "reading which keys have the wrong type";
         self.run_script(doing, &self.scripts.report_wrong_types, again.as_secs()).await
     }
 
     /// Returns the fixed keys of a wrong type, and all keys where scripts found one lately, as sentences.
-    pub async fn wrong_types(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn wrong_types(&self) -> Result<Vec<String>> {
         const DOING: &str = "reading types of keys";
         let mut pipeline = redis::pipe();
         let fixed = self.keys.fixed();
@@ -171,7 +165,7 @@ impl Store {
         Ok(found)
     }
 
-    pub async fn recover_orphans(&self) -> Result<Recovered, StoreError> {
+    pub async fn recover_orphans(&self) -> Result<Recovered> {
         let orphans =
             self.run_script("removing orphans", &self.scripts.recover_orphans, PER_SWEEP).await?;
         Ok(Recovered { orphans, ..Recovered::default() })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use redis::ToRedisArgs;
 
 use super::attempts::kept;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::backup::{Bytes, CronCopy, DeadCopy, JobCopy, LimitCopy, LogCopy, ObjectCopy};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::object::{Context, Field, ObjectType};
@@ -30,7 +30,7 @@ pub enum RestoredPlace {
 
 impl Store {
     /// Returns true if the namespace has neither jobs nor objects.
-    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+    pub async fn is_empty(&self) -> Result<bool> {
         for mut index in self.backup_indexes().await? {
             if !self.backup_page(&mut index, 1).await?.is_empty() {
                 return Ok(false);
@@ -46,7 +46,7 @@ impl Store {
         job: &JobCopy,
         later_us: i64,
         retention: Retention,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut script = self.scripts.restore_job.prepare_invoke();
         let ttl = job.ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
         let score = job.order.map(|order| order.saturating_add(later_us).to_string());
@@ -66,7 +66,7 @@ impl Store {
         queue: Option<&Queue>,
         pending: &[String],
         retention: Retention,
-    ) -> Result<RestoredPlace, StoreError> {
+    ) -> Result<RestoredPlace> {
         let queue = queue.map(ToString::to_string).unwrap_or_default();
         let arguments = (id.as_str(), before.as_str(), queue, kept(retention), pending);
         let answer: String = self.run_script(DOING, &self.scripts.restore_place, arguments).await?;
@@ -78,7 +78,7 @@ impl Store {
     }
 
     /// Restores a part of the log of a job, kept for `ttl_ms`. Calling again is safe.
-    pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<(), StoreError> {
+    pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<()> {
         let mut script = self.scripts.restore_log.prepare_invoke();
         script.arg(log.id.as_str()).arg(ttl_ms.max(1)).arg(log.entries.len());
         for (id, fields) in &log.entries {
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Restores the state of a periodic job. Returns false if it has one.
-    pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool, StoreError> {
+    pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool> {
         let values = |fields: &BTreeMap<String, Bytes>| -> Vec<Vec<u8>> {
             let of_field = |(name, value): (&String, &Bytes)| {
                 [name.clone().into_bytes(), value.decode().unwrap_or_default()]
@@ -104,14 +104,14 @@ impl Store {
     }
 
     /// Restores the starts under a limit. Returns false if it has some.
-    pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool, StoreError> {
+    pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool> {
         let starts: Vec<(i64, &str)> =
             limit.starts.iter().map(|(start, at)| (*at, start.as_str())).collect();
         self.restore_key("limit", &limit.name, Some(limit.ttl_ms), starts).await
     }
 
     /// Restores the dead letters of a script type. Returns false if it has some.
-    pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool, StoreError> {
+    pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool> {
         let ids: Vec<&str> = dead.ids.iter().map(JobId::as_str).collect();
         self.restore_key("dead", dead.script_type.as_str(), None, ids).await
     }
@@ -122,7 +122,7 @@ impl Store {
         name: &str,
         ttl_ms: Option<u64>,
         values: Vec<impl ToRedisArgs>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         if values.is_empty() {
             return Ok(true);
         }
@@ -139,7 +139,7 @@ impl Store {
         object_type: &ObjectType,
         indexed: &[Field],
         objects: &[ObjectCopy],
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<String>> {
         let mut script = self.scripts.restore_objects.prepare_invoke();
         script.arg(context.as_key_part()).arg(object_type.as_str()).arg(indexed.len());
         script.arg(indexed.iter().map(Field::as_str).collect::<Vec<_>>()).arg(objects.len());

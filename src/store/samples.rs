@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::text::StoredText;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::times::TimeHistogram;
 
 /// The counters of the namespace at one moment.
@@ -63,18 +63,18 @@ impl CounterSample {
 
 impl Store {
     /// Keeps a sample of the counters, unless this minute has one. Returns whether it kept one.
-    pub async fn keep_sample(&self) -> Result<bool, StoreError> {
+    pub async fn keep_sample(&self) -> Result<bool> {
         let (doing, names) = ("keeping a sample of the counters", CounterSample::names());
         self.run_script(doing, &self.scripts.keep_sample, names).await
     }
 
     /// The samples of the last hour and the one before it, the oldest first.
-    pub async fn samples(&self) -> Result<Vec<CounterSample>, StoreError> {
+    pub async fn samples(&self) -> Result<Vec<CounterSample>> {
         self.samples_in(self.keys.samples()).await
     }
 
     /// The samples of the last 30 days, one an hour, and then of the last hour, the oldest first.
-    pub async fn all_samples(&self) -> Result<Vec<CounterSample>, StoreError> {
+    pub async fn all_samples(&self) -> Result<Vec<CounterSample>> {
         let mut all = self.samples_in(self.keys.hours()).await?;
         all.extend(self.samples().await?);
         all.sort_by_key(|sample| sample.at_us);
@@ -82,7 +82,7 @@ impl Store {
         Ok(all)
     }
 
-    async fn samples_in(&self, list: String) -> Result<Vec<CounterSample>, StoreError> {
+    async fn samples_in(&self, list: String) -> Result<Vec<CounterSample>> {
         let texts: Vec<StoredText> =
             self.link.command("reading samples", "LRANGE", (list, 0, -1)).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())

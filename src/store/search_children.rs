@@ -1,7 +1,7 @@
 //! The children of a job as places of a search: their parent names them, so that no other job is read.
 
 use super::cursor::Cursor;
-use super::{JobSummary, ListQuery, Shards, Store, StoreError};
+use super::{JobSummary, ListQuery, Result, Shards, Store};
 use crate::proto::error_kind::FailureCause;
 use crate::proto::job::{JobId, JobStatus};
 
@@ -12,7 +12,7 @@ impl Shards {
         &self,
         parent: &str,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<Option<Vec<JobId>>, StoreError> {
+    ) -> Result<Option<Vec<JobId>>> {
         let (Ok(parent), Ok(store)) = (parent.parse::<JobId>(), self.of(parent)) else {
             return Ok(None);
         };
@@ -29,7 +29,7 @@ impl Shards {
         &self,
         children: &[JobId],
         query: &ListQuery,
-    ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
+    ) -> Result<Vec<(Cursor, Option<JobSummary>)>> {
         let after = query.cursor.as_ref();
         let first = after.and_then(|after| children.iter().position(|id| *id == after.id));
         let page = children.iter().skip(first.map_or(0, |place| place + 1)).take(query.limit);

@@ -5,7 +5,7 @@ use super::cursor::Cursor;
 use super::listing::ListQuery;
 use super::newest::BoundedIndex;
 use super::search_jobs::{Condition, JobSearch};
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{JobEnd, JobStatus};
 
 /// A range of the places of ended jobs, in microseconds: they stand there by when they ended.
@@ -35,7 +35,7 @@ impl Store {
         &self,
         query: &ListQuery,
         range: &PlaceRange,
-    ) -> Result<Vec<Cursor>, StoreError> {
+    ) -> Result<Vec<Cursor>> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let script_type = query.script_type.as_ref();
         let after = range.begin(query.cursor.as_ref());

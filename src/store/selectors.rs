@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::text::StoredText;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::queue::Queue;
 use crate::proto::target::{ScriptType, SelectorDigest};
 
@@ -28,7 +28,7 @@ impl Store {
         &self,
         script_type: &ScriptType,
         since_us: u64,
-    ) -> Result<UsedSelectors, StoreError> {
+    ) -> Result<UsedSelectors> {
         let key = self.keys.selectors_used(script_type);
         let mut found = UsedSelectors::default();
         let mut from_us = since_us;
@@ -58,7 +58,7 @@ impl Store {
     pub(super) async fn selectors_of(
         &self,
         queues: &[Queue],
-    ) -> Result<BTreeMap<SelectorDigest, String>, StoreError> {
+    ) -> Result<BTreeMap<SelectorDigest, String>> {
         let mut of_types: BTreeMap<&ScriptType, Vec<SelectorDigest>> = BTreeMap::new();
         for target in queues.iter().map(|queue| &queue.target) {
             if let Some(digest) = target.selector() {
@@ -76,7 +76,7 @@ impl Store {
         &self,
         script_type: &ScriptType,
         digests: &[SelectorDigest],
-    ) -> Result<BTreeMap<SelectorDigest, String>, StoreError> {
+    ) -> Result<BTreeMap<SelectorDigest, String>> {
         if digests.is_empty() {
             return Ok(BTreeMap::new());
         }

@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::watch;
 
 use super::redis_address::RedisAddress;
-use super::store_error::StoreError;
+use super::store_error::{Result, StoreError};
 use crate::config::{Password, RedisConfig};
 
 /// The Redis of a namespace. Clones share its address and login.
@@ -37,15 +37,12 @@ pub(super) struct Connected {
 
 impl Server {
     /// Reads the settings; connects to nothing yet.
-    pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
+    pub(super) fn new(config: &RedisConfig) -> Result<Self> {
         Ok(Self::of(RedisAddress::read(config)?, Some(Arc::new(config.clone()))))
     }
 
     /// Reads the settings with this password, or with the password of the URL alone.
-    pub(super) fn with_password(
-        config: &RedisConfig,
-        password: Option<Password>,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn with_password(config: &RedisConfig, password: Option<Password>) -> Result<Self> {
         Ok(Self::of(RedisAddress::with_password(config, password)?, None))
     }
 
@@ -78,7 +75,7 @@ impl Server {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
-    pub(super) fn change(&self, config: &RedisConfig) -> Result<(), StoreError> {
+    pub(super) fn change(&self, config: &RedisConfig) -> Result<()> {
         let way = RedisAddress::read(config)?;
         let mut now = self.current();
         let is_same = now.config.as_deref() == Some(config) && way.files == now.way.files;
@@ -93,7 +90,7 @@ impl Server {
     }
 
     /// Connects. If Redis refuses the login, reads it again, and tries once more where it has changed.
-    pub(super) async fn connect(&self, blocks: bool) -> Result<Connected, StoreError> {
+    pub(super) async fn connect(&self, blocks: bool) -> Result<Connected> {
         let (way, number) = self.way_and_number();
         let connected = match way.connect(blocks).await {
             Err(refused) if refused.is_login_refused() => match self.read_again(number).await {
@@ -112,7 +109,7 @@ impl Server {
     }
 
     /// Reads the login again. Returns whether it differs from the login of the way with this number.
-    async fn read_again(&self, number: u64) -> Result<bool, StoreError> {
+    async fn read_again(&self, number: u64) -> Result<bool> {
         let Some(config) = self.current().config.clone() else { return Ok(false) };
         let server = self.clone();
         // Files may be on a slow disk.
@@ -121,7 +118,7 @@ impl Server {
         Ok(self.number() != number)
     }
 
-    fn note<T>(&self, connected: &Result<T, StoreError>) {
+    fn note<T>(&self, connected: &Result<T>) {
         let is_refused = connected.as_ref().is_err_and(StoreError::is_login_refused);
         self.0.refused.send_if_modified(|since| {
             let before = *since;

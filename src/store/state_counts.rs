@@ -1,6 +1,6 @@
 //! Counts the jobs of each state and end.
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{JobEnd, JobStatus};
 
 const TERMINAL: [JobStatus; 2] = [JobStatus::Finished, JobStatus::Error];
@@ -69,7 +69,7 @@ impl JobCounts {
 
 impl Store {
     /// Counts the jobs of each state and end. It costs the indexes and not the jobs.
-    pub async fn count_jobs(&self) -> Result<JobCounts, StoreError> {
+    pub async fn count_jobs(&self) -> Result<JobCounts> {
         let mut counts = self.count_ended().await?;
         for status in JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
             let indexes = self.indexes(status, None).await?;
@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// Counts the ended jobs alone. The indexes of a type are counted in one step, so that none is between two.
-    pub(super) async fn count_ended(&self) -> Result<JobCounts, StoreError> {
+    pub(super) async fn count_ended(&self) -> Result<JobCounts> {
         let mut counts = JobCounts::default();
         for types in self.types().await?.chunks(TYPES_PER_STEP) {
             let mut step = redis::pipe();
@@ -99,7 +99,7 @@ impl Store {
         Ok(counts)
     }
 
-    async fn sizes(&self, indexes: &[String]) -> Result<Vec<u64>, StoreError> {
+    async fn sizes(&self, indexes: &[String]) -> Result<Vec<u64>> {
         let mut sizes = Vec::with_capacity(indexes.len());
         for page in indexes.chunks(INDEXES_PER_PAGE) {
             let size = |index: &'_ String| ("ZCARD", index.clone());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::backoff::{from_now, micros, millis};
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::queue::Queue;
 use crate::proto::target::ScriptType;
 
@@ -22,7 +22,7 @@ pub struct Sampled {
 
 impl Store {
     /// Samples the throughput of types not sampled within `least`, and cleans the indexes of ended jobs and the queues.
-    pub async fn sample(&self, least: Duration) -> Result<Sampled, StoreError> {
+    pub async fn sample(&self, least: Duration) -> Result<Sampled> {
         let mut sampled = Sampled::default();
         // Jobs may expire faster than one step cleans; the bound lets the caller do other things.
         for _ in 0..STEPS_MAX {
@@ -40,10 +40,7 @@ impl Store {
 
     /// Queues whose first job has begun to wait for `long` or longer, with its wait; and, with
     /// `None`, queues where that has ended. Reports each change once.
-    pub async fn long_waits(
-        &self,
-        long: Duration,
-    ) -> Result<Vec<(Queue, Option<Duration>)>, StoreError> {
+    pub async fn long_waits(&self, long: Duration) -> Result<Vec<(Queue, Option<Duration>)>> {
         let news: Vec<(String, i64)> = self
             .run_script("looking for long waits", &self.scripts.long_waits, micros(long))
             .await?;
@@ -52,23 +49,20 @@ impl Store {
     }
 
     /// The counters of several types, in their order: submitted, started, finished, failed, retried, dead, skipped.
-    pub async fn counters_of(
-        &self,
-        types: &[ScriptType],
-    ) -> Result<Vec<BTreeMap<String, u64>>, StoreError> {
+    pub async fn counters_of(&self, types: &[ScriptType]) -> Result<Vec<BTreeMap<String, u64>>> {
         let of_type = |of| ("HGETALL", self.keys.stats(of));
         let answers = self.link.each("reading statistics", types, of_type).await?;
         Ok(answers.into_iter().map(|answer| numbers(answer.unwrap_or_default())).collect())
     }
 
     /// Counts spans of traces that no receiver got.
-    pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<(), StoreError> {
+    pub async fn count_dropped_spans(&self, service: &str, number: u64) -> Result<()> {
         let arguments = (self.keys.spans_dropped(), service, number);
         self.link.command("counting dropped spans", "HINCRBY", arguments).await
     }
 
     /// Returns the number of spans of traces that no receiver got, by service.
-    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+    pub async fn dropped_spans(&self) -> Result<BTreeMap<String, u64>> {
         let key = self.keys.spans_dropped();
         Ok(numbers(self.link.command("reading statistics", "HGETALL", key).await?))
     }

@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::presence::PRESENCE_TTL_SECS;
 use super::text::{Legal, read};
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{BootId, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::target::ScriptType;
@@ -72,7 +72,7 @@ impl Store {
         id: &BootId,
         presence: &SupervisorPresence,
         times: &TypeTimes,
-    ) -> Result<(u64, Option<String>), StoreError> {
+    ) -> Result<(u64, Option<String>)> {
         let mut script = self.scripts.supervise.prepare_invoke();
         script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
         for (field, seconds) in times.fields() {
@@ -83,7 +83,7 @@ impl Store {
         Ok((live, Some(mark).filter(|mark| !mark.is_empty())))
     }
 
-    pub async fn supervisor_leaves(&self, id: &BootId) -> Result<(), StoreError> {
+    pub async fn supervisor_leaves(&self, id: &BootId) -> Result<()> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("DEL").arg(self.keys.supervisor(id)).ignore();
         pipeline.cmd("ZREM").arg(self.keys.supervisors()).arg(id.as_str()).ignore();
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// The live supervisors, by unit and host.
-    pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
+    pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>> {
         const DOING: &str = "listing supervisors";
         let Legal::<BootId>(known) =
             self.link.command(DOING, "ZRANGE", (self.keys.supervisors(), 0, -1)).await?;
@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// The jobs of every known script type, counted. Reads counts alone: it costs the types and not the jobs.
-    pub async fn type_states(&self) -> Result<Vec<TypeState>, StoreError> {
+    pub async fn type_states(&self) -> Result<Vec<TypeState>> {
         const DOING: &str = "counting jobs";
         let (s, us): (u64, u64) = self.link.query(DOING, &redis::cmd("TIME")).await?;
         let now_us = s * 1_000_000 + us;

@@ -153,6 +153,7 @@ pub use short_ids::IdsFound;
 pub use state_counts::JobCounts;
 pub use statistics::Sampled;
 pub use status::{LastHour, TypeState};
+pub(crate) use store_error::Result;
 pub use store_error::{StoreError, is_about_login};
 pub use submission::Submitted;
 pub use tell::TellOutcome;
@@ -202,7 +203,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if the URL or the password file cannot be used.
-    pub fn open(config: &RedisConfig) -> Result<Self, StoreError> {
+    pub fn open(config: &RedisConfig) -> Result<Self> {
         let keys = Keys::new(config.namespace.clone());
         Ok(Self {
             link: SharedConnection::new(Server::new(config)?),
@@ -269,7 +270,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
-    pub fn change_login(&self, config: &RedisConfig) -> Result<(), StoreError> {
+    pub fn change_login(&self, config: &RedisConfig) -> Result<()> {
         self.link.server.change(config)
     }
 
@@ -279,7 +280,7 @@ impl Store {
     }
 
     /// Pings Redis; in a cluster the node that has the keys, and has all of them.
-    pub async fn ping(&self) -> Result<(), StoreError> {
+    pub async fn ping(&self) -> Result<()> {
         let mut command = redis::cmd("PING");
         if self.link.server.way().cluster().is_some() {
             command = redis::cmd("EXISTS");
@@ -293,7 +294,7 @@ impl Store {
         doing: &'static str,
         script: &LuaScript,
         arguments: impl ToRedisArgs,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let mut invocation = script.prepare_invoke();
         invocation.arg(arguments);
         self.invoke(doing, &invocation).await
@@ -306,7 +307,7 @@ impl Store {
         id: Option<&JobId>,
         script: &LuaScript,
         arguments: impl ToRedisArgs,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let mut invocation = script.prepare_invoke();
         invocation.arg(arguments);
         self.invoke_for_caller(doing, id, invocation).await
@@ -319,7 +320,7 @@ impl Store {
         doing: &'static str,
         id: Option<&JobId>,
         mut script: ScriptInvocation<'_>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         script.arg(&*self.rights.argument(id));
         self.invoke(doing, &script).await
     }
@@ -329,7 +330,7 @@ impl Store {
         &self,
         doing: &'static str,
         commands: &redis::Pipeline,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let mut script = self.scripts.read_at_once.prepare_invoke();
         for command in commands.cmd_iter() {
             let words: Vec<&[u8]> = command
@@ -348,7 +349,7 @@ impl Store {
         &self,
         doing: &'static str,
         script: &ScriptInvocation<'_>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.link.invoke(doing, script).await.map_err(|error| match error {
             StoreError::Failed { doing, reason } => {
                 StoreError::Failed { doing, reason: self.scripts.with_files(&reason) }

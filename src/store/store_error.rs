@@ -6,6 +6,8 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::proto::units::readable_size;
 
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// The reason why an operation on the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {

@@ -1,6 +1,6 @@
 //! Events that jobs wait for.
 
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Store {
         id: &JobId,
         (name, event): (&str, &str),
         names: &[String],
-    ) -> Result<TellOutcome, StoreError> {
+    ) -> Result<TellOutcome> {
         const DOING: &str = "telling a job an event";
         let arguments = (id.as_str(), name, event, names);
         let (code, detail): (String, String) =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::attempts::{kept, millis};
-use super::{JobNote, Recovered, Store, StoreError};
+use super::{JobNote, Recovered, Result, Store};
 use crate::proto::job::{JobId, Retention};
 
 /// A job that stands in no index and in no list is left to the actor that may have popped it, and to the program that
@@ -32,7 +32,7 @@ const SHOWN_MAX: isize = 1000;
 
 impl Store {
     /// Lists the ids of the last minute without a hash, each after its list: at most a thousand.
-    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>, StoreError> {
+    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>> {
         let arguments = (self.keys.unindexed(), 0, SHOWN_MAX - 1);
         let noted: Vec<String> =
             self.link.command("reading which ids were pushed early", "ZRANGE", arguments).await?;
@@ -50,7 +50,7 @@ impl Store {
         walks: bool,
         pause: Duration,
         retention: impl Into<Retention>,
-    ) -> Result<FoundUnindexed, StoreError> {
+    ) -> Result<FoundUnindexed> {
         let mut script = self.scripts.find_unindexed.prepare_invoke();
         script.arg(millis(GRACE)).arg(if walks { KEYS_PER_STEP } else { 0 });
         script.arg(millis(STEP_PAUSE.min(pause))).arg(millis(pause)).arg(kept(retention));
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Notes that a client waits for a job: if it stands in no index, a supervisor looks at it.
-    pub async fn note_awaited(&self, id: &JobId) -> Result<(), StoreError> {
+    pub async fn note_awaited(&self, id: &JobId) -> Result<()> {
         let doing = "noting that a job is awaited";
         self.run_script(doing, &self.scripts.note_awaited, id.as_str()).await
     }
