@@ -2,9 +2,9 @@
 //! Redis. And confirmed submissions: answered only once
 //! the jobs have arrived where `redis.ack` says.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
 use super::{ClientError, Result};
@@ -136,18 +136,14 @@ impl Waiters {
     }
 
     fn connection(&self) -> Blocking {
-        self.idle().pop().unwrap_or_else(|| self.store.blocking())
+        self.idle.lock().pop().unwrap_or_else(|| self.store.blocking())
     }
 
     fn keep(&self, connection: Blocking) {
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -223,7 +219,7 @@ impl<'p> WaitBound<'p> {
 
     /// Notes an answer of Redis: the job or graph is known, and goes on.
     pub(super) fn answered(&self) {
-        *self.answers() = RedisAnswers { at: Some(Instant::now()), error: None };
+        *self.answers.lock() = RedisAnswers { at: Some(Instant::now()), error: None };
         self.first_answer.notify_one();
     }
 
@@ -259,7 +255,7 @@ impl<'p> WaitBound<'p> {
             match wait().await {
                 // The job goes on, and its end will be known.
                 Err(ClientError::Store(error)) if error.is_transient() && self.has_patience() => {
-                    self.answers().error = Some(error);
+                    self.answers.lock().error = Some(error);
                     tokio::time::sleep(backoff.failed()).await;
                 }
                 ended => return ended,
@@ -269,11 +265,11 @@ impl<'p> WaitBound<'p> {
 
     /// Returns whether the wait lasts through an outage of Redis.
     fn has_patience(&self) -> bool {
-        self.bound.is_some() || self.answers().at.unwrap_or(self.began).elapsed() < OUTAGE_MAX
+        self.bound.is_some() || self.answers.lock().at.unwrap_or(self.began).elapsed() < OUTAGE_MAX
     }
 
     fn gave_up(&self) -> ClientError {
-        let answers = self.answers();
+        let answers = self.answers.lock();
         let silence = answers.at.unwrap_or(self.began).elapsed();
         let unknown = match &answers.error {
             Some(error) => Some(error.to_string()),
@@ -285,11 +281,6 @@ impl<'p> WaitBound<'p> {
         };
         let (of, id, waited) = (self.of, self.id.clone(), self.began.elapsed());
         ClientError::GaveUp { of, id, waited, unknown }
-    }
-
-    fn answers(&self) -> std::sync::MutexGuard<'_, RedisAnswers> {
-        // No code panics while it holds it.
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

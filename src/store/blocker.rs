@@ -57,33 +57,29 @@ impl Store {
             "run_at",
             "where",
         ];
-        let (doing, arguments) =
-            ("reading the prerequisites of a job", (self.keys.job(id), &FIELDS));
-        let values: [Option<String>; 9] = self.link.command(doing, "HMGET", arguments).await?;
-        let field =
-            |name: &str| FIELDS.iter().zip(&values).find(|(of, _)| **of == name)?.1.as_deref();
-        match field("status").and_then(|status| status.parse().ok()) {
+        let doing = "reading the prerequisites of a job";
+        let of = self.link.fields(doing, self.keys.job(id), &FIELDS).await?;
+        match of.parsed("status") {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
-                if let Some(wait) = field("wait").and_then(AskedWait::of_field) {
+                if let Some(wait) = of.text("wait").and_then(AskedWait::of_field) {
                     return Ok(Some(Blocker::Wait(wait)));
                 }
-                let run_at = field("run_at").and_then(|time| time.parse().ok());
-                return self.overdue_blocker(run_at).await;
+                return self.overdue_blocker(of.parsed("run_at")).await;
             }
             _ => return Ok(None),
         }
-        if let Some(limit) = field("held_by") {
+        if let Some(limit) = of.text("held_by") {
             return Ok(Some(Blocker::Limit(limit.to_owned())));
         }
-        let Some(queue) = queue_of_fields(field) else { return Ok(None) };
+        let Some(queue) = queue_of_fields(|name| of.text(name)) else { return Ok(None) };
         let pauses = self.pauses().await?;
         if pauses.covers(&queue) {
             let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
         let mut actors = self.actors(Some(queue.target.script_type())).await?;
-        let selector = field("where").and_then(|text| text.parse::<Selector>().ok());
+        let selector: Option<Selector> = of.parsed("where");
         let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
         actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
         let drained = actors.first().map(|of| of.actor.clone());

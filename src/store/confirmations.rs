@@ -1,9 +1,10 @@
 //! The questions whether writes have arrived, which callers share, and the connection that asks.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::connection::Blocking;
@@ -45,16 +46,12 @@ pub(super) enum How {
 impl Confirmations {
     pub(super) fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        self.next().push(Question { ids: ids.to_vec(), answer });
+        self.next.lock().push(Question { ids: ids.to_vec(), answer });
         receiver
     }
 
     /// Takes the questions of the next round.
     pub(super) fn take(&self) -> Vec<Question> {
-        mem::take(&mut *self.next())
-    }
-
-    fn next(&self) -> MutexGuard<'_, Vec<Question>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        mem::take(&mut *self.next.lock())
     }
 }

@@ -18,6 +18,7 @@ use super::store_error::{
     CONNECTING, Result, StoreError, has_closed_connection, has_not_run, is_connection_useless,
     is_oversized,
 };
+use super::text::HashFields;
 
 /// The time that a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,6 +97,16 @@ impl SharedConnection {
         arguments: impl ToRedisArgs,
     ) -> Result<T> {
         self.query(doing, redis::cmd(name).arg(arguments)).await
+    }
+
+    /// Reads fields of a hash.
+    pub(super) async fn fields(
+        &self,
+        doing: &'static str,
+        key: String,
+        names: &'static [&'static str],
+    ) -> Result<HashFields> {
+        Ok(HashFields::of(names, self.command(doing, "HMGET", (key, names)).await?))
     }
 
     /// Runs several commands in one round trip. In a cluster all of them are answered by a node that

@@ -165,18 +165,28 @@ impl Store {
             "ran_id",
             "batch_id",
         ];
-        let arguments = (self.keys.cron(name), &FIELDS);
-        let fields: [Option<String>; 9] =
-            self.link.command("looking at a periodic job", "HMGET", arguments).await?;
-        let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id, batch_id] = fields;
-        let number =
-            |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
-        let ran_last = number(&ran_us) > number(&fired_us);
-        let (fired_us, id) = if ran_last { (ran_us, ran_id) } else { (fired_us, id) };
-        let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
-        let is_batch = id.is_some() && id == batch_id;
-        let last = self.last_of([fired_us, id, fired, left_out], is_batch).await?;
-        Ok(PeriodicJobState { last, disabled, ends: self.cron_ends(name).await? })
+        let doing = "looking at a periodic job";
+        let of = self.link.fields(doing, self.keys.cron(name), &FIELDS).await?;
+        let ran_last = of.parsed::<i64>("ran_us") > of.parsed("fired_us");
+        let (at, id) = if ran_last { ("ran_us", "ran_id") } else { ("fired_us", "id") };
+        let disabled = of.text("disabled_at").map(|at| Disabled {
+            at: at.to_owned(),
+            by: of.text("disabled_by").unwrap_or_default().to_owned(),
+        });
+        let mut state =
+            PeriodicJobState { last: None, disabled, ends: self.cron_ends(name).await? };
+        if let (Some(due), Some(job)) = (of.text(at).and_then(moment), of.parsed::<JobId>(id)) {
+            let is_batch = of.text(id) == of.text("batch_id");
+            let status = if is_batch {
+                self.graph(&job).await?.map(|batch| batch.counts.state().as_str())
+            } else {
+                self.state(&job).await?.map(JobStatus::as_str)
+            };
+            let number = |name| of.parsed(name).unwrap_or_default();
+            let (fired, left_out) = (number("fired"), number("left_out"));
+            state.last = Some(LastFiring { due, id: job, is_batch, status, fired, left_out });
+        }
+        Ok(state)
     }
 
     /// Notes a run of a periodic job beside its schedule, as a job or as a batch.
@@ -215,25 +225,6 @@ impl Store {
             (firing, state)
         });
         Ok(firings.collect())
-    }
-
-    async fn last_of(
-        &self,
-        fields: [Option<String>; 4],
-        is_batch: bool,
-    ) -> Result<Option<LastFiring>> {
-        let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
-        let due = fields[0].as_deref().and_then(moment);
-        let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
-        let (Some(due), Some(id)) = (due, id) else { return Ok(None) };
-        let status = if is_batch {
-            self.graph(&id).await?.map(|batch| batch.counts.state().as_str())
-        } else {
-            self.state(&id).await?.map(JobStatus::as_str)
-        };
-        let (fired, left_out) = (number(&fields[2]), number(&fields[3]));
-        let (fired, left_out) = (fired.unwrap_or_default(), left_out.unwrap_or_default());
-        Ok(Some(LastFiring { due, id, is_batch, status, fired, left_out }))
     }
 
     /// Fires a periodic job as [`Store::fire`] does, as a batch or graph: all of its jobs are submitted, or none. The error is

@@ -1,9 +1,10 @@
 //! Limits: the argument of a claim, and the care for limits that hold jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
@@ -64,7 +65,7 @@ impl ClaimLimits {
             return Arc::default();
         }
         let key = (actor.script_type.clone(), actor.group.clone());
-        let mut of_actors = self.of_actors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_actors = self.of_actors.lock();
         let limits = of_actors.entry(key).or_insert_with(|| Arc::new(self.limits_for(actor)));
         Arc::clone(limits)
     }

@@ -2,9 +2,10 @@
 //! configuration: `CLIENT TRACKING` in broadcasting mode, on a connection of its own.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::Notify;
@@ -51,7 +52,7 @@ impl Heard {
         if message.kind != PushKind::Invalidate && !is_lost {
             return;
         }
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         match message.data.first() {
             Some(Value::Array(told)) if !is_lost => {
                 for key in told {
@@ -69,7 +70,7 @@ impl Heard {
     }
 
     fn taken(&self) -> BTreeSet<String> {
-        std::mem::take(&mut *self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.keys.lock())
     }
 }
 

@@ -1,9 +1,10 @@
 //! The Redis of a namespace, whose address and login may change while the program runs: by a reload, or as the
 //! password in a file changed and Redis refuses the old one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::watch;
 
@@ -52,17 +53,17 @@ impl Server {
     }
 
     pub(super) fn way(&self) -> Arc<RedisAddress> {
-        Arc::clone(&self.current().way)
+        Arc::clone(&self.0.now.lock().way)
     }
 
     /// The number of the way: it changes with the address or the login.
     pub(super) fn number(&self) -> u64 {
-        self.current().number
+        self.0.now.lock().number
     }
 
     /// The address, for messages: no password in it.
     pub(super) fn address(&self) -> Arc<str> {
-        Arc::clone(&self.current().way.address)
+        Arc::clone(&self.0.now.lock().way.address)
     }
 
     /// Since when Redis refuses the login, now and later.
@@ -77,7 +78,7 @@ impl Server {
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
     pub(super) fn change(&self, config: &RedisConfig) -> Result<()> {
         let way = RedisAddress::read(config)?;
-        let mut now = self.current();
+        let mut now = self.0.now.lock();
         let is_same = now.config.as_deref() == Some(config) && way.files == now.way.files;
         if !is_same {
             *now = CurrentAddress {
@@ -110,7 +111,7 @@ impl Server {
 
     /// Reads the login again. Returns whether it differs from the login of the way with this number.
     async fn read_again(&self, number: u64) -> Result<bool> {
-        let Some(config) = self.current().config.clone() else { return Ok(false) };
+        let Some(config) = self.0.now.lock().config.clone() else { return Ok(false) };
         let server = self.clone();
         // Files may be on a slow disk.
         let read = tokio::task::spawn_blocking(move || server.change(&config)).await;
@@ -128,12 +129,7 @@ impl Server {
     }
 
     fn way_and_number(&self) -> (Arc<RedisAddress>, u64) {
-        let now = self.current();
+        let now = self.0.now.lock();
         (Arc::clone(&now.way), now.number)
-    }
-
-    fn current(&self) -> MutexGuard<'_, CurrentAddress> {
-        // No code panics while it holds it.
-        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

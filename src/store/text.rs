@@ -41,6 +41,33 @@ impl Deref for StoredText {
     }
 }
 
+/// Fields of a hash, which another program may have written.
+pub(super) struct HashFields {
+    names: &'static [&'static str],
+    texts: Vec<Option<StoredText>>,
+}
+
+impl HashFields {
+    /// The answer to HMGET of these names; without one none is there.
+    pub(super) fn of(
+        names: &'static [&'static str],
+        texts: Option<Vec<Option<StoredText>>>,
+    ) -> Self {
+        Self { names, texts: texts.unwrap_or_default() }
+    }
+
+    /// Returns a field; `None` if it is absent or empty.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        let place = self.names.iter().position(|of| *of == name)?;
+        self.texts.get(place)?.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// Returns a field; `None` if it cannot be parsed.
+    pub(super) fn parsed<T: FromStr>(&self, name: &str) -> Option<T> {
+        self.text(name)?.parse().ok()
+    }
+}
+
 /// The members of a list that are legal names or words, in its order.
 pub(super) struct Legal<T>(pub(super) Vec<T>);
 
