@@ -65,7 +65,6 @@ mod session;
 mod short_ids;
 mod stats;
 mod status;
-mod tell;
 mod tokens;
 mod wait;
 

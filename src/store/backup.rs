@@ -1,17 +1,22 @@
 //! The reading side of a backup: the indexes that name every job, and copies of single keys. Each call
 //! reads a bounded part, and one job in one step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use redis::Value;
 
 use super::cron_marks::CronEnds;
 use super::newest::whole;
 use super::text::{Legal, read};
-use super::{Result, Store, StoreError};
-use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
+use super::{NotifySnapshot, Result, Store, StoreError};
+use crate::proto::backup::{
+    Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy,
+    NotifyCopy,
+};
 use crate::proto::cron::CronName;
+use crate::proto::graph::GraphJobOutcome;
 use crate::proto::job::{JobId, JobStatus};
+use crate::proto::notification::NotifyMessage;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::proto::queue::Queue;
 use crate::proto::target::{Priority, ScriptType};
@@ -24,6 +29,16 @@ const LOG_BYTES: usize = 256 << 10;
 const LOG_ENTRIES: usize = 50;
 
 const DOING: &str = "backing up jobs";
+const COPYING_GRAPHS: &str = "backing up graphs";
+const COPYING_NOTIFICATIONS: &str = "backing up notifications";
+
+/// The entries of one line of notifications.
+const MESSAGES: usize = 20;
+const EVENTS: usize = 100;
+const FAILING: usize = 500;
+
+/// Ids of messages, each with when it is due in us since 1970.
+type DueIds = Vec<(String, f64)>;
 
 /// An index or a list that names jobs.
 #[derive(Debug, Clone)]
@@ -222,6 +237,78 @@ impl Store {
         let ready = states.into_iter().filter(|(_, state)| state == "ready");
         let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
         Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })
+    }
+
+    /// Copies a graph or batch without its jobs. `None` if it is gone.
+    pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>> {
+        let key = self.keys.graph(id);
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
+        let (fields, ttl): (Vec<(String, Vec<u8>)>, i64) =
+            self.read_at_once(COPYING_GRAPHS, &pipeline).await?;
+        let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
+        let fields = fields.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Ok(Some(GraphCopy { id: id.clone(), fields, ttl_ms }))
+    }
+
+    /// Copies some jobs of a graph, those after a score; empty at the end.
+    pub async fn backup_graph_jobs(&self, id: &JobId, after: Option<u64>) -> Result<GraphJobsCopy> {
+        // In the order of a job's life, so that none is missed.
+        const ORDER: [GraphJobOutcome; 4] = [
+            GraphJobOutcome::Waiting,
+            GraphJobOutcome::Finished,
+            GraphJobOutcome::Failed,
+            GraphJobOutcome::Cancelled,
+        ];
+        let members = self.graph_members(id, &ORDER, after, Self::GRAPHS_PER_PAGE_MAX).await?;
+        let jobs = members.into_iter().map(|member| (member.id, member.score)).collect();
+        Ok(GraphJobsCopy { id: id.clone(), jobs })
+    }
+
+    /// Copies events of this shard that are in no message yet, oldest first, after `after`. Empty at the end.
+    pub async fn backup_events(
+        &self,
+        look: &NotifySnapshot,
+        after: Option<&str>,
+    ) -> Result<NotifyCopy> {
+        let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
+        let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
+        let events =
+            log_entries(self.link.command(COPYING_NOTIFICATIONS, "XRANGE", arguments).await?);
+        Ok(NotifyCopy { events, ..NotifyCopy::default() })
+    }
+
+    /// Copies the names of jobs of this shard of which the last one failed.
+    pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>> {
+        let all: Vec<(Vec<u8>, Vec<u8>)> =
+            self.link.command(COPYING_NOTIFICATIONS, "HGETALL", self.keys.notify_failing()).await?;
+        let all: Vec<(Bytes, Bytes)> =
+            all.into_iter().map(|(name, at)| (name.into(), at.into())).collect();
+        let copy = |failing: &[(Bytes, Bytes)]| NotifyCopy {
+            failing: failing.to_vec(),
+            ..NotifyCopy::default()
+        };
+        Ok(all.chunks(FAILING).map(copy).collect())
+    }
+
+    /// Copies the undelivered messages, which are on the home shard.
+    pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HGETALL").arg(self.keys.notify_messages());
+        pipeline.cmd("ZRANGE").arg(self.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
+        let (mut texts, due): (HashMap<String, Vec<u8>>, DueIds) =
+            self.read_at_once(COPYING_NOTIFICATIONS, &pipeline).await?;
+        let read = |(id, due_us): (String, f64)| {
+            let message: NotifyMessage = serde_json::from_slice(&texts.remove(&id)?).ok()?;
+            let due = std::time::Duration::try_from_secs_f64(due_us / 1e6).unwrap_or_default();
+            Some((super::attempts::millis(due), message))
+        };
+        let messages: Vec<(u64, NotifyMessage)> = due.into_iter().filter_map(read).collect();
+        let copy = |messages: &[(u64, NotifyMessage)]| NotifyCopy {
+            messages: messages.to_vec(),
+            ..NotifyCopy::default()
+        };
+        Ok(messages.chunks(MESSAGES).map(copy).collect())
     }
 }
 

@@ -14,7 +14,7 @@ use redis::{
 
 use super::cluster::Cluster;
 use super::node;
-use super::refused_connection::explained;
+use super::node::explained;
 use super::sentinel::Sentinels;
 use super::store_error::{CONNECTING, Result, StoreError};
 use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};

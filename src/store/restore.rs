@@ -6,12 +6,17 @@ use redis::ToRedisArgs;
 
 use super::attempts::kept;
 use super::{Result, Store, StoreError};
-use crate::proto::backup::{Bytes, CronCopy, DeadCopy, JobCopy, LimitCopy, LogCopy, ObjectCopy};
+use crate::proto::backup::{
+    Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, JobCopy, LimitCopy, LogCopy, NotifyCopy,
+    ObjectCopy,
+};
 use crate::proto::job::{JobId, JobStatus, Retention};
+use crate::proto::notification::NotifyMessage;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::proto::queue::Queue;
 
 const DOING: &str = "restoring jobs";
+const RESTORING_GRAPHS: &str = "restoring graphs";
 
 /// Fields that a job loses with its actor.
 const OF_THE_ATTEMPT: [&str; 5] = ["started_at", "actor", "boot_id", "progress", "progress_text"];
@@ -160,6 +165,51 @@ impl Store {
         }
         let answer: String = self.invoke("restoring objects", &script).await?;
         Ok(Some(answer).filter(|answer| answer != "ok"))
+    }
+
+    /// Restores a graph or batch, which ends after [`Store::close_batch`]. Returns false if its id is taken.
+    pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool> {
+        let mut script = self.scripts.restore_graph.prepare_invoke();
+        script.arg(graph.id.as_str()).arg(graph.ttl_ms.max(1));
+        for (name, value) in &graph.fields {
+            script.arg(name).arg(value.decode().unwrap_or_default());
+        }
+        let answer: String = self.invoke(RESTORING_GRAPHS, &script).await?;
+        Ok(answer == "ok")
+    }
+
+    /// Restores jobs of a graph, which have been restored themselves. Calling again is safe.
+    pub async fn restore_graph_jobs(&self, of: &GraphJobsCopy) -> Result<()> {
+        for jobs in of.jobs.chunks(Self::GRAPHS_PER_PAGE_MAX) {
+            let jobs: Vec<_> = jobs.iter().map(|(job, score)| (job.as_str(), *score)).collect();
+            let arguments = (of.id.as_str(), "", jobs);
+            self.run_script::<String>(RESTORING_GRAPHS, &self.scripts.restore_graph, arguments)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Restores notifications. A message is tried for an hour again, with its id. Calling again is safe.
+    pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<()> {
+        let mut script = self.scripts.restore_notify.prepare_invoke();
+        script.arg(copy.messages.len());
+        for (due_ms, message) in &copy.messages {
+            let again = NotifyMessage { tried_ms: 0, ..message.clone() };
+            let text = serde_json::to_string(&again).unwrap_or_default();
+            script.arg(&message.id).arg(due_ms).arg(text);
+        }
+        let bytes = |of: &Bytes| of.decode().unwrap_or_default();
+        script.arg(copy.events.len());
+        for (id, fields) in &copy.events {
+            script.arg(id).arg(fields.len());
+            for field in fields {
+                script.arg(bytes(field));
+            }
+        }
+        for (name, at) in &copy.failing {
+            script.arg(bytes(name)).arg(bytes(at));
+        }
+        self.invoke::<String>("restoring notifications", &script).await.map(drop)
     }
 }
 
