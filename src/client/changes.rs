@@ -34,10 +34,10 @@ impl Client {
     pub(super) async fn stop_one(&self, id: &JobId) -> Result<bool> {
         let wrong = |status: &str| ClientError::wrong_state("stop", id, status);
         let (store, by) = (self.of(id)?, self.author.signature());
-        let mut outcome = store.stop_by(id, self.job.kept(), &by).await?;
+        let mut outcome = store.stop_by(id, self.job.kept(), None, &by).await?;
         // It may be of a batch whose submission is decided, and not made.
         if outcome == StopOutcome::Missing && store.finish_commits(self.job.kept()).await? {
-            outcome = store.stop_by(id, self.job.kept(), &by).await?;
+            outcome = store.stop_by(id, self.job.kept(), None, &by).await?;
         }
         match outcome {
             StopOutcome::Stopped => Ok(true),

@@ -127,7 +127,7 @@ impl Client {
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match members.stop_by(&member.id, self.job.kept(), &by).await? {
+            match members.stop_by(&member.id, self.job.kept(), None, &by).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}

@@ -191,7 +191,9 @@ impl Client {
         jobs: &[Job],
         files: &FilesByPlace,
     ) -> Result<Vec<JobId>> {
-        let jobs = &self.resolved_members(jobs).await?;
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
+        let jobs = &mut jobs.to_vec();
+        self.resolve_named(jobs.iter_mut(), |place| (place, ids[place].to_string())).await?;
         self.resolve_callbacks(jobs.len(), batch).await?;
         self.check_head(jobs.len(), batch)?;
         self.place_batch(batch, jobs)?;
@@ -308,10 +310,9 @@ pub(super) fn unaccepted(
 ) -> ClientError {
     let BatchOutcome::Refused { place, why } = outcome else {
         return match outcome {
-            BatchOutcome::TooSlow => ClientError::Store(StoreError::Failed {
-                doing: "submitting an atomic batch",
-                reason: TOO_SLOW.to_owned(),
-            }),
+            BatchOutcome::TooSlow => {
+                StoreError::failed("submitting an atomic batch", TOO_SLOW).into()
+            }
             _ => ClientError::GraphTaken(id.clone()),
         };
     };

@@ -188,8 +188,7 @@ pub(super) async fn confirmed(store: &Store, ids: &[JobId], what: &'static str) 
     let Some(lost) = gone.first() else { return Ok(()) };
     let reason =
         "it is not there any more: it was deleted, or redis has lost it in a restart or failover";
-    let error = StoreError::Failed { doing: "confirming jobs", reason: reason.to_owned() };
-    Err(unconfirmed(lost, gone.len() - 1, error))
+    Err(unconfirmed(lost, gone.len() - 1, StoreError::failed("confirming jobs", reason)))
 }
 
 /// A wait for the end of a job or graph, with its bound.
@@ -299,7 +298,7 @@ mod tests {
         assert!(given_up(&patience).ends_with("is not known: redis has not answered yet"));
         patience.answered();
         assert!(given_up(&patience).ends_with("; it goes on"));
-        patience.answers().error = Some(StoreError::Settings("redis at x".to_owned()));
+        patience.answers.lock().error = Some(StoreError::Settings("redis at x".to_owned()));
         let said = given_up(&patience);
         assert!(said.contains("whether it goes on is not known: redis settings"), "{said}");
         patience.answered();

@@ -199,10 +199,8 @@ impl Store {
 }
 
 fn refused(why: &str) -> StoreError {
-    StoreError::Failed {
-        doing: "confirming that a job is on the disk of redis",
-        reason: format!("{why}; or leave out redis.ack and --durable"),
-    }
+    let doing = "confirming that a job is on the disk of redis";
+    StoreError::failed(doing, format!("{why}; or leave out redis.ack and --durable"))
 }
 
 fn not_confirmed(how: How, arrived: u64) -> StoreError {
@@ -215,7 +213,7 @@ fn not_confirmed(how: How, arrived: u64) -> StoreError {
             format!("its append-only file was not synchronised with the disk within {within} s")
         }
     };
-    StoreError::Failed { doing: CONFIRMING, reason }
+    StoreError::failed(CONFIRMING, reason)
 }
 
 fn wait_aof(within_ms: u64) -> redis::Cmd {

@@ -160,9 +160,8 @@ impl Store {
                 copied(id, parts).map(Some).ok_or_else(|| StoreError::unexpected(DOING))
             }
             Value::Int(size) => {
-                let reason =
-                    format!("job {id} has {size} bytes, more than {JOB_SIZE_MAX}; delete it");
-                Err(StoreError::Failed { doing: DOING, reason })
+                let why = format!("job {id} has {size} bytes, more than {JOB_SIZE_MAX}; delete it");
+                Err(StoreError::failed(DOING, why))
             }
             _ => Err(StoreError::unexpected(DOING)),
         };

@@ -53,20 +53,11 @@ impl Store {
         retention: impl Into<Retention>,
         asking: Option<&BootId>,
     ) -> Result<StopOutcome> {
-        self.stop_step(id, retention, asking, "").await
+        self.stop_by(id, retention, asking, "").await
     }
 
-    /// Stops a job for a person or program, whose name its hash then has.
+    /// Stops a job for a person or program as well, whose name its hash then has.
     pub async fn stop_by(
-        &self,
-        id: &JobId,
-        retention: impl Into<Retention>,
-        by: &str,
-    ) -> Result<StopOutcome> {
-        self.stop_step(id, retention, None, by).await
-    }
-
-    async fn stop_step(
         &self,
         id: &JobId,
         retention: impl Into<Retention>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::streams::{StreamId, StreamRangeReply};
 
 use super::connection::Blocking;
-use super::text::written_at;
+use super::text::{stream_text, written_at};
 use super::{Result, Shards, Store};
 use crate::proto::shard::{Shard, ShardCount};
 
@@ -138,10 +138,7 @@ impl Store {
 }
 
 fn event(entry: StreamId) -> JobEvent {
-    let text = |name: &str| {
-        let bytes = entry.get::<Vec<u8>>(name).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let text = |name| stream_text(&entry, name);
     let (id, script_type) = (text("id"), text("type"));
     let (from, to, actor) = (text("from"), text("to"), text("actor"));
     JobEvent { id, script_type, from, to, actor, place: entry.id }

@@ -160,7 +160,7 @@ impl Store {
                 Err(_) => {
                     let key = self.keys.output(id);
                     let reason = format!("key {key} is gone, though the job has not expired");
-                    return Err(StoreError::Failed { doing: DOING, reason });
+                    return Err(StoreError::failed(DOING, reason));
                 }
             };
             if of.get_or_insert_with(|| now.clone()) != &now {

@@ -119,7 +119,7 @@ impl Store {
             }
             BatchOutcome::Refused { why, .. } => Ok(why),
             BatchOutcome::TooSlow | BatchOutcome::GraphExists => {
-                Err(StoreError::Failed { doing: "submitting a job", reason: TOO_SLOW.to_owned() })
+                Err(StoreError::failed("submitting a job", TOO_SLOW))
             }
         }
     }
@@ -240,7 +240,7 @@ pub(super) fn correction_words(corrections: &Corrections) -> Vec<String> {
     pairs.flat_map(|(name, text)| [(*name).to_owned(), text.clone().unwrap_or_default()]).collect()
 }
 
-fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
+pub(super) fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
     match code {
         "missing" => Some(RetryOutcome::Missing),
         "illegal" => Some(RetryOutcome::Illegal),

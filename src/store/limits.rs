@@ -106,22 +106,24 @@ fn selected_by(limit: &LimitConfig) -> Option<String> {
     caller.or_else(|| limit.key.as_ref().map(|key| format!("key {key}")))
 }
 
-/// Leaves out absent keys: `null` in Lua's JSON is not nil.
 fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
-    let mut entry = serde_json::Map::from_iter([("name".to_owned(), json!(name))]);
-    let mut put = |key: &str, value: Option<Value>| {
-        entry.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    put("per", limit.per.map(|per| json!(per.as_str())));
-    put("type", limit.script_type.as_ref().map(|name| json!(name)));
-    put("group", limit.group.as_ref().map(|name| json!(name)));
-    put("caller", limit.caller.as_ref().map(|text| json!(text)));
-    put("key", limit.key.as_ref().map(|key| json!(key)));
-    put("running", limit.running.map(|number| json!(number)));
-    put("rate", limit.rate.map(|rate| json!(rate.number)));
     let period_us = limit.rate.and_then(|rate| u64::try_from(rate.period.as_micros()).ok());
-    put("period_us", period_us.map(|us| json!(us)));
-    Value::Object(entry)
+    let mut entry = json!({
+        "name": name,
+        "per": limit.per.map(|per| per.as_str()),
+        "type": limit.script_type,
+        "group": limit.group,
+        "caller": limit.caller,
+        "key": limit.key,
+        "running": limit.running,
+        "rate": limit.rate.map(|rate| rate.number),
+        "period_us": period_us,
+    });
+    // `null` in Lua's JSON is not nil.
+    if let Some(members) = entry.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    entry
 }
 
 /// The result of a look at limits that hold jobs.

@@ -10,7 +10,7 @@ use redis::streams::StreamRangeReply;
 use super::attempts::millis;
 use super::connection::Blocking;
 use super::store_error::describe;
-use super::text::written_at;
+use super::text::{stream_text, written_at};
 use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
@@ -295,8 +295,7 @@ impl Store {
 
 fn log_line(entry: redis::streams::StreamId) -> LogLine {
     let fd = entry.get::<u8>("fd").filter(|fd| matches!(fd, 2 | 3)).unwrap_or(1);
-    let line = entry.get::<Vec<u8>>("line").unwrap_or_default();
-    let line = String::from_utf8_lossy(&line).into_owned();
+    let line = stream_text(&entry, "line");
     // A foreign program may have written anything.
     let progress = entry.get::<f64>("progress").filter(|fraction| (0.0..=1.0).contains(fraction));
     let progress = progress.filter(|_| fd == PROGRESS_FD);

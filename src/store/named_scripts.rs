@@ -114,10 +114,8 @@ impl Store {
         let (Some(of), Ok(text)) =
             (version_of_parts(version, &definition, &provenance), String::from_utf8(text))
         else {
-            return Err(StoreError::Failed {
-                doing: DOING,
-                reason: format!("{}@{version} cannot be read: publish it again", used.name),
-            });
+            let reason = format!("{}@{version} cannot be read: publish it again", used.name);
+            return Err(StoreError::failed(DOING, reason));
         };
         Ok(Some(PublishedScript { name: used.name.clone(), of, text }))
     }

@@ -121,7 +121,7 @@ impl Store {
                 Ok((Some(output), now)) if now == fields => Ok(Some(output)),
                 Ok((None, now)) if now == fields => {
                     let reason = format!("key {key} is gone, though the job has not expired");
-                    Err(StoreError::Failed { doing: READING_OUTPUT, reason })
+                    Err(StoreError::failed(READING_OUTPUT, reason))
                 }
                 Ok((_, now)) => {
                     fields = now;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use redis::ToRedisArgs;
 
 use super::attempts::kept;
-use super::{Result, Store, StoreError};
+use super::jobs::moved;
+use super::{Result, RetryOutcome, Store, StoreError};
 use crate::proto::backup::{
     Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, JobCopy, LimitCopy, LogCopy, NotifyCopy,
     ObjectCopy,
@@ -22,16 +23,6 @@ const RESTORING_GRAPHS: &str = "restoring graphs";
 const OF_THE_ATTEMPT: [&str; 5] = ["started_at", "actor", "boot_id", "progress", "progress_text"];
 /// Fields that name slots, queues and keys of the old namespace.
 const OF_THE_NAMESPACE: [&str; 4] = ["limits", "held_by", "legacy", "output_key"];
-
-/// The answer to a restored job that was sent on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RestoredPlace {
-    Moved(JobStatus),
-    /// Its fields name no queue: it stays `created`.
-    Illegal,
-    /// It was deleted meanwhile.
-    Missing,
-}
 
 impl Store {
     /// Returns true if the namespace has neither jobs nor objects.
@@ -63,7 +54,8 @@ impl Store {
         Ok(answer == "ok")
     }
 
-    /// Sends a restored job on its way, to the state that it had in the backup. Calling again is safe.
+    /// Sends a restored job on its way, to the state that it had in the backup. It stays `created` if its fields name no queue.
+    /// Calling again is safe.
     pub async fn restore_place(
         &self,
         id: &JobId,
@@ -71,15 +63,11 @@ impl Store {
         queue: Option<&Queue>,
         pending: &[String],
         retention: Retention,
-    ) -> Result<RestoredPlace> {
+    ) -> Result<RetryOutcome> {
         let queue = queue.map(ToString::to_string).unwrap_or_default();
         let arguments = (id.as_str(), before.as_str(), queue, kept(retention), pending);
         let answer: String = self.run_script(DOING, &self.scripts.restore_place, arguments).await?;
-        match answer.as_str() {
-            "illegal" => Ok(RestoredPlace::Illegal),
-            "missing" => Ok(RestoredPlace::Missing),
-            state => StoreError::or_parsed(DOING, state).map(RestoredPlace::Moved),
-        }
+        moved(&answer, "").ok_or_else(|| StoreError::unexpected(DOING))
     }
 
     /// Restores a part of the log of a job, kept for `ttl_ms`. Calling again is safe.

@@ -116,7 +116,6 @@ pub use queues::QueueState;
 pub use recovery::{BootDeath, FoundUnindexed, JobNote, Recovered};
 pub use redis_address::Reach;
 pub use redis_state::{ClusterPlace, RedisRisk, RedisState, RiskKind};
-pub use restore::RestoredPlace;
 pub use schedule::{CheckedJobs, Dispatched, FoundLate};
 pub use scripts::{LuaSource, lua_sources};
 pub use search_jobs::{FoundJobs, IllegalFilter, JobSearch};

@@ -133,7 +133,7 @@ impl StoreError {
             ErrorKind::InvalidClientConfig => Self::Settings(reason),
             _ if has_not_run(error) || serves_elsewhere(error) => not_serving(&reason),
             ErrorKind::Parse if is_of_other_form(&reason) => {
-                Self::Failed { doing, reason: told_form(&reason) }
+                Self::failed(doing, told_form(&reason))
             }
             _ if is_connection_lost(error) => {
                 Self::Unreachable { address, reason, sent: doing != CONNECTING }
@@ -204,7 +204,11 @@ impl StoreError {
     }
 
     pub(super) fn unexpected(doing: &'static str) -> Self {
-        Self::Failed { doing, reason: "unexpected answer of redis".to_owned() }
+        Self::failed(doing, "unexpected answer of redis")
+    }
+
+    pub fn failed(doing: &'static str, reason: impl Into<String>) -> Self {
+        Self::Failed { doing, reason: reason.into() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use redis::streams::StreamId;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::proto::text::text_of;
@@ -27,6 +28,11 @@ pub(super) fn read<T: FromRedisValue>(value: Value) -> Option<T> {
 /// Returns when an entry of a stream was written, by Redis's clock. `place` is its id.
 pub(super) fn written_at(place: &str) -> Option<Timestamp> {
     Timestamp::from_millisecond(place.split_once('-')?.0.parse().ok()?).ok()
+}
+
+/// Returns a field of an entry of a stream, which another program may have written; empty without it.
+pub(super) fn stream_text(entry: &StreamId, name: &str) -> String {
+    String::from_utf8_lossy(&entry.get::<Vec<u8>>(name).unwrap_or_default()).into_owned()
 }
 
 /// A text of Redis, with other bytes than UTF-8 as `\xNN`: in a list, one must not hide the others.
