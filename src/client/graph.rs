@@ -224,7 +224,6 @@ impl Graph {
         files.filter(|(_, files)| !files.is_empty())
     }
 
-    /// Refuses files that are too large together.
     pub(super) fn check_files(&self) -> Result<(), InvalidJob> {
         let contents = self.files().flat_map(|(_, files)| files.contents());
         if contents.map(FileBody::redis_bytes).sum::<u64>() <= Self::FILES_BYTES_MAX {

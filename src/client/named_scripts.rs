@@ -300,7 +300,6 @@ fn json_text(value: &impl Serialize) -> Result<String, Error> {
 /// Returns the name of the job at a place, for its refusal.
 pub(super) type NameOf<'a> = dyn Fn(usize) -> String + Sync + 'a;
 
-/// Names the job that is refused.
 pub(super) fn refused(place: usize, name: String, error: ClientError) -> ClientError {
     ClientError::Refused { place, name, error: Box::new(error) }
 }

@@ -33,7 +33,6 @@ pub struct NewToken {
 pub struct Token(String);
 
 impl Token {
-    /// Creates a random one.
     fn random() -> Result<Self, Error> {
         let mut bytes = [0; RANDOM_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| {

@@ -23,7 +23,6 @@ use crate::proto::job::{Job, JobId};
 
 /// The time within which Redis has to confirm.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
-/// The jobs of one call of a script.
 const JOBS_PER_CALL: usize = 500;
 const CONFIRMING: &str = "confirming jobs";
 /// The command that lets an older Redis confirm by its answers.

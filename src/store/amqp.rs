@@ -57,7 +57,6 @@ pub struct MessageEnd {
     pub exit_code: Option<i32>,
 }
 
-/// A broker of this age is gone.
 const GONE_AFTER: Duration = Duration::from_secs(15);
 /// The time that the state of a broker that is gone is kept.
 const KEPT: Duration = Duration::from_hours(24);

@@ -233,7 +233,6 @@ const LONG_OUTPUT: usize = 16 << 10;
 /// The work of a wait for the children of a job.
 const CHILDREN_WORK: usize = 64 * JOB_WORK;
 
-/// The limit on stagings of one large output.
 const STAGINGS_MAX: u32 = 3;
 
 const DOING: &str = "recording how jobs ended";
@@ -245,7 +244,6 @@ enum AnswerToEnd {
 }
 
 impl AttemptEnd {
-    /// The output of an attempt that finished.
     fn output(&self) -> Option<&JobOutput> {
         match &self.verdict {
             Verdict::Finished { output, .. } => Some(output),
@@ -276,7 +274,6 @@ impl AttemptEnd {
 
 /// The end of an attempt with its reply as JSON, if the output is long or not UTF-8, else with ''.
 struct UnsentEnd<'a> {
-    /// Its place among the ends.
     place: usize,
     ending: Cow<'a, AttemptEnd>,
     reply: String,

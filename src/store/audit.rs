@@ -9,7 +9,6 @@ use super::text::{stream_text, written_at};
 use super::{Result, Store};
 use crate::proto::audit::{AUDIT_DAYS, AUDIT_LEN_MAX, AuditRecord, Author, bounded};
 
-/// The records that one call reads.
 const RECORDS_PER_READ: usize = 1000;
 
 impl Store {

@@ -35,7 +35,6 @@ pub(super) struct Cluster {
 #[derive(Default)]
 struct Known {
     owner: Option<Place>,
-    /// Nodes that it named.
     others: Vec<Place>,
 }
 

@@ -14,7 +14,6 @@ use crate::proto::job::JobId;
 /// The jobs of a question that do not exist any more.
 pub(super) type Answer = Result<Vec<JobId>>;
 
-/// The question about some jobs.
 pub(super) struct Question {
     pub(super) ids: Vec<JobId>,
     pub(super) answer: Sender<Answer>,
@@ -34,7 +33,6 @@ pub(super) struct Asking {
     pub(super) how: How,
 }
 
-/// Redis's way to confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     WaitAof,
@@ -50,7 +48,6 @@ impl Confirmations {
         receiver
     }
 
-    /// Takes the questions of the next round.
     pub(super) fn take(&self) -> Vec<Question> {
         mem::take(&mut *self.next.lock())
     }

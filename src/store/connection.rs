@@ -99,7 +99,6 @@ impl SharedConnection {
         self.query(doing, redis::cmd(name).arg(arguments)).await
     }
 
-    /// Reads fields of a hash.
     pub(super) async fn fields(
         &self,
         doing: &'static str,

@@ -195,7 +195,6 @@ impl Store {
 const LISTENS_WITHIN: Duration = Duration::from_millis(300);
 /// The control messages for types that one call hands on.
 const MESSAGES_PER_STEP: usize = 100;
-/// The control messages that an actor takes at once.
 const MESSAGES_TAKEN_MAX: usize = 500;
 const CONTROL_LEN_MAX: i64 = 10_000;
 const CONTROL_TTL_SECS: u64 = 86_400;

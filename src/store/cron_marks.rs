@@ -245,7 +245,6 @@ impl Store {
     }
 }
 
-/// Reads the answer to a backfill.
 pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob> {
     match code {
         "submitted" => Ok(BackfilledJob::Submitted),
@@ -257,7 +256,6 @@ pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob> {
     }
 }
 
-/// Reads a time in microseconds.
 pub(super) fn moment(us: &str) -> Option<Timestamp> {
     Timestamp::from_microsecond(us.parse().ok()?).ok()
 }

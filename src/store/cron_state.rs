@@ -296,7 +296,6 @@ impl Store {
     }
 }
 
-/// Reads the answer to a firing.
 fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired> {
     let id = || StoreError::or_parsed(doing, detail);
     match code {

@@ -202,7 +202,6 @@ impl Store {
         Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
     }
 
-    /// Removes expired graphs from the list of all.
     pub(super) async fn forget_graphs(&self, expired: &[&JobId]) -> Result<()> {
         if expired.is_empty() {
             return Ok(());
@@ -275,12 +274,10 @@ impl Store {
     }
 }
 
-/// Returns the length of the pause of a window in milliseconds.
 fn pause_ms(window: GraphWindow) -> Option<u64> {
     u64::try_from(window.pause_after?.time?.as_millis()).ok()
 }
 
-/// Returns a score as the whole number that it is.
 fn whole(score: f64) -> u64 {
     u64::try_from(newest::whole(score)).unwrap_or_default()
 }

@@ -63,7 +63,6 @@ pub(super) type FoundInputs = (
     BTreeMap<JobId, String>,
 );
 
-/// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
 /// The bytes that one call reads of a long output: Redis bounds answers by its `client-output-buffer-limit`.
 const PIECE_BYTES: usize = 512 << 10;
@@ -179,7 +178,6 @@ impl Store {
     }
 }
 
-/// The reason why an answer has no output.
 fn absent(answer: &Value) -> Option<AbsentOutput> {
     match answer {
         Value::Int(GONE) => Some(AbsentOutput::Gone),

@@ -156,7 +156,6 @@ pub struct LimitState {
 /// The bounds of running jobs whose limits are read, and of limits that are listed.
 const RUNNING_MAX: usize = 10_000;
 const LISTED_MAX: usize = 1000;
-/// Hashes that one round trip reads.
 const HASHES_PER_CALL: usize = 1000;
 
 impl Store {
@@ -223,7 +222,6 @@ impl Store {
         Ok(names.iter().map(state).collect())
     }
 
-    /// The limits that gave slots to running jobs.
     async fn limits_of_running(&self) -> Result<BTreeSet<String>> {
         let indexes = self.indexes(JobStatus::Started, None).await?.into_iter();
         let indexes: Vec<BoundedIndex> = indexes.map(BoundedIndex::whole).collect();

@@ -111,7 +111,6 @@ impl Store {
         Shards::from(self.clone()).list_jobs(query).await
     }
 
-    /// The indexes that hold jobs of a state.
     pub(super) async fn indexes(
         &self,
         status: JobStatus,

@@ -38,7 +38,6 @@ struct Portion<'a> {
 }
 
 impl<'a> Portion<'a> {
-    /// The answer to a read of a number of entries.
     fn of(index: &'a BoundedIndex, mut entries: Page, asked: usize) -> Self {
         let is_over = entries.len() < asked;
         let number = entries.len();
@@ -84,7 +83,6 @@ impl Store {
         Ok(entries)
     }
 
-    /// The first portion of each index, from the score of a cursor on.
     async fn first_portions<'a>(
         &self,
         indexes: &'a [BoundedIndex],
@@ -200,7 +198,6 @@ pub(super) fn entry_after((id, score): (Vec<u8>, f64), after: Option<&Cursor>) -
     (!passed).then_some(entry)
 }
 
-/// The maximum number of ids that are looked up in one round trip.
 const IDS_PER_CALL: usize = 1000;
 
 impl Store {

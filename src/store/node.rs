@@ -65,7 +65,6 @@ async fn refusal(client: &Client, config: &AsyncConnectionConfig) -> Option<Redi
 
 /// The longest wait for its words. A Redis that takes a connection says nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The bytes of its words that are read.
 const BYTES_MAX: u64 = 256;
 
 /// Returns the error with the reason that Redis gives, if it refuses connections; else the error as it is.

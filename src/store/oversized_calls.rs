@@ -23,7 +23,6 @@ pub(super) struct MeasuredConnection {
 }
 
 impl MeasuredConnection {
-    /// `closed_at_bytes` gets the size.
     pub(super) fn new(
         connection: MultiplexedConnection,
         closed_at_bytes: &Arc<AtomicUsize>,

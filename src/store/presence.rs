@@ -16,7 +16,6 @@ use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType, Target};
 use crate::proto::word_table::words;
 
-/// The TTL of presence after its last refresh.
 pub(super) const PRESENCE_TTL_SECS: u64 = 15;
 
 /// The running jobs of one process that are looked at.
@@ -176,7 +175,6 @@ impl Store {
 
 const READING: &str = "reading the machines of actors";
 
-/// The actors that one call notes or reads.
 const PER_CALL: usize = 1000;
 
 /// An actor on a machine, as a supervisor last saw it.

@@ -29,7 +29,6 @@ const STEP_EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::fr
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time between two checks of the presence of one actor.
 const ACTOR_EVERY: Duration = Duration::from_mins(1);
-/// The lists and actors whose times are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// The keys that Redis has reported, and that are not checked yet.
@@ -115,7 +114,6 @@ impl<'a> Rounds<'a> {
         Self { store, due, looked_at, actors }
     }
 
-    /// Notes the keys that have changed.
     async fn note(&mut self, keys: BTreeSet<String>) -> Result<()> {
         let now = Instant::now();
         let is_all = keys.len() >= WAITING_MAX || keys.contains("");

@@ -15,7 +15,6 @@ use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
 use crate::proto::target::Target;
 
-/// Queues that one round trip reads.
 const QUEUES_PER_PAGE: usize = 500;
 /// The entries at each end of a list that are compared with its ready index.
 const COMPARED: i64 = 500;
@@ -102,7 +101,6 @@ impl Store {
         Ok(states)
     }
 
-    /// Names the limits that hold the first jobs of queues.
     async fn name_limits(&self, states: &mut [QueueState]) -> Result<()> {
         const DOING: &str = "listing queues";
         let mut held: Vec<&mut QueueState> = states.iter_mut().filter(|of| of.held > 0).collect();

@@ -175,7 +175,6 @@ impl RedisAddress {
         self.connect_as(&login, &config).await
     }
 
-    /// The cluster that it is a node of.
     pub(super) fn cluster(&self) -> Option<&Cluster> {
         match &self.place {
             ServerPlace::Owner(cluster) => Some(cluster),

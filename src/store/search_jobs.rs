@@ -346,7 +346,6 @@ impl Shards {
         Ok(counts.into_iter().map(|counts| counts.unsorted).sum())
     }
 
-    /// Returns the live actors on a machine.
     async fn actors_on(&self, host: &str) -> Result<HashSet<String>> {
         let live = self.each(|store| store.actors(None)).await?;
         let there = live.into_iter().flatten().filter(|of| of.presence.hostname == host);

@@ -107,7 +107,6 @@ impl JobSearch {
         (!statuses.is_empty()).then(|| ListQuery { statuses, ends, ..query.clone() })
     }
 
-    /// Returns the places that jobs of the search can have.
     pub(super) fn range(&self) -> PlaceRange {
         // Times in hashes have milliseconds, places the whole time.
         const MS_US: i64 = 1000;

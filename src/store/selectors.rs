@@ -9,7 +9,6 @@ use crate::proto::target::{ScriptType, SelectorDigest};
 
 const READING: &str = "reading the expressions of jobs";
 
-/// The expressions that one call reads.
 const PER_PAGE: usize = 1000;
 
 /// The expressions of a type that were used since a time.

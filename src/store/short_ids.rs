@@ -20,9 +20,7 @@ impl IdsFound {
     pub const LOOKED_MAX: usize = 100_000;
 }
 
-/// Ids that one round trip reads of one index.
 const IDS_PER_PAGE: usize = 500;
-/// Indexes that one round trip reads.
 const INDEXES_PER_PAGE: usize = 20;
 
 impl Store {

@@ -4,9 +4,7 @@ use super::{Result, Store};
 use crate::proto::job::{JobEnd, JobStatus};
 
 const TERMINAL: [JobStatus; 2] = [JobStatus::Finished, JobStatus::Error];
-/// The types whose ended jobs one step counts.
 const TYPES_PER_STEP: usize = 100;
-/// Indexes that one round trip counts.
 const INDEXES_PER_PAGE: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

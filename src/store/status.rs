@@ -16,7 +16,6 @@ use crate::proto::job::{BootId, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::target::ScriptType;
 
-/// Script types that one round trip reads.
 const TYPES_PER_PAGE: usize = 500;
 
 /// The jobs of one script type, counted.

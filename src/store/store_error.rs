@@ -183,7 +183,6 @@ impl StoreError {
         Self::not_serving(address, reason.to_owned())
     }
 
-    /// The error of a call that is larger than Redis takes.
     pub(super) fn oversized(address: &str, doing: &'static str, bytes: usize) -> Self {
         Self::Oversized { address: address.to_owned(), doing, bytes }
     }
