@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::graph::Graph;
-use super::new_batch::NewBatch;
 use super::{Client, ClientError, Result};
 use crate::error::{Error, Exit};
 use crate::proto::graph::GraphCallback;
@@ -16,7 +15,7 @@ use crate::proto::named_script::{
     Parameters, Provenance, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptUse,
     VersionOfScript,
 };
-use crate::store::{ScriptEdit, ScriptEdited};
+use crate::store::{NewGraph, ScriptEdit, ScriptEdited};
 
 /// A version of a published script.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -286,7 +285,7 @@ impl Client {
     }
 
     /// Resolves the published scripts of the callbacks of a batch that has so many jobs.
-    pub(super) async fn resolve_callbacks(&self, jobs: usize, batch: &mut NewBatch) -> Result<()> {
+    pub(super) async fn resolve_callbacks(&self, jobs: usize, batch: &mut NewGraph) -> Result<()> {
         let names: Vec<GraphCallback> = batch.callbacks.keys().copied().collect();
         let named = |at: usize| (jobs, names[at].as_str().to_owned());
         self.resolve_named(batch.callbacks.values_mut(), named).await

@@ -1,5 +1,7 @@
 //! Graphs and batches as objects: their lists, their counts, and their jobs by outcome.
 
+use std::collections::BTreeMap;
+
 use redis::{ScriptInvocation, Value};
 use serde_json::json;
 
@@ -15,16 +17,20 @@ use crate::proto::window::GraphWindow;
 
 const READING: &str = "reading graphs";
 
+/// A graph or batch that is about to be stored.
 #[derive(Debug, Clone)]
 pub struct NewGraph {
     pub id: JobId,
     pub kind: GraphKind,
+    /// Its name; several may have the same.
     pub name: Option<JobName>,
     /// The name of its submitter.
     pub caller: String,
     /// The jobs that it asks for at its end. They wait for no others, and for no time.
-    pub callbacks: Vec<(GraphCallback, Job)>,
+    pub callbacks: BTreeMap<GraphCallback, Job>,
+    /// The notifications that tell of its end.
     pub notify: Vec<NotifyName>,
+    /// The number of its jobs that run at once, and the failures after which no other starts.
     pub window: GraphWindow,
     /// The periodic job whose firing it is.
     pub cron: Option<CronName>,
@@ -32,16 +38,26 @@ pub struct NewGraph {
     pub every: Option<Every>,
 }
 
-impl NewGraph {
-    /// Creates a graph of jobs alone.
-    pub fn of_jobs(id: JobId, caller: String) -> Self {
-        let (callbacks, notify, window) = (Vec::new(), Vec::new(), GraphWindow::default());
-        let kind = GraphKind::Graph;
-        Self { id, kind, name: None, caller, callbacks, notify, window, cron: None, every: None }
+impl Default for NewGraph {
+    /// A graph of jobs alone, with a random id.
+    fn default() -> Self {
+        Self {
+            id: JobId::random(),
+            kind: GraphKind::Graph,
+            name: None,
+            caller: String::new(),
+            callbacks: BTreeMap::new(),
+            notify: Vec::new(),
+            window: GraphWindow::default(),
+            cron: None,
+            every: None,
+        }
     }
+}
 
+impl NewGraph {
     /// Returns whether a batch has something to do once it has all of its jobs.
-    fn needs_close(&self) -> bool {
+    pub fn needs_close(&self) -> bool {
         !self.callbacks.is_empty() || !self.notify.is_empty() || self.window.has_share()
     }
 
