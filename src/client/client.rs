@@ -32,7 +32,6 @@ pub use hero_proto as proto;
 
 mod actors;
 mod added_cron;
-mod attempts;
 mod audit;
 mod backup;
 mod builder;

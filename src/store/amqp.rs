@@ -207,11 +207,10 @@ impl Store {
 
     /// Reads the job of a message; `None` if it does not exist.
     pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>> {
-        let arguments = (self.keys.job(id), "status", "message");
-        let (status, message): (Option<String>, Option<Vec<u8>>) =
-            self.link.command("reading the job of a message", "HMGET", arguments).await?;
-        let message = message.map(|bytes| text_of(&bytes)).unwrap_or_default();
-        Ok(status.map(|status| MessageJob { status, message }))
+        let doing = "reading the job of a message";
+        let of = self.link.fields(doing, self.keys.job(id), &["status", "message"]).await?;
+        let message = of.text("message").unwrap_or_default().to_owned();
+        Ok(of.text("status").map(|status| MessageJob { status: status.to_owned(), message }))
     }
 
     /// Notes that a repeat of a message is to be answered with it, if its newest job has this status and

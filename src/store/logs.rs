@@ -246,15 +246,12 @@ impl Store {
         &self,
         id: &JobId,
     ) -> Result<Option<(JobStatus, String, Option<Timestamp>)>> {
-        let arguments = (self.keys.job(id), "status", UNFINISHED_LINE, "created_at");
-        let (status, text, created_at): (Option<String>, Option<Vec<u8>>, Option<String>) =
-            self.link.command("reading the state of a job", "HMGET", arguments).await?;
-        let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
-        let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
-        let created_at = created_at.and_then(|at| at.parse().ok());
-        Ok(status.map(|status| {
-            let text = if status == JobStatus::Started { text } else { String::new() };
-            (status, text, created_at)
+        const FIELDS: [&str; 3] = ["status", UNFINISHED_LINE, "created_at"];
+        let doing = "reading the state of a job";
+        let of = self.link.fields(doing, self.keys.job(id), &FIELDS).await?;
+        Ok(of.parsed("status").map(|status| {
+            let text = of.text(UNFINISHED_LINE).filter(|_| status == JobStatus::Started);
+            (status, text.unwrap_or_default().to_owned(), of.parsed("created_at"))
         }))
     }
 

@@ -45,19 +45,18 @@ impl Shards {
 
     /// Reads jobs as lists show them, in one round trip per shard; `None` for a missing one.
     pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
-        let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
-        self.of_each(ids, Store::summaries).await
+        self.of_each(self.by_shard(ids), Store::summaries).await
     }
 
-    /// Returns the shard of a job. No shard has a job whose id names another.
-    pub(super) fn shard_of(&self, id: &JobId) -> Shard {
-        self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME)
+    /// Returns jobs with their shards. No shard has a job whose id names another.
+    pub(super) fn by_shard(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<(Shard, JobId)> {
+        let shard = |id: &JobId| self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME);
+        ids.into_iter().map(|id| (shard(&id), id)).collect()
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip per shard.
     pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
-        let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
-        self.of_each(ids, Store::pending).await
+        self.of_each(self.by_shard(ids), Store::pending).await
     }
 
     /// Lists graphs and batches, the newest first, with their counts.

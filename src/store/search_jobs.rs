@@ -335,7 +335,7 @@ impl Shards {
         if has_all || jobs.is_empty() {
             return Ok(jobs);
         }
-        let ids = jobs.into_iter().map(|job| (self.shard_of(&job.id), job.id)).collect();
+        let ids = self.by_shard(jobs.into_iter().map(|job| job.id));
         let whole = self.of_each(ids, Store::whole_summaries).await?;
         Ok(whole.into_iter().flatten().collect())
     }

@@ -153,7 +153,7 @@ impl Shards {
         let after = query.cursor.as_ref();
         let first = after.and_then(|after| children.iter().position(|id| *id == after.id));
         let page = children.iter().skip(first.map_or(0, |place| place + 1)).take(query.limit);
-        let ids = page.clone().map(|id| (self.shard_of(id), id.clone())).collect();
+        let ids = self.by_shard(page.clone().cloned());
         let jobs = self.of_each(ids, Store::whole_summaries).await?;
         let placed = |(id, job): (&JobId, Option<JobSummary>)| {
             let created = job.as_ref().and_then(|job| job.time("created_at"));
