@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use redis::streams::{StreamId, StreamRangeReply};
-
 use super::attempts::millis;
-use super::text::{stream_text, written_at};
+use super::text::written_at;
 use super::{Result, Store};
 use crate::proto::audit::{AUDIT_DAYS, AUDIT_LEN_MAX, AuditRecord, Author, bounded};
+
+/// An entry of the stream: its place, then names and values of fields, which another program may have written.
+type Entry = (String, Vec<Vec<u8>>);
 
 const RECORDS_PER_READ: usize = 1000;
 
@@ -28,11 +29,9 @@ impl Store {
         Ok(page.iter().map(record).filter(wanted).collect())
     }
 
-    async fn audit_page(&self, until: &str, since_ms: u64) -> Result<Vec<StreamId>> {
+    async fn audit_page(&self, until: &str, since_ms: u64) -> Result<Vec<Entry>> {
         let arguments = (self.keys.audit(), until, since_ms, "COUNT", RECORDS_PER_READ);
-        let reply: StreamRangeReply =
-            self.link.command("reading the audit", "XREVRANGE", arguments).await?;
-        Ok(reply.ids)
+        self.link.command("reading the audit", "XREVRANGE", arguments).await
     }
 
     /// Reads records after a time and until another (ms since 1970), the newest first, until `limit` are `wanted`.
@@ -47,7 +46,7 @@ impl Store {
         let mut records = Vec::new();
         loop {
             let page = self.audit_page(&until, since_ms).await?;
-            let Some(last) = page.last().map(|entry| entry.id.clone()) else { break };
+            let Some(last) = page.last().map(|(id, _)| id.clone()) else { break };
             let is_last = page.len() < RECORDS_PER_READ;
             records.extend(page.iter().map(record).filter(&wanted));
             if is_last || records.len() >= limit {
@@ -60,10 +59,14 @@ impl Store {
     }
 }
 
-fn record(entry: &StreamId) -> AuditRecord {
-    let text = |name| stream_text(entry, name);
+fn record((id, fields): &Entry) -> AuditRecord {
+    let text = |name: &str| {
+        let mut pairs = fields.chunks_exact(2);
+        let pair = pairs.find(|pair| pair[0] == name.as_bytes());
+        pair.map(|pair| String::from_utf8_lossy(&pair[1]).into_owned()).unwrap_or_default()
+    };
     AuditRecord {
-        at: written_at(&entry.id).map(|at| format!("{at:.3}")).unwrap_or_default(),
+        at: written_at(id).map(|at| format!("{at:.3}")).unwrap_or_default(),
         who: text("who"),
         what: text("what"),
         to: text("to"),
