@@ -287,8 +287,8 @@ impl Client {
     /// Resolves the published scripts of the callbacks of a batch that has so many jobs.
     pub(super) async fn resolve_callbacks(&self, jobs: usize, batch: &mut NewGraph) -> Result<()> {
         let names: Vec<GraphCallback> = batch.callbacks.keys().copied().collect();
-        let named = |at: usize| (jobs, names[at].as_str().to_owned());
-        self.resolve_named(batch.callbacks.values_mut(), named).await
+        let of_place = |at: usize| (jobs, names[at].as_str().to_owned());
+        self.resolve_named(batch.callbacks.values_mut(), of_place).await
     }
 }
 

@@ -12,7 +12,7 @@ use super::backoff::from_now;
 use super::newest::BoundedIndex;
 use super::text::{StoredText, read};
 use super::{Result, Store};
-use crate::config::{LimitConfig, LimitName};
+use crate::config::{LimitConfig, LimitName, Per};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
 use crate::proto::text::hexadecimal;
@@ -110,7 +110,7 @@ fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
     let period_us = limit.rate.and_then(|rate| u64::try_from(rate.period.as_micros()).ok());
     let mut entry = json!({
         "name": name,
-        "per": limit.per.map(|per| per.as_str()),
+        "per": limit.per.map(Per::as_str),
         "type": limit.script_type,
         "group": limit.group,
         "caller": limit.caller,
