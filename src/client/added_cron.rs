@@ -8,9 +8,6 @@ use crate::proto::job::Job;
 use crate::proto::text::shown;
 use crate::store::{CronEdit, CronEdited};
 
-/// The longest name of a person or program that is kept.
-const BY_CHARS_MAX: usize = 200;
-
 impl Client {
     /// Adds a periodic job to those in Redis; `by` is who asks. `may_submit` gets each job as its firings submit it.
     ///
@@ -116,8 +113,8 @@ impl Client {
     }
 
     async fn signed(&self, added: AddedCron, by: &str) -> Result<AddedCron, Error> {
-        let at = format!("{:.3}", self.now().await?);
-        Ok(AddedCron { by: by.chars().take(BY_CHARS_MAX).collect(), at, ..added })
+        let (by, at) = self.by_now(by).await?;
+        Ok(AddedCron { by, at, ..added })
     }
 
     async fn edit(&self, name: &CronName, edit: CronEdit<'_>) -> Result<(), Error> {

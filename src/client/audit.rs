@@ -21,6 +21,8 @@ pub const AUDIT_LOST: &str = "hero::audit_lost";
 /// The longest time that the record of a call whose answer was lost waits for Redis.
 const IN_DOUBT_MAX: Duration = Duration::from_mins(10);
 
+const BY_CHARS_MAX: usize = 200;
+
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     pub since: Option<Timestamp>,
@@ -76,6 +78,12 @@ impl Client {
     pub(super) fn with_stores(&self, change: impl Fn(&Store) -> Store) -> Self {
         let shards = self.shards.map(|store| change(&store));
         Self { store: shards.home().clone(), shards, ..self.clone() }
+    }
+
+    /// Returns the name of a person or program as it is kept, and the time now.
+    pub(super) async fn by_now(&self, by: &str) -> Result<(String, String)> {
+        let by = by.chars().take(BY_CHARS_MAX).collect();
+        Ok((by, format!("{:.3}", self.now().await?)))
     }
 
     /// Records a change that was made. A failure is logged, since the change is made.

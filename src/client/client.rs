@@ -32,7 +32,6 @@ pub use hero_proto as proto;
 
 mod actors;
 mod added_cron;
-mod attempts;
 mod audit;
 mod backup;
 mod builder;
@@ -65,7 +64,6 @@ mod session;
 mod short_ids;
 mod stats;
 mod status;
-mod tell;
 mod tokens;
 mod wait;
 
@@ -110,7 +108,9 @@ use std::sync::Arc;
 
 use crate::config::{Config, JobConfig, RedisConfig};
 use crate::proto::audit::Author;
-use crate::proto::job::{InvalidJob, Job, JobId, JobOutput, JobStatus, OnDuplicate, holder_of_key};
+use crate::proto::job::{
+    InvalidJob, Job, JobFiles, JobId, JobOutput, JobStatus, OnDuplicate, holder_of_key,
+};
 use crate::proto::target::ScriptType;
 use crate::proto::text::text_of;
 use crate::store::{JobSummary, ListQuery, Page, RetryOutcome, Shards, Store, Submitted};
@@ -183,7 +183,7 @@ impl Client {
 
     /// Stores a job without starting it; [`Client::start_job`] does that.
     pub async fn create_job(&self, job: Job) -> Result<JobId> {
-        self.store_one(job, Submission::Create).await
+        self.create_with_files(job, &JobFiles::default()).await
     }
 
     /// Starts a created job: it waits for its prerequisites or its time, or goes to its queue.
@@ -208,19 +208,7 @@ impl Client {
     /// [`ClientError::Invalid`] if it has no script type or breaks a bound of `[job]`,
     /// [`ClientError::IdTaken`], [`ClientError::UnknownPrerequisite`], [`ClientError::Store`].
     pub async fn submit(&self, job: Job) -> Result<JobId> {
-        self.store_one(job, Submission::Start).await
-    }
-
-    async fn store_one(&self, mut job: Job, how: Submission) -> Result<JobId> {
-        self.resolve_script(&mut job).await?;
-        self.check(&job)?;
-        self.place(&mut job)?;
-        let store = match how {
-            Submission::Run => self.of(&job.id)?.clone().awaited(),
-            Submission::Create | Submission::Start => self.of(&job.id)?.clone(),
-        };
-        // A job is large: the futures of callers stay small.
-        Box::pin(self.store_one_on(&store, job, how != Submission::Create)).await
+        self.submit_with_files(job, &JobFiles::default()).await
     }
 
     fn waiters(&self, id: &JobId) -> Result<&Waiters> {
@@ -228,7 +216,7 @@ impl Client {
         Ok(self.waiters.get(shard).unwrap_or(&self.waiters[0]))
     }
 
-    async fn store_one_on(&self, store: &Store, job: Job, start: bool) -> Result<JobId> {
+    async fn store_one(&self, store: &Store, job: Job, start: bool) -> Result<JobId> {
         let job = [job];
         let job = self.completed(store, &job).await?;
         let confirms = will_confirm(store, &job).await?;

@@ -40,7 +40,6 @@ impl Client {
         self.signer.as_ref().map_or(Ok(()), |_| Err(InvalidJob::new("signature", why)))
     }
 
-    /// Signs jobs, if this client does that.
     pub(super) fn sign(&self, jobs: &mut [Job]) -> Result<()> {
         let Some(signer) = &self.signer else { return Ok(()) };
         let not_after = Timestamp::now()
@@ -82,7 +81,6 @@ impl Client {
     }
 }
 
-/// Sets the unique key of a job that is unique by its content.
 pub(super) fn set_key_of_content(spec: &mut JobSpec) {
     spec.unique_key = spec.key_of_content().or(spec.unique_key.take());
 }

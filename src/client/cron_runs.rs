@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::many::unaccepted;
-use super::new_batch::members;
+use super::new_batch::{members, stored_with};
 use super::periodic_jobs::entry;
-use super::{Client, ClientError, FleetMember, Graph, NewBatch, Result};
+use super::{Client, ClientError, FleetMember, Graph, Result};
 use crate::config::{CronEntry, Crontab};
 use crate::error::{Error, Exit};
 use crate::proto::cron::{Overlap, delay_of};
@@ -15,7 +15,7 @@ use crate::proto::every::CronFleet;
 use crate::proto::graph::GraphKind;
 use crate::proto::graph_plan::GraphPlan;
 use crate::proto::job::{Job, JobId, TraceParent};
-use crate::store::{BackfilledJob, BatchOutcome, FiredBatch};
+use crate::store::{BackfilledJob, BatchOutcome, FiredBatch, NewGraph};
 
 impl Client {
     /// Returns the batch or graph that a firing submits at its time, in a trace.
@@ -74,9 +74,9 @@ impl Client {
     ) -> Result<FiredBatch> {
         let mut graph = Graph::of(plan)?;
         graph.set_id(id);
-        graph.head.cron = Some(entry.name.clone());
-        if graph.head.name.is_none() {
-            graph.head.name = entry.name.as_str().parse().ok();
+        graph.new.cron = Some(entry.name.clone());
+        if graph.new.name.is_none() {
+            graph.new.name = entry.name.as_str().parse().ok();
         }
         graph.join_trace(trace);
         let (graph, jobs) = self.prepared(&mut graph).await?;
@@ -113,15 +113,17 @@ impl Client {
         if jobs.is_empty() {
             return Err(ClientError::NoLiveMachine(note));
         }
-        let batch = NewBatch {
+        let batch = NewGraph {
+            id,
+            kind: GraphKind::Batch,
             name: job.spec.name,
             notify,
             window: fleet.window,
             cron: Some(entry.name.clone()),
             every: Some(fleet.every),
-            ..NewBatch::with_id(Some(id))
+            ..NewGraph::default()
         };
-        let graph = batch.stored_with(GraphKind::Batch, &jobs);
+        let graph = stored_with(&batch, &jobs);
         Ok(FiredBatch { jobs: members(&jobs, &graph.id), graph, note })
     }
 

@@ -50,20 +50,24 @@ impl Client {
         files: &JobFiles,
         how: Submission,
     ) -> Result<JobId> {
-        if files.is_empty() {
-            return self.store_one(job, how).await;
-        }
         self.resolve_script(&mut job).await?;
         self.check(&job)?;
         self.place(&mut job)?;
         let own = job.id.clone();
-        self.give_files(&mut job, files).await?;
-        let stored = self.store_one(job, how).await;
+        if !files.is_empty() {
+            self.give_files(&mut job, files).await?;
+        }
+        let store = match how {
+            Submission::Run => self.of(&own)?.clone().awaited(),
+            Submission::Create | Submission::Start => self.of(&own)?.clone(),
+        };
+        // A job is large: the futures of callers stay small.
+        let stored = Box::pin(self.store_one(&store, job, how != Submission::Create)).await;
         let is_own = match &stored {
             Ok(id) => *id == own,
             Err(error) => may_be_accepted(error),
         };
-        if !is_own {
+        if !files.is_empty() && !is_own {
             self.take_files_back(std::iter::once(&own)).await;
         }
         stored

@@ -52,18 +52,16 @@ impl Client {
     pub fn follow_job(&self, id: &JobId, after: String) -> JobFollower {
         let store = self.of_or_home(id).clone();
         let connection = store.blocking();
-        let (id, unfinished) = (id.clone(), String::new());
-        let (status, wait, created_at, answered_at) = (None, WAIT, None, Instant::now());
         JobFollower {
             store,
             connection,
-            id,
+            id: id.clone(),
             after,
-            status,
-            unfinished,
-            wait,
-            created_at,
-            answered_at,
+            status: None,
+            unfinished: String::new(),
+            wait: WAIT,
+            created_at: None,
+            answered_at: Instant::now(),
         }
     }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::completion::set_key_of_content;
-use super::new_batch::NewBatch;
 use super::placement::{at_random, rename, shard_of_all};
 use super::{Client, ClientError, Result};
 use crate::config::format_size;
@@ -16,6 +15,7 @@ use crate::proto::job::{
 use crate::proto::shard::{Shard, ShardCount};
 use crate::proto::text::nearest;
 use crate::proto::window::GraphWindow;
+use crate::store::NewGraph;
 
 /// Jobs that wait for each other by names, which are known in this graph alone.
 ///
@@ -30,8 +30,10 @@ use crate::proto::window::GraphWindow;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    /// The parts that it has in common with a batch.
-    pub(super) head: NewBatch,
+    /// The graph as it is stored, but for the caller, and the names of callbacks without one.
+    pub(super) new: NewGraph,
+    /// True if its id stays: its submitter chose it, or it tells its shard already.
+    has_fixed_id: bool,
     nodes: Vec<GraphNode>,
 }
 
@@ -110,7 +112,7 @@ impl Graph {
         if let Some(id) = plan.id {
             graph.set_id(id);
         }
-        graph.head.name = plan.name;
+        graph.new.name = plan.name;
         for PlannedJob { name, job, after, after_any, .. } in plan.jobs {
             graph.add(name, job).waits_for(after, after_any);
         }
@@ -118,17 +120,17 @@ impl Graph {
     }
 
     pub fn id(&self) -> &JobId {
-        &self.head.id
+        &self.new.id
     }
 
     pub fn set_id(&mut self, id: JobId) {
-        (self.head.id, self.head.has_fixed_id) = (id, true);
+        (self.new.id, self.has_fixed_id) = (id, true);
     }
 
     /// Puts it on a shard: gives it and its jobs ids that tell it, except for those that stay.
     pub(super) fn settle(&mut self, shard: Shard) {
-        if !self.head.has_fixed_id {
-            self.set_id(shard.id(&self.head.id));
+        if !self.has_fixed_id {
+            self.set_id(shard.id(&self.new.id));
         }
         let mut renamed = HashMap::new();
         for job in self.nodes.iter_mut().map(|node| &mut node.job).filter(|job| !job.has_fixed_id) {
@@ -149,21 +151,21 @@ impl Graph {
 
     /// Gives it a name for lists; several may have the same.
     pub fn set_name(&mut self, name: JobName) {
-        self.head.name = Some(name);
+        self.new.name = Some(name);
     }
 
     /// Lets notifications tell of its end, beside those that it has.
     pub fn notify(&mut self, names: impl IntoIterator<Item = NotifyName>) {
-        self.head.notify.extend(names);
+        self.new.notify.extend(names);
     }
 
     /// Changes its window: how many of its jobs run at once, and after how many failures no other starts.
     pub fn set_window(&mut self, window: GraphWindow) {
-        self.head.window = self.head.window.changed_by(window);
+        self.new.window = self.new.window.changed_by(window);
     }
 
     pub fn window(&self) -> GraphWindow {
-        self.head.window
+        self.new.window
     }
 
     /// Puts its jobs and callbacks into a trace, unless they are in one. Without a trace, the first of its jobs that
@@ -184,12 +186,12 @@ impl Graph {
         job.spec.prerequisites.clear();
         job.spec.after_any.clear();
         job.spec.prerequisite_names.clear();
-        self.head.callbacks.insert(callback, job);
+        self.new.callbacks.insert(callback, job);
     }
 
     /// The jobs that it asks for at its end.
     pub fn callbacks(&self) -> impl Iterator<Item = (GraphCallback, &Job)> {
-        self.head.callbacks.iter().map(|(callback, job)| (*callback, job))
+        self.new.callbacks.iter().map(|(callback, job)| (*callback, job))
     }
 
     /// Adds a job under a name, for others to wait for it. Prerequisites of its builder
@@ -209,13 +211,13 @@ impl Graph {
     /// The jobs with their names, then those that it asks for at its end.
     pub fn jobs_and_callbacks(&self) -> impl Iterator<Item = (&str, &Job)> {
         let jobs = self.nodes.iter().map(|node| (node.name.as_str(), &node.job));
-        jobs.chain(self.head.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
+        jobs.chain(self.new.callbacks.iter().map(|(callback, job)| (callback.as_str(), job)))
     }
 
     /// The same to change.
     pub(super) fn all_jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
         let jobs = self.nodes.iter_mut().map(|node| &mut node.job);
-        jobs.chain(self.head.callbacks.values_mut())
+        jobs.chain(self.new.callbacks.values_mut())
     }
 
     /// The files of its jobs, by the places of these; jobs without files are left out.
@@ -224,7 +226,6 @@ impl Graph {
         files.filter(|(_, files)| !files.is_empty())
     }
 
-    /// Refuses files that are too large together.
     pub(super) fn check_files(&self) -> Result<(), InvalidJob> {
         let contents = self.files().flat_map(|(_, files)| files.contents());
         if contents.map(FileBody::redis_bytes).sum::<u64>() <= Self::FILES_BYTES_MAX {
@@ -307,7 +308,7 @@ impl Client {
         if count == ShardCount::ONE {
             return Ok(());
         }
-        let shard = if graph.head.has_fixed_id {
+        let shard = if graph.has_fixed_id {
             count.shard_of(graph.id().as_str())?
         } else {
             shard_of_all(&graph.jobs()?, count).unwrap_or_else(|| at_random(graph.id(), count))

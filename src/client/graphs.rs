@@ -2,9 +2,9 @@
 //! chosen step.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::graph_documents::{CallbackJob, GraphChange, GraphDocument, JobOfGraph};
@@ -92,7 +92,7 @@ impl Client {
             loop {
                 let graph = self.graph(id).await?;
                 patience.answered();
-                news.lock().unwrap_or_else(PoisonError::into_inner)(&graph);
+                news.lock()(&graph);
                 if graph.counts.state() != GraphState::Running {
                     return Ok(graph);
                 }
@@ -127,7 +127,7 @@ impl Client {
         let mut change = GraphChange::default();
         // Dependents first: else they would fail with their prerequisite.
         for member in self.all_members(id, &[GraphJobOutcome::Waiting]).await?.iter().rev() {
-            match members.stop_by(&member.id, self.job.kept(), &by).await? {
+            match members.stop_by(&member.id, self.job.kept(), None, &by).await? {
                 StopOutcome::Stopped => change.done += 1,
                 StopOutcome::Requested | StopOutcome::Own => change.told += 1,
                 StopOutcome::Ended | StopOutcome::Missing => {}

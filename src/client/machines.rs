@@ -77,21 +77,6 @@ struct Sighting {
     presence: Option<Presence>,
 }
 
-impl From<&SeenActor> for Sighting {
-    fn from(of: &SeenActor) -> Self {
-        let SeenActor { actor, labels, at } = of.clone();
-        Self { actor, labels, at, presence: None }
-    }
-}
-
-impl From<&PresenceOf> for Sighting {
-    fn from(of: &PresenceOf) -> Self {
-        let PresenceOf { actor, presence } = of.clone();
-        let at = presence.last_heartbeat.parse().unwrap_or(Timestamp::UNIX_EPOCH);
-        Self { actor, labels: presence.labels.clone(), at, presence: Some(presence) }
-    }
-}
-
 /// Returns the machines of actors that were seen and of those that are live, by host name: those with an actor that
 /// `is_chosen`, with these actors alone.
 pub fn machines_of(
@@ -99,7 +84,18 @@ pub fn machines_of(
     live: &[PresenceOf],
     is_chosen: impl Fn(&ActorId, &Labels) -> bool,
 ) -> Vec<MachineDocument> {
-    let (seen, live) = (seen.iter().map(Sighting::from), live.iter().map(Sighting::from));
+    let seen = seen.iter().cloned().map(|SeenActor { actor, labels, at }| Sighting {
+        actor,
+        labels,
+        at,
+        presence: None,
+    });
+    let live = live.iter().cloned().map(|PresenceOf { actor, presence }| Sighting {
+        actor,
+        labels: presence.labels.clone(),
+        at: presence.last_heartbeat.parse().unwrap_or(Timestamp::UNIX_EPOCH),
+        presence: Some(presence),
+    });
     // An actor is where it was seen last.
     let actors: BTreeMap<ActorId, Sighting> =
         seen.chain(live).map(|of| (of.actor.clone(), of)).collect();

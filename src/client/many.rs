@@ -8,10 +8,9 @@ use futures_util::future::try_join_all;
 use super::files::{FilesByPlace, may_be_accepted};
 use super::graph::Graph;
 use super::named_scripts::{NameOf, refused};
-use super::new_batch::{Links, NewBatch, members};
+use super::new_batch::{Links, NewBatch, members, stored_with};
 use super::wait::{STORED, confirmed, will_confirm};
 use super::{Client, ClientError, Result, accepted};
-use crate::proto::graph::GraphKind;
 use crate::proto::job::{InvalidJob, Job, JobFiles, JobId};
 use crate::proto::shard::Shard;
 use crate::store::{BatchOutcome, NewGraph, Store, StoreError, Submitted, TOO_SLOW};
@@ -83,25 +82,25 @@ impl Client {
         files: &FilesByPlace,
     ) -> Result<Vec<Result<JobId>>> {
         let mut each = self.each_checked(jobs).await?;
-        self.resolve_callbacks(jobs.len(), batch).await?;
-        self.check_head(jobs.len(), batch)?;
+        self.resolve_callbacks(jobs.len(), &mut batch.graph).await?;
+        self.check_head(jobs.len(), &batch.graph)?;
         let legal: Vec<Job> = each.iter().flatten().cloned().collect();
         self.place_batch(batch, &legal)?;
         let adding = self.with_stores(|store| store.adding_to(&batch.opening));
-        let store = adding.of(&batch.id)?;
+        let store = adding.of(batch.id())?;
         let before = if batch.is_joined {
-            let jobs = store.join_batch(&batch.id).await?;
-            jobs.ok_or_else(|| ClientError::NoSuchGraph(batch.id.clone()))?
-        } else if store.open_batch(&batch.stored_with(GraphKind::Batch, &legal)).await? {
+            let jobs = store.join_batch(batch.id()).await?;
+            jobs.ok_or_else(|| ClientError::NoSuchGraph(batch.id().clone()))?
+        } else if store.open_batch(&stored_with(&batch.graph, &legal)).await? {
             0
         } else {
-            return Err(ClientError::GraphTaken(batch.id.clone()));
+            return Err(ClientError::GraphTaken(batch.id().clone()));
         };
         let is_member = before + jobs.len() as u64 <= Store::BATCH_JOBS_MAX;
         for job in each.iter_mut().flatten().filter(|_| is_member) {
-            job.graph_id = Some(batch.id.clone());
+            job.graph_id = Some(batch.id().clone());
         }
-        let given = self.give_each_files(files, &mut each, is_member.then_some(&batch.id)).await;
+        let given = self.give_each_files(files, &mut each, is_member.then_some(batch.id())).await;
         let placed = self.placed(each, is_member.then(|| store.shard()));
         let results = adding.submit_placed(placed).await?;
         let is_own =
@@ -113,8 +112,8 @@ impl Client {
 
     /// Notes that a batch has all its jobs. Its end, and so its callbacks, come no sooner than that.
     pub async fn close_batch(&self, batch: &NewBatch) -> Result<()> {
-        if batch.needs_close() {
-            self.of(&batch.id)?.close_batch(&batch.id, self.job.kept()).await?;
+        if batch.is_joined || batch.graph.needs_close() {
+            self.of(batch.id())?.close_batch(batch.id(), self.job.kept()).await?;
         }
         Ok(())
     }
@@ -149,8 +148,8 @@ impl Client {
         self.resolve_graph(graph).await?;
         self.place_graph(graph)?;
         let jobs = graph.jobs()?;
-        self.check_head(graph.len(), &graph.head)?;
-        let new = graph.head.stored_with(GraphKind::Graph, &jobs);
+        self.check_head(graph.len(), &graph.new)?;
+        let new = stored_with(&graph.new, &jobs);
         let mut jobs = members(&jobs, graph.id());
         for (place, job) in jobs.iter_mut().enumerate() {
             self.place_on_shard_of(graph.id(), job)
@@ -160,7 +159,7 @@ impl Client {
     }
 
     /// Checks the id and the callbacks of a graph or batch that has so many jobs.
-    fn check_head(&self, place: usize, head: &NewBatch) -> Result<()> {
+    fn check_head(&self, place: usize, head: &NewGraph) -> Result<()> {
         Self::check_chosen_id(&head.id)?;
         for (callback, job) in &head.callbacks {
             let checked = self.check(job).and_then(|()| self.check_unsigned());
@@ -175,7 +174,7 @@ impl Client {
     /// # Errors
     /// As [`Client::submit_graph`].
     pub fn check_graph(&self, graph: &Graph) -> Result<()> {
-        self.check_head(graph.len(), &graph.head)?;
+        self.check_head(graph.len(), &graph.new)?;
         self.check_batch(&graph.jobs()?, &|place| graph.name(place))
     }
 
@@ -191,13 +190,15 @@ impl Client {
         jobs: &[Job],
         files: &FilesByPlace,
     ) -> Result<Vec<JobId>> {
-        let jobs = &self.resolved_members(jobs).await?;
-        self.resolve_callbacks(jobs.len(), batch).await?;
-        self.check_head(jobs.len(), batch)?;
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
+        let jobs = &mut jobs.to_vec();
+        self.resolve_named(jobs.iter_mut(), |place| (place, ids[place].to_string())).await?;
+        self.resolve_callbacks(jobs.len(), &mut batch.graph).await?;
+        self.check_head(jobs.len(), &batch.graph)?;
         self.place_batch(batch, jobs)?;
-        let new = batch.stored_with(GraphKind::Batch, jobs);
-        let on = self.of(&batch.id)?;
-        let members = members(jobs, &batch.id).into_iter().map(Ok).collect();
+        let new = stored_with(&batch.graph, jobs);
+        let on = self.of(batch.id())?;
+        let members = members(jobs, batch.id()).into_iter().map(Ok).collect();
         let placed = self.placed(members, Some(on.shard())).into_iter().zip(jobs).enumerate();
         let placed = placed.map(|(place, (job, given))| {
             job.map_err(|error| refused(place, given.id.to_string(), error))
@@ -308,10 +309,9 @@ pub(super) fn unaccepted(
 ) -> ClientError {
     let BatchOutcome::Refused { place, why } = outcome else {
         return match outcome {
-            BatchOutcome::TooSlow => ClientError::Store(StoreError::Failed {
-                doing: "submitting an atomic batch",
-                reason: TOO_SLOW.to_owned(),
-            }),
+            BatchOutcome::TooSlow => {
+                StoreError::failed("submitting an atomic batch", TOO_SLOW).into()
+            }
             _ => ClientError::GraphTaken(id.clone()),
         };
     };

@@ -7,18 +7,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::graph::Graph;
-use super::new_batch::NewBatch;
 use super::{Client, ClientError, Result};
 use crate::error::{Error, Exit};
+use crate::proto::graph::GraphCallback;
 use crate::proto::job::{Job, json_of_field};
 use crate::proto::named_script::{
     Parameters, Provenance, PublishedScript, SCRIPTS_MAX, ScriptDefinition, ScriptName, ScriptUse,
     VersionOfScript,
 };
-use crate::store::{ScriptEdit, ScriptEdited};
-
-/// The longest name of a person or program that is kept.
-const BY_CHARS_MAX: usize = 200;
+use crate::store::{NewGraph, ScriptEdit, ScriptEdited};
 
 /// A version of a published script.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -176,8 +173,7 @@ impl Client {
     }
 
     async fn provenance(&self, by: &str, rolled_back_to: Option<u32>) -> Result<Provenance, Error> {
-        let at = format!("{:.3}", self.now().await?);
-        let by = by.chars().take(BY_CHARS_MAX).collect();
+        let (by, at) = self.by_now(by).await?;
         Ok(Provenance { by, at, file: String::new(), rolled_back_to })
     }
 
@@ -263,6 +259,21 @@ impl Client {
         Ok(each.collect())
     }
 
+    /// Resolves the published scripts of jobs. An error gets the place and the name of its job, unless Redis could not be asked.
+    pub(super) async fn resolve_named(
+        &self,
+        jobs: impl Iterator<Item = &mut Job>,
+        named: impl Fn(usize) -> (usize, String),
+    ) -> Result<()> {
+        self.resolve_all(jobs).await.map_err(|(at, error)| {
+            if matches!(error, ClientError::Store(_)) {
+                return error;
+            }
+            let (place, name) = named(at);
+            refused(place, name, error)
+        })
+    }
+
     /// Resolves the published scripts of the jobs and callbacks of a graph. Submitting it does this as well.
     ///
     /// # Errors
@@ -270,33 +281,14 @@ impl Client {
     pub async fn resolve_graph(&self, graph: &mut Graph) -> Result<()> {
         let names: Vec<String> =
             graph.jobs_and_callbacks().map(|(name, _)| name.to_owned()).collect();
-        let is_plain = |job: &Job| job.spec.uses.is_none() && job.spec.script_digest.is_none();
-        if graph.jobs_and_callbacks().all(|(_, job)| is_plain(job)) {
-            return Ok(());
-        }
-        self.resolve_all(graph.all_jobs_mut()).await.map_err(|(place, error)| {
-            unless_lost(place, names.get(place).cloned().unwrap_or_default(), error)
-        })
-    }
-
-    /// Resolves the published scripts of the jobs of an atomic batch.
-    pub(super) async fn resolved_members(&self, jobs: &[Job]) -> Result<Vec<Job>> {
-        let mut resolved = jobs.to_vec();
-        self.resolve_all(resolved.iter_mut()).await.map_err(|(place, error)| {
-            let name = jobs.get(place).map(|job| job.id.to_string()).unwrap_or_default();
-            unless_lost(place, name, error)
-        })?;
-        Ok(resolved)
+        self.resolve_named(graph.all_jobs_mut(), |place| (place, names[place].clone())).await
     }
 
     /// Resolves the published scripts of the callbacks of a batch that has so many jobs.
-    pub(super) async fn resolve_callbacks(&self, place: usize, batch: &mut NewBatch) -> Result<()> {
-        let names: Vec<&str> = batch.callbacks.keys().map(|of| of.as_str()).collect();
-        let resolved = self.resolve_all(batch.callbacks.values_mut()).await;
-        resolved.map_err(|(at, error)| {
-            let name = names.get(at).copied().unwrap_or_default().to_owned();
-            unless_lost(place, name, error)
-        })
+    pub(super) async fn resolve_callbacks(&self, jobs: usize, batch: &mut NewGraph) -> Result<()> {
+        let names: Vec<GraphCallback> = batch.callbacks.keys().copied().collect();
+        let of_place = |at: usize| (jobs, names[at].as_str().to_owned());
+        self.resolve_named(batch.callbacks.values_mut(), of_place).await
     }
 }
 
@@ -307,15 +299,6 @@ fn json_text(value: &impl Serialize) -> Result<String, Error> {
 /// Returns the name of the job at a place, for its refusal.
 pub(super) type NameOf<'a> = dyn Fn(usize) -> String + Sync + 'a;
 
-/// Names the job that is refused, unless Redis could not be asked.
-fn unless_lost(place: usize, name: String, error: ClientError) -> ClientError {
-    match error {
-        ClientError::Store(_) => error,
-        error => refused(place, name, error),
-    }
-}
-
-/// Names the job that is refused.
 pub(super) fn refused(place: usize, name: String, error: ClientError) -> ClientError {
     ClientError::Refused { place, name, error: Box::new(error) }
 }

@@ -1,36 +1,22 @@
 //! A batch that is about to be submitted, the jobs of an atomic one that wait for each other, and the shard that it goes to.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::placement::{at_random, shard_of_all};
 use super::{Client, Result};
-use crate::proto::cron::CronName;
-use crate::proto::every::Every;
-use crate::proto::graph::{GraphCallback, GraphKind};
+use crate::proto::graph::GraphKind;
 use crate::proto::graph_plan::cycle;
-use crate::proto::job::{Job, JobId, JobName, NotifyName};
+use crate::proto::job::{Job, JobId};
 use crate::proto::shard::ShardCount;
-use crate::proto::window::GraphWindow;
 use crate::store::NewGraph;
 
 /// A batch as an object, which is known by its id and name.
 #[derive(Debug, Clone)]
 pub struct NewBatch {
-    pub id: JobId,
+    /// The batch as it is stored, but for the caller, and the names of callbacks without one.
+    pub graph: NewGraph,
     /// True if its id stays: its submitter chose it, or it tells its shard already.
     pub has_fixed_id: bool,
-    /// Its name; several may have the same.
-    pub name: Option<JobName>,
-    /// The jobs that start at its end, with the settings of a graph's.
-    pub callbacks: BTreeMap<GraphCallback, Job>,
-    /// The notifications that tell of its end.
-    pub notify: Vec<NotifyName>,
-    /// The number of its jobs that run at once, and the failures after which no other starts.
-    pub window: GraphWindow,
-    /// The periodic job that it is a run of.
-    pub cron: Option<CronName>,
-    /// The receivers of its jobs, if they are copies of one job.
-    pub every: Option<Every>,
     /// Distinguishes it from a later batch with the same id: who knows it may add jobs.
     pub opening: String,
     /// True if it is there, and jobs are added to it.
@@ -39,48 +25,35 @@ pub struct NewBatch {
 
 impl Default for NewBatch {
     fn default() -> Self {
-        let (id, has_fixed_id) = (JobId::random(), false);
+        let graph = NewGraph { kind: GraphKind::Batch, ..NewGraph::default() };
         let opening = JobId::random().to_string();
-        let (callbacks, notify, window) = (BTreeMap::new(), Vec::new(), GraphWindow::default());
-        let (name, cron, every, is_joined) = (None, None, None, false);
-        Self { id, has_fixed_id, name, callbacks, notify, window, cron, every, opening, is_joined }
+        Self { graph, has_fixed_id: false, opening, is_joined: false }
     }
 }
 
 impl NewBatch {
     /// A batch with an id that its submitter chose, or else a random one.
     pub fn with_id(id: Option<JobId>) -> Self {
-        let has_fixed_id = id.is_some();
-        Self { id: id.unwrap_or_else(JobId::random), has_fixed_id, ..Self::default() }
+        let mut batch = Self { has_fixed_id: id.is_some(), ..Self::default() };
+        batch.graph.id = id.unwrap_or(batch.graph.id);
+        batch
     }
 
-    /// Returns whether something waits until it has all its jobs.
-    pub(super) fn needs_close(&self) -> bool {
-        let has_end = !self.callbacks.is_empty() || !self.notify.is_empty();
-        self.is_joined || has_end || self.window.has_share()
+    pub fn id(&self) -> &JobId {
+        &self.graph.id
     }
+}
 
-    /// Returns it as it is stored, with its jobs. A callback without a name is named after it.
-    pub(super) fn stored_with(&self, kind: GraphKind, jobs: &[Job]) -> NewGraph {
-        let named = |(of, job): (&GraphCallback, &Job)| {
-            let mut job = job.clone();
-            if job.spec.name.is_none() {
-                job.spec.name = format!("{} of {}", of.as_str(), self.id).parse().ok();
-            }
-            (*of, job)
-        };
-        NewGraph {
-            id: self.id.clone(),
-            kind,
-            name: self.name.clone(),
-            caller: jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default(),
-            callbacks: self.callbacks.iter().map(named).collect(),
-            notify: self.notify.clone(),
-            window: self.window,
-            cron: self.cron.clone(),
-            every: self.every,
+/// Returns a graph or batch as it is stored, with its jobs. A callback without a name is named after it.
+pub(super) fn stored_with(graph: &NewGraph, jobs: &[Job]) -> NewGraph {
+    let mut stored = graph.clone();
+    stored.caller = jobs.first().map(|job| job.spec.caller_id.clone()).unwrap_or_default();
+    for (of, job) in &mut stored.callbacks {
+        if job.spec.name.is_none() {
+            job.spec.name = format!("{} of {}", of.as_str(), graph.id).parse().ok();
         }
     }
+    stored
 }
 
 impl Client {
@@ -93,12 +66,12 @@ impl Client {
             return Ok(());
         }
         if !batch.has_fixed_id {
-            let id = first.first().map_or(&batch.id, |job| &job.id);
-            batch.id =
-                shard_of_all(first, count).unwrap_or_else(|| at_random(id, count)).id(&batch.id);
+            let id = first.first().map_or(batch.id(), |job| &job.id);
+            let shard = shard_of_all(first, count).unwrap_or_else(|| at_random(id, count));
+            batch.graph.id = shard.id(batch.id());
             batch.has_fixed_id = true;
         }
-        count.shard_of(batch.id.as_str())?;
+        count.shard_of(batch.id().as_str())?;
         Ok(())
     }
 }

@@ -59,7 +59,6 @@ impl Client {
         put(job, shard_of(job, count)?, count)
     }
 
-    /// Gives a job an id of the same shard as another id.
     pub(super) fn place_on_shard_of(&self, id: &JobId, job: &mut Job) -> Result<()> {
         let count = self.shards.count();
         put(job, count.shard_of(id.as_str())?, count)

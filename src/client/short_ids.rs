@@ -8,9 +8,7 @@ use crate::proto::job::{JobId, JobReference};
 use crate::proto::shard::Shard;
 use crate::store::{IdsFound, JobSummary, Store};
 
-/// The least characters of a short id.
 const CHARS_MIN: usize = 4;
-/// The maximum number of graphs that are looked at.
 const GRAPHS_LOOKED_MAX: usize = 10_000;
 
 impl Client {

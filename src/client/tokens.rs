@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -32,7 +33,6 @@ pub struct NewToken {
 pub struct Token(String);
 
 impl Token {
-    /// Creates a random one.
     fn random() -> Result<Self, Error> {
         let mut bytes = [0; RANDOM_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| {
@@ -59,6 +59,12 @@ fn hash(token: &str) -> String {
     hexadecimal(digest(&SHA256, token.as_bytes()).as_ref())
 }
 
+/// Returns the second in which a lifetime that begins now ends.
+fn end_of(lifetime: Option<Duration>, now: Timestamp) -> Option<i64> {
+    let lifetime_s = lifetime.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
+    lifetime_s.map(|time| now.as_second().saturating_add(time))
+}
+
 fn no_token(name: &TokenName) -> Error {
     let message = format!("there is no token {name}; hero token list shows all");
     Error::new(Exit::NotFound, message)
@@ -72,14 +78,13 @@ impl Client {
     pub async fn create_token(&self, new: NewToken) -> Result<Token, Error> {
         let token = Token::random()?;
         let now = self.now().await?;
-        let lifetime_s = new.lifetime.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
         let record = TokenRecord {
             name: new.name,
             scopes: new.scopes,
             bounds: new.bounds,
             created_at: format!("{now:.3}"),
             created_by: new.created_by,
-            expires_s: lifetime_s.map(|time| now.as_second().saturating_add(time)),
+            expires_s: end_of(new.lifetime, now),
             replaced: false,
         };
         let added = self.store.add_token(&hash(token.reveal()), &record).await;
@@ -118,10 +123,8 @@ impl Client {
     ) -> Result<Token, Error> {
         let (token, now) = (Token::random()?, self.now().await?);
         let created = format!("{now:.3}");
-        let lifetime_s = lifetime.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
-        let expires_s = lifetime_s.map(|time| now.as_second().saturating_add(time));
         let (hash, created) = (hash(token.reveal()), (created.as_str(), created_by));
-        let rotated = self.store.rotate_token(&hash, name, created, expires_s).await;
+        let rotated = self.store.rotate_token(&hash, name, created, end_of(lifetime, now)).await;
         match rotated.map_err(ClientError::from)? {
             TokenRotated::Yes => {}
             TokenRotated::NoSuchToken => return Err(no_token(name)),

@@ -2,9 +2,9 @@
 //! Redis. And confirmed submissions: answered only once
 //! the jobs have arrived where `redis.ack` says.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
 use super::{ClientError, Result};
@@ -136,18 +136,14 @@ impl Waiters {
     }
 
     fn connection(&self) -> Blocking {
-        self.idle().pop().unwrap_or_else(|| self.store.blocking())
+        self.idle.lock().pop().unwrap_or_else(|| self.store.blocking())
     }
 
     fn keep(&self, connection: Blocking) {
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Blocking>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -192,8 +188,7 @@ pub(super) async fn confirmed(store: &Store, ids: &[JobId], what: &'static str) 
     let Some(lost) = gone.first() else { return Ok(()) };
     let reason =
         "it is not there any more: it was deleted, or redis has lost it in a restart or failover";
-    let error = StoreError::Failed { doing: "confirming jobs", reason: reason.to_owned() };
-    Err(unconfirmed(lost, gone.len() - 1, error))
+    Err(unconfirmed(lost, gone.len() - 1, StoreError::failed("confirming jobs", reason)))
 }
 
 /// A wait for the end of a job or graph, with its bound.
@@ -223,7 +218,7 @@ impl<'p> WaitBound<'p> {
 
     /// Notes an answer of Redis: the job or graph is known, and goes on.
     pub(super) fn answered(&self) {
-        *self.answers() = RedisAnswers { at: Some(Instant::now()), error: None };
+        *self.answers.lock() = RedisAnswers { at: Some(Instant::now()), error: None };
         self.first_answer.notify_one();
     }
 
@@ -259,7 +254,7 @@ impl<'p> WaitBound<'p> {
             match wait().await {
                 // The job goes on, and its end will be known.
                 Err(ClientError::Store(error)) if error.is_transient() && self.has_patience() => {
-                    self.answers().error = Some(error);
+                    self.answers.lock().error = Some(error);
                     tokio::time::sleep(backoff.failed()).await;
                 }
                 ended => return ended,
@@ -269,11 +264,11 @@ impl<'p> WaitBound<'p> {
 
     /// Returns whether the wait lasts through an outage of Redis.
     fn has_patience(&self) -> bool {
-        self.bound.is_some() || self.answers().at.unwrap_or(self.began).elapsed() < OUTAGE_MAX
+        self.bound.is_some() || self.answers.lock().at.unwrap_or(self.began).elapsed() < OUTAGE_MAX
     }
 
     fn gave_up(&self) -> ClientError {
-        let answers = self.answers();
+        let answers = self.answers.lock();
         let silence = answers.at.unwrap_or(self.began).elapsed();
         let unknown = match &answers.error {
             Some(error) => Some(error.to_string()),
@@ -285,11 +280,6 @@ impl<'p> WaitBound<'p> {
         };
         let (of, id, waited) = (self.of, self.id.clone(), self.began.elapsed());
         ClientError::GaveUp { of, id, waited, unknown }
-    }
-
-    fn answers(&self) -> std::sync::MutexGuard<'_, RedisAnswers> {
-        // No code panics while it holds it.
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -308,7 +298,7 @@ mod tests {
         assert!(given_up(&patience).ends_with("is not known: redis has not answered yet"));
         patience.answered();
         assert!(given_up(&patience).ends_with("; it goes on"));
-        patience.answers().error = Some(StoreError::Settings("redis at x".to_owned()));
+        patience.answers.lock().error = Some(StoreError::Settings("redis at x".to_owned()));
         let said = given_up(&patience);
         assert!(said.contains("whether it goes on is not known: redis settings"), "{said}");
         patience.answered();

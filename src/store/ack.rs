@@ -17,13 +17,12 @@ use super::attempts::millis;
 use super::backoff::Backoff;
 use super::confirmations::{Answer, Asking, How, Question};
 use super::text::Legal;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::config::Ack;
 use crate::proto::job::{Job, JobId};
 
 /// The time within which Redis has to confirm.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(5);
-/// The jobs of one call of a script.
 const JOBS_PER_CALL: usize = 500;
 const CONFIRMING: &str = "confirming jobs";
 /// The command that lets an older Redis confirm by its answers.
@@ -41,7 +40,7 @@ impl Store {
     }
 
     /// Returns whether the end of a job is, as its hash or the configuration says.
-    pub async fn confirms_end(&self, id: &JobId) -> Result<bool, StoreError> {
+    pub async fn confirms_end(&self, id: &JobId) -> Result<bool> {
         if self.confirms_all() {
             return Ok(true);
         }
@@ -55,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Failed`] says why Redis cannot, and what to do; as [`Store::confirm`].
-    pub async fn can_confirm(&self) -> Result<(), StoreError> {
+    pub async fn can_confirm(&self) -> Result<()> {
         // A round may be under way, which need not be waited for.
         if self.confirmations.is_able.load(Ordering::Relaxed) {
             return Ok(());
@@ -73,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if Redis does not confirm within 5 s; the jobs are in its memory all the same.
-    pub async fn confirm(&self, ids: &[JobId]) -> Result<Vec<JobId>, StoreError> {
+    pub async fn confirm(&self, ids: &[JobId]) -> Result<Vec<JobId>> {
         let mut answer = self.confirmations.ask(ids);
         let mut asking = self.confirmations.asking.lock().await;
         loop {
@@ -98,7 +97,7 @@ impl Store {
     }
 
     /// Pushes the replies that wait for the confirmation of their jobs' ends.
-    pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64, StoreError> {
+    pub async fn push_replies(&self, ids: &[JobId]) -> Result<u64> {
         let mut pushed = 0;
         for ids in ids.chunks(JOBS_PER_CALL) {
             let ids: Vec<&str> = ids.iter().map(JobId::as_str).collect();
@@ -160,13 +159,13 @@ impl Store {
     }
 
     /// Opens the connection that asks, and finds out how Redis confirms.
-    async fn open_asking(&self) -> Result<Asking, StoreError> {
+    async fn open_asking(&self) -> Result<Asking> {
         let mut link = self.blocking();
         if let Ack::Replicas(number) = self.ack {
             return Ok(Asking { link, how: How::Wait(number) });
         }
         // This connection has written nothing, so Redis does not wait.
-        let answer: Result<redis::Value, StoreError> =
+        let answer: Result<redis::Value> =
             link.query(CONFIRMING, &wait_aof(1), CONFIRMED_WITHIN).await;
         match answer {
             Ok(_) => Ok(Asking { link, how: How::WaitAof }),
@@ -184,7 +183,7 @@ impl Store {
     }
 
     /// Checks that an older Redis synchronises each write with the disk before it answers.
-    async fn checked_answer(&self) -> Result<(), StoreError> {
+    async fn checked_answer(&self) -> Result<()> {
         let state = self.redis_state(true).await?;
         if state.appends == Some(true) && state.fsync.as_deref() == Some("always") {
             return Ok(());
@@ -199,10 +198,8 @@ impl Store {
 }
 
 fn refused(why: &str) -> StoreError {
-    StoreError::Failed {
-        doing: "confirming that a job is on the disk of redis",
-        reason: format!("{why}; or leave out redis.ack and --durable"),
-    }
+    let doing = "confirming that a job is on the disk of redis";
+    StoreError::failed(doing, format!("{why}; or leave out redis.ack and --durable"))
 }
 
 fn not_confirmed(how: How, arrived: u64) -> StoreError {
@@ -215,7 +212,7 @@ fn not_confirmed(how: How, arrived: u64) -> StoreError {
             format!("its append-only file was not synchronised with the disk within {within} s")
         }
     };
-    StoreError::Failed { doing: CONFIRMING, reason }
+    StoreError::failed(CONFIRMING, reason)
 }
 
 fn wait_aof(within_ms: u64) -> redis::Cmd {

@@ -6,7 +6,7 @@ use tracing::{debug, info};
 
 use super::attempts::{kept, millis};
 use super::text::{BytePair, lossy_pairs};
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::config::JobConfig;
 use crate::proto::job::Retention;
 use crate::proto::target::ActorId;
@@ -65,7 +65,7 @@ pub struct Adopted {
 
 impl Store {
     /// Adopts entries of a list: a work list, or one of older programs. One step, which is logged.
-    pub async fn adopt(&self, list: &str, rules: AdoptionRules) -> Result<Adopted, StoreError> {
+    pub async fn adopt(&self, list: &str, rules: AdoptionRules) -> Result<Adopted> {
         let mut script = self.scripts.adopt.prepare_invoke();
         script.key(list).arg(WINDOW).arg(kept(rules.retention));
         script.arg(u8::from(rules.requeue_by_push)).arg(millis(rules.requeue_after));
@@ -88,13 +88,13 @@ impl Store {
     }
 
     /// Returns lists with entries to adopt: of known queues, of live actors and of older programs.
-    pub async fn unadopted(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn unadopted(&self) -> Result<Vec<String>> {
         self.run_script("looking for jobs that programs pushed", &self.scripts.unadopted, PER_LOOK)
             .await
     }
 
     /// Notes which of these actors belong to foreign programs. Returns how many do.
-    pub async fn note_actors(&self, actors: &[ActorId]) -> Result<u64, StoreError> {
+    pub async fn note_actors(&self, actors: &[ActorId]) -> Result<u64> {
         let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
         let doing = "noting actors of foreign programs";
         self.run_script(doing, &self.scripts.note_actors, names).await

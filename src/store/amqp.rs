@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::backoff::micros;
 use super::text::Legal;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::text::text_of;
 use crate::proto::word_table::words;
@@ -57,7 +57,6 @@ pub struct MessageEnd {
     pub exit_code: Option<i32>,
 }
 
-/// A broker of this age is gone.
 const GONE_AFTER: Duration = Duration::from_secs(15);
 /// The time that the state of a broker that is gone is kept.
 const KEPT: Duration = Duration::from_hours(24);
@@ -124,7 +123,7 @@ impl Store {
         scope: &str,
         limit: usize,
         lease: Duration,
-    ) -> Result<TakenEnds, StoreError> {
+    ) -> Result<TakenEnds> {
         let (doing, arguments) = ("taking ended jobs of messages", (scope, limit, micros(lease)));
         let (till, Legal(ids)) = self.run_script(doing, &self.scripts.amqp_take, arguments).await?;
         Ok(TakenEnds { till, ids })
@@ -141,7 +140,7 @@ impl Store {
         taken: &TakenEnds,
         ids: &[JobId],
         again: Option<Duration>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         if ids.is_empty() {
             return Ok(());
         }
@@ -152,7 +151,7 @@ impl Store {
     }
 
     /// Reads the end of a job that was a message; `None` if it is gone, was no message, or has not ended.
-    pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>, StoreError> {
+    pub async fn message_end(&self, id: &JobId) -> Result<Option<MessageEnd>> {
         let (end, fields) = self.outcome_with(id, &["message", "exit_code"]).await?;
         let mut fields = fields.into_iter().map(|field| field.map(|bytes| text_of(&bytes)));
         let (message, exit_code) = (fields.next().flatten(), fields.next().flatten());
@@ -176,17 +175,13 @@ impl Store {
     }
 
     /// Tells the brokers of a node, or of all nodes, to end.
-    pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<(), StoreError> {
+    pub async fn end_brokers(&self, scope: &str, node: Option<&str>) -> Result<()> {
         let (doing, arguments) = ("telling brokers to end", (scope, node.unwrap_or("*")));
         self.run_script::<String>(doing, &self.scripts.amqp_shutdown, arguments).await.map(drop)
     }
 
     /// Returns when the brokers of a node, or of all, were last asked to end, in us of Redis's clock; else 0.
-    pub async fn brokers_ended_us(
-        &self,
-        scope: &str,
-        node: Option<&str>,
-    ) -> Result<i64, StoreError> {
+    pub async fn brokers_ended_us(&self, scope: &str, node: Option<&str>) -> Result<i64> {
         let (doing, key) = ("reading orders to brokers", self.keys.amqp_shutdown(scope));
         let orders: BTreeMap<String, i64> = self.link.command(doing, "HGETALL", key).await?;
         let own = orders.iter().filter(|(of, _)| *of == "*" || Some(of.as_str()) == node);
@@ -194,12 +189,7 @@ impl Store {
     }
 
     /// Notes how many log events wait in the spool of a unit on a machine.
-    pub async fn note_spooled(
-        &self,
-        scope: &str,
-        place: &str,
-        number: u64,
-    ) -> Result<(), StoreError> {
+    pub async fn note_spooled(&self, scope: &str, place: &str, number: u64) -> Result<()> {
         const DOING: &str = "noting the log events of a spool";
         let key = self.keys.amqp_spool(scope);
         if number == 0 {
@@ -210,18 +200,17 @@ impl Store {
     }
 
     /// Returns how many log events wait in the spool of each unit, by `{unit}@{machine}`.
-    pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>, StoreError> {
+    pub async fn spooled(&self, scope: &str) -> Result<BTreeMap<String, u64>> {
         let doing = "reading the numbers of log events in spools";
         self.link.command(doing, "HGETALL", self.keys.amqp_spool(scope)).await
     }
 
     /// Reads the job of a message; `None` if it does not exist.
-    pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>, StoreError> {
-        let arguments = (self.keys.job(id), "status", "message");
-        let (status, message): (Option<String>, Option<Vec<u8>>) =
-            self.link.command("reading the job of a message", "HMGET", arguments).await?;
-        let message = message.map(|bytes| text_of(&bytes)).unwrap_or_default();
-        Ok(status.map(|status| MessageJob { status, message }))
+    pub async fn message_job(&self, id: &JobId) -> Result<Option<MessageJob>> {
+        let doing = "reading the job of a message";
+        let of = self.link.fields(doing, self.keys.job(id), &["status", "message"]).await?;
+        let message = of.text("message").unwrap_or_default().to_owned();
+        Ok(of.text("status").map(|status| MessageJob { status: status.to_owned(), message }))
     }
 
     /// Notes that a repeat of a message is to be answered with it, if its newest job has this status and
@@ -233,7 +222,7 @@ impl Store {
         (job, status): (&JobId, &str),
         next: &JobId,
         asked: &str,
-    ) -> Result<Attached, StoreError> {
+    ) -> Result<Attached> {
         const DOING: &str = "noting a repeat of a message";
         let ids = (job.as_str(), status, next.as_str());
         let arguments = (scope, chain, ids, asked, REPEATS_MAX, REPEATS_TTL.as_secs());
@@ -242,23 +231,19 @@ impl Store {
     }
 
     /// Returns the repeats of a message that wait for its answer.
-    pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>, StoreError> {
+    pub async fn repeats(&self, scope: &str, chain: &str) -> Result<Vec<String>> {
         let arguments = (self.keys.amqp_repeats(scope, chain), 0, -1);
         self.link.command("reading the repeats of a message", "LRANGE", arguments).await
     }
 
     /// Forgets the repeats of a message, which were answered.
-    pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<(), StoreError> {
+    pub async fn drop_repeats(&self, scope: &str, chain: &str) -> Result<()> {
         let key = self.keys.amqp_repeats(scope, chain);
         self.link.command("forgetting the repeats of a message", "DEL", key).await
     }
 
     /// Notes the state of a broker, at the time of Redis.
-    pub async fn note_broker(
-        &self,
-        scope: &str,
-        presence: &BrokerPresence,
-    ) -> Result<(), StoreError> {
+    pub async fn note_broker(&self, scope: &str, presence: &BrokerPresence) -> Result<()> {
         const DOING: &str = "noting the state of a broker";
         let document = serde_json::to_string(presence).unwrap_or_default();
         let arguments = (scope, presence.name(), document, KEPT.as_secs());
@@ -266,13 +251,13 @@ impl Store {
     }
 
     /// Forgets the state of a broker that ends in order.
-    pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<(), StoreError> {
+    pub async fn forget_broker(&self, scope: &str, name: &str) -> Result<()> {
         let arguments = (self.keys.amqp_brokers(scope), name);
         self.link.command("forgetting the state of a broker", "HDEL", arguments).await
     }
 
     /// Returns the state of each broker of a scope, by name.
-    pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>, StoreError> {
+    pub async fn brokers(&self, scope: &str) -> Result<Vec<BrokerPresence>> {
         let (doing, key) = ("reading the state of brokers", self.keys.amqp_brokers(scope));
         let found: BTreeMap<String, String> = self.link.command(doing, "HGETALL", key).await?;
         let now_us = self.now().await?.as_microsecond();

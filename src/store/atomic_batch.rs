@@ -13,7 +13,7 @@ use super::batch_order::{links_of, order_of, ranks_of};
 use super::graphs::NewGraph;
 use super::portions::{LINK_WORK, portions};
 use super::submission::{ANY, Submitted, WithFields, graph_of, refused, standing, work};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 
 /// The answer to the submission of an atomic batch.
@@ -63,7 +63,7 @@ impl Store {
         jobs: &[Job],
         graph: Option<&NewGraph>,
         retention: impl Into<Retention>,
-    ) -> Result<BatchOutcome, StoreError> {
+    ) -> Result<BatchOutcome> {
         let batch = JobId::random();
         if let Some(refused) = self.stage_all(&batch, jobs, graph.is_some()).await? {
             return Ok(refused);
@@ -87,7 +87,7 @@ impl Store {
         batch: &JobId,
         jobs: &[Job],
         is_graph: bool,
-    ) -> Result<Option<BatchOutcome>, StoreError> {
+    ) -> Result<Option<BatchOutcome>> {
         let links = links_of(jobs);
         let parts = parts_of(jobs, &links);
         let ranks = is_graph.then(|| ranks_of(&links));
@@ -107,15 +107,12 @@ impl Store {
     }
 
     /// Makes one step of a commit that its client may have left. Returns true if there was one.
-    pub async fn commit_left(&self, retention: impl Into<Retention>) -> Result<bool, StoreError> {
+    pub async fn commit_left(&self, retention: impl Into<Retention>) -> Result<bool> {
         Ok(self.commit_step("", None, &kept(retention)).await? > 0)
     }
 
     /// Makes all steps of the commits that were begun, so that all their jobs exist. Returns true if there was one.
-    pub async fn finish_commits(
-        &self,
-        retention: impl Into<Retention>,
-    ) -> Result<bool, StoreError> {
+    pub async fn finish_commits(&self, retention: impl Into<Retention>) -> Result<bool> {
         let retention = kept(retention);
         let key = self.keys.committing();
         let mut was_any = false;
@@ -135,7 +132,7 @@ impl Store {
         batch: &str,
         begin: Option<(usize, Option<&NewGraph>)>,
         retention: &str,
-    ) -> Result<i64, StoreError> {
+    ) -> Result<i64> {
         let mut commit = self.scripts.commit.prepare_invoke();
         let number = begin.map(|(number, _)| number.to_string()).unwrap_or_default();
         commit.arg(batch).arg(number).arg(retention);
@@ -147,11 +144,7 @@ impl Store {
     }
 
     /// Stages all jobs. Returns the reason if the batch is refused.
-    async fn stage(
-        &self,
-        batch: &JobId,
-        jobs: &[StagedJob<'_>],
-    ) -> Result<Option<BatchOutcome>, StoreError> {
+    async fn stage(&self, batch: &JobId, jobs: &[StagedJob<'_>]) -> Result<Option<BatchOutcome>> {
         let mut before = 0;
         for portion in portions(jobs, StagedJob::work) {
             let mut stage = self.scripts.stage.prepare_invoke();
@@ -192,7 +185,7 @@ impl Store {
         &self,
         batch: &JobId,
         StagedJob { job: (job, _), part, .. }: &StagedJob<'_>,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<String>> {
         for others in part.others.chunks(OTHERS_PER_CALL).skip(1) {
             let mut stage = self.scripts.stage_others.prepare_invoke();
             head(&mut stage, batch).arg(job.id.as_str()).arg(others);
@@ -210,7 +203,7 @@ impl Store {
         &self,
         batch: &JobId,
         jobs: impl Iterator<Item = &JobId>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         const JOBS_PER_CALL: usize = 100;
         for some in jobs.collect::<Vec<_>>().chunks(JOBS_PER_CALL) {
             let mut unlink = redis::cmd("UNLINK");

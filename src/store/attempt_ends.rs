@@ -8,7 +8,7 @@ use tracing::warn;
 
 use super::attempts::kept;
 use super::portions::{JOB_WORK, portions};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobOutput, ReplyFormat, Retention};
 use crate::proto::message::Reply;
 use crate::proto::target::ScriptType;
@@ -86,7 +86,7 @@ impl Store {
         boot: &BootId,
         retention: impl Into<Retention>,
         endings: &[AttemptEnd],
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<Recorded>> {
         let retention = kept(retention);
         let mut recorded = vec![None; endings.len()];
         let all = endings.iter().enumerate().map(|(place, ending)| {
@@ -146,7 +146,7 @@ impl Store {
         boot: &BootId,
         ending: &AttemptEnd,
         reply: Option<ReplyFormat>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let Some(output) = ending.output() else { return Ok(false) };
         let attempt = (&ending.id, boot, ending.claimed_at);
         match self.stage_apart(attempt, output, reply).await {
@@ -162,7 +162,7 @@ impl Store {
         boot: &BootId,
         retention: &str,
         endings: &[UnsentEnd<'_>],
-    ) -> Result<Vec<AnswerToEnd>, StoreError> {
+    ) -> Result<Vec<AnswerToEnd>> {
         let mut script = self.scripts.finish.prepare_invoke();
         script.arg(boot.as_str()).arg(retention).arg(endings.len());
         script.arg(if self.confirms_all() { "hold" } else { "" });
@@ -233,7 +233,6 @@ const LONG_OUTPUT: usize = 16 << 10;
 /// The work of a wait for the children of a job.
 const CHILDREN_WORK: usize = 64 * JOB_WORK;
 
-/// The limit on stagings of one large output.
 const STAGINGS_MAX: u32 = 3;
 
 const DOING: &str = "recording how jobs ended";
@@ -245,7 +244,6 @@ enum AnswerToEnd {
 }
 
 impl AttemptEnd {
-    /// The output of an attempt that finished.
     fn output(&self) -> Option<&JobOutput> {
         match &self.verdict {
             Verdict::Finished { output, .. } => Some(output),
@@ -276,7 +274,6 @@ impl AttemptEnd {
 
 /// The end of an attempt with its reply as JSON, if the output is long or not UTF-8, else with ''.
 struct UnsentEnd<'a> {
-    /// Its place among the ends.
     place: usize,
     ending: Cow<'a, AttemptEnd>,
     reply: String,

@@ -5,7 +5,7 @@ use redis::Value;
 
 pub(super) use super::backoff::millis;
 use super::text::{BytePair, lossy_pairs, read};
-use super::{ClaimLimits, Store, StoreError};
+use super::{ClaimLimits, Result, Store, StoreError};
 use crate::proto::job::{BootId, InvalidJob, Job, JobId, JobStatus, Retention};
 use crate::proto::queue::Queue;
 use crate::proto::target::ActorId;
@@ -85,7 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]. After a lost connection the claim may have been made: see [`Store::running`].
-    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Claimed, StoreError> {
+    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Claimed> {
         let limits = claim.limits.of_actor(claim.actor);
         let answer = self.run_claim(claim, &limits.wide, &limits.digest).await?;
         let answer = if answer.4 == UNKNOWN_LIMITS {
@@ -109,7 +109,7 @@ impl Store {
         claim: &Claim<'_>,
         limits: &str,
         digest: &str,
-    ) -> Result<ClaimAnswer, StoreError> {
+    ) -> Result<ClaimAnswer> {
         let mut script = self.scripts.claim.prepare_invoke();
         for list in claim.lists {
             script.key(list);
@@ -174,7 +174,7 @@ impl Store {
         boot: &BootId,
         retention: impl Into<Retention>,
         jobs: &[ReturnedAttempt],
-    ) -> Result<u64, StoreError> {
+    ) -> Result<u64> {
         let mut script = self.scripts.requeue.prepare_invoke();
         script.arg(boot.as_str()).arg(kept(retention)).arg(jobs.len());
         for ReturnedAttempt { id, claimed_at, queue, has_begun, has_crashed } in jobs {
@@ -190,11 +190,7 @@ impl Store {
 
     /// The jobs a boot owns, up to `limit`, each with the time of its claim. Jobs unknown to the owner
     /// come from a claim whose answer was lost.
-    pub async fn running(
-        &self,
-        boot: &BootId,
-        limit: usize,
-    ) -> Result<Vec<(JobId, u64)>, StoreError> {
+    pub async fn running(&self, boot: &BootId, limit: usize) -> Result<Vec<(JobId, u64)>> {
         let arguments = (self.keys.running(boot), 0, limit.saturating_sub(1), "WITHSCORES");
         let jobs: Vec<(String, u64)> =
             self.link.command("reading the jobs of a boot", "ZRANGE", arguments).await?;
@@ -208,7 +204,7 @@ impl Store {
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         state: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let arguments = (boot.as_str(), id.as_str(), claimed_at, state);
         self.run_script("keeping the state of a job", &self.scripts.keep_state, arguments).await
     }

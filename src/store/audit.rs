@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use super::attempts::millis;
 use super::text::written_at;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::audit::{AUDIT_DAYS, AUDIT_LEN_MAX, AuditRecord, Author, bounded};
 
 /// An entry of the stream: its place, then names and values of fields, which another program may have written.
 type Entry = (String, Vec<Vec<u8>>);
 
-/// The records that one call reads.
 const RECORDS_PER_READ: usize = 1000;
 
 impl Store {
-    pub async fn add_audit(&self, by: &Author, what: &str, to: &str) -> Result<(), StoreError> {
+    pub async fn add_audit(&self, by: &Author, what: &str, to: &str) -> Result<()> {
         let kept = millis(Duration::from_secs(AUDIT_DAYS * 24 * 3600));
         let record = (bounded(&by.who), what, bounded(to), bounded(&by.from), by.through);
         let (doing, arguments) = ("recording a change", (AUDIT_LEN_MAX, kept, record));
@@ -25,12 +24,12 @@ impl Store {
     pub async fn latest_audit(
         &self,
         wanted: impl Fn(&AuditRecord) -> bool,
-    ) -> Result<Vec<AuditRecord>, StoreError> {
+    ) -> Result<Vec<AuditRecord>> {
         let page = self.audit_page("+", 0).await?;
         Ok(page.iter().map(record).filter(wanted).collect())
     }
 
-    async fn audit_page(&self, until: &str, since_ms: u64) -> Result<Vec<Entry>, StoreError> {
+    async fn audit_page(&self, until: &str, since_ms: u64) -> Result<Vec<Entry>> {
         let arguments = (self.keys.audit(), until, since_ms, "COUNT", RECORDS_PER_READ);
         self.link.command("reading the audit", "XREVRANGE", arguments).await
     }
@@ -42,7 +41,7 @@ impl Store {
         until_ms: Option<u64>,
         limit: usize,
         wanted: impl Fn(&AuditRecord) -> bool,
-    ) -> Result<Vec<AuditRecord>, StoreError> {
+    ) -> Result<Vec<AuditRecord>> {
         let mut until = until_ms.map_or_else(|| "+".to_owned(), |ms| ms.to_string());
         let mut records = Vec::new();
         loop {

@@ -1,17 +1,22 @@
 //! The reading side of a backup: the indexes that name every job, and copies of single keys. Each call
 //! reads a bounded part, and one job in one step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use redis::Value;
 
 use super::cron_marks::CronEnds;
 use super::newest::whole;
 use super::text::{Legal, read};
-use super::{Store, StoreError};
-use crate::proto::backup::{Bytes, CronCopy, DeadCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy};
+use super::{NotifySnapshot, Result, Store, StoreError};
+use crate::proto::backup::{
+    Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, IndexesCopy, JobCopy, LimitCopy, LogCopy,
+    NotifyCopy,
+};
 use crate::proto::cron::CronName;
+use crate::proto::graph::GraphJobOutcome;
 use crate::proto::job::{JobId, JobStatus};
+use crate::proto::notification::NotifyMessage;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::proto::queue::Queue;
 use crate::proto::target::{Priority, ScriptType};
@@ -24,6 +29,16 @@ const LOG_BYTES: usize = 256 << 10;
 const LOG_ENTRIES: usize = 50;
 
 const DOING: &str = "backing up jobs";
+const COPYING_GRAPHS: &str = "backing up graphs";
+const COPYING_NOTIFICATIONS: &str = "backing up notifications";
+
+/// The entries of one line of notifications.
+const MESSAGES: usize = 20;
+const EVENTS: usize = 100;
+const FAILING: usize = 500;
+
+/// Ids of messages, each with when it is due in us since 1970.
+type DueIds = Vec<(String, f64)>;
 
 /// An index or a list that names jobs.
 #[derive(Debug, Clone)]
@@ -55,7 +70,7 @@ pub struct CopiedJob {
 
 impl Store {
     /// Returns all indexes that name jobs, in the order of a job's life.
-    pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>, StoreError> {
+    pub async fn backup_indexes(&self) -> Result<Vec<BackupIndex>> {
         let mut indexes = Vec::new();
         for status in JobStatus::ALL {
             if status == JobStatus::Dispatched {
@@ -75,7 +90,7 @@ impl Store {
     }
 
     /// Returns the queues that may hold jobs, also those that only a foreign program may have pushed into.
-    async fn backup_queues(&self) -> Result<BTreeSet<Queue>, StoreError> {
+    async fn backup_queues(&self) -> Result<BTreeSet<Queue>> {
         let mut queues: BTreeSet<Queue> = self.queues().await?.into_iter().collect();
         for target in self.known_targets().await? {
             let of = |priority| Queue { target: target.clone(), priority };
@@ -85,11 +100,7 @@ impl Store {
     }
 
     /// Reads the next page of an index; an entry may come twice. An empty page is the end.
-    pub async fn backup_page(
-        &self,
-        index: &mut BackupIndex,
-        limit: usize,
-    ) -> Result<Vec<JobId>, StoreError> {
+    pub async fn backup_page(&self, index: &mut BackupIndex, limit: usize) -> Result<Vec<JobId>> {
         let mut command = redis::cmd(if index.is_list { "LRANGE" } else { "ZRANGEBYSCORE" });
         command.arg(&index.key);
         if index.is_list {
@@ -133,7 +144,7 @@ impl Store {
         &self,
         ids: &[JobId],
         index: &BackupIndex,
-    ) -> Result<Vec<Option<CopiedJob>>, StoreError> {
+    ) -> Result<Vec<Option<CopiedJob>>> {
         let queue = index.queue.as_ref().map(ToString::to_string).unwrap_or_default();
         let mut pipeline = redis::pipe();
         pipeline.load_script(&self.scripts.backup_job).ignore();
@@ -149,9 +160,8 @@ impl Store {
                 copied(id, parts).map(Some).ok_or_else(|| StoreError::unexpected(DOING))
             }
             Value::Int(size) => {
-                let reason =
-                    format!("job {id} has {size} bytes, more than {JOB_SIZE_MAX}; delete it");
-                Err(StoreError::Failed { doing: DOING, reason })
+                let why = format!("job {id} has {size} bytes, more than {JOB_SIZE_MAX}; delete it");
+                Err(StoreError::failed(DOING, why))
             }
             _ => Err(StoreError::unexpected(DOING)),
         };
@@ -159,19 +169,14 @@ impl Store {
     }
 
     /// Copies further entries of a log, after one entry and up to another.
-    pub async fn backup_log(
-        &self,
-        id: &JobId,
-        after: &str,
-        until: &str,
-    ) -> Result<LogCopy, StoreError> {
+    pub async fn backup_log(&self, id: &JobId, after: &str, until: &str) -> Result<LogCopy> {
         let arguments = (self.keys.log(id), format!("({after}"), until, "COUNT", LOG_ENTRIES);
         let entries = log_entries(self.link.command(DOING, "XRANGE", arguments).await?);
         Ok(LogCopy { id: id.clone(), entries })
     }
 
     /// Copies the state of a periodic job; `None` if it has none.
-    pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>, StoreError> {
+    pub async fn backup_cron(&self, name: &CronName) -> Result<Option<CronCopy>> {
         type Hash = Vec<(String, Vec<u8>)>;
         let key = self.keys.cron(name);
         let mut pipeline = redis::pipe();
@@ -187,7 +192,7 @@ impl Store {
     }
 
     /// Copies the starts under each limit that holds jobs.
-    pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>, StoreError> {
+    pub async fn backup_limits(&self) -> Result<Vec<LimitCopy>> {
         const DOING: &str = "backing up limits";
         let names: Vec<String> =
             self.link.command(DOING, "ZRANGE", (self.keys.limits(), 0, -1)).await?;
@@ -207,7 +212,7 @@ impl Store {
     }
 
     /// Copies the dead letters of each script type that has some.
-    pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>, StoreError> {
+    pub async fn backup_dead(&self) -> Result<Vec<DeadCopy>> {
         let types = self.types().await?;
         let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
         let lists = self.link.each("backing up dead letters", &types, list).await?;
@@ -224,13 +229,85 @@ impl Store {
         &self,
         context: &Context,
         object_type: &ObjectType,
-    ) -> Result<IndexesCopy, StoreError> {
+    ) -> Result<IndexesCopy> {
         let (doing, key) =
             ("backing up indexes of objects", self.keys.object_indexes(context, object_type));
         let states: Vec<(String, String)> = self.link.command(doing, "HGETALL", key).await?;
         let ready = states.into_iter().filter(|(_, state)| state == "ready");
         let fields: Vec<Field> = ready.filter_map(|(field, _)| field.parse().ok()).collect();
         Ok(IndexesCopy { context: context.text(), object_type: object_type.clone(), fields })
+    }
+
+    /// Copies a graph or batch without its jobs. `None` if it is gone.
+    pub async fn backup_graph(&self, id: &JobId) -> Result<Option<GraphCopy>> {
+        let key = self.keys.graph(id);
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HGETALL").arg(&key).cmd("PTTL").arg(&key);
+        let (fields, ttl): (Vec<(String, Vec<u8>)>, i64) =
+            self.read_at_once(COPYING_GRAPHS, &pipeline).await?;
+        let Ok(ttl_ms) = u64::try_from(ttl) else { return Ok(None) };
+        let fields = fields.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Ok(Some(GraphCopy { id: id.clone(), fields, ttl_ms }))
+    }
+
+    /// Copies some jobs of a graph, those after a score; empty at the end.
+    pub async fn backup_graph_jobs(&self, id: &JobId, after: Option<u64>) -> Result<GraphJobsCopy> {
+        // In the order of a job's life, so that none is missed.
+        const ORDER: [GraphJobOutcome; 4] = [
+            GraphJobOutcome::Waiting,
+            GraphJobOutcome::Finished,
+            GraphJobOutcome::Failed,
+            GraphJobOutcome::Cancelled,
+        ];
+        let members = self.graph_members(id, &ORDER, after, Self::GRAPHS_PER_PAGE_MAX).await?;
+        let jobs = members.into_iter().map(|member| (member.id, member.score)).collect();
+        Ok(GraphJobsCopy { id: id.clone(), jobs })
+    }
+
+    /// Copies events of this shard that are in no message yet, oldest first, after `after`. Empty at the end.
+    pub async fn backup_events(
+        &self,
+        look: &NotifySnapshot,
+        after: Option<&str>,
+    ) -> Result<NotifyCopy> {
+        let from = after.map_or_else(|| look.unread_of(self.shard), |after| format!("({after}"));
+        let arguments = (self.keys.notify_events(), from, "+", "COUNT", EVENTS);
+        let events =
+            log_entries(self.link.command(COPYING_NOTIFICATIONS, "XRANGE", arguments).await?);
+        Ok(NotifyCopy { events, ..NotifyCopy::default() })
+    }
+
+    /// Copies the names of jobs of this shard of which the last one failed.
+    pub async fn backup_failing(&self) -> Result<Vec<NotifyCopy>> {
+        let all: Vec<(Vec<u8>, Vec<u8>)> =
+            self.link.command(COPYING_NOTIFICATIONS, "HGETALL", self.keys.notify_failing()).await?;
+        let all: Vec<(Bytes, Bytes)> =
+            all.into_iter().map(|(name, at)| (name.into(), at.into())).collect();
+        let copy = |failing: &[(Bytes, Bytes)]| NotifyCopy {
+            failing: failing.to_vec(),
+            ..NotifyCopy::default()
+        };
+        Ok(all.chunks(FAILING).map(copy).collect())
+    }
+
+    /// Copies the undelivered messages, which are on the home shard.
+    pub async fn backup_messages(&self) -> Result<Vec<NotifyCopy>> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HGETALL").arg(self.keys.notify_messages());
+        pipeline.cmd("ZRANGE").arg(self.keys.notify_due()).arg(0).arg(-1).arg("WITHSCORES");
+        let (mut texts, due): (HashMap<String, Vec<u8>>, DueIds) =
+            self.read_at_once(COPYING_NOTIFICATIONS, &pipeline).await?;
+        let read = |(id, due_us): (String, f64)| {
+            let message: NotifyMessage = serde_json::from_slice(&texts.remove(&id)?).ok()?;
+            let due = std::time::Duration::try_from_secs_f64(due_us / 1e6).unwrap_or_default();
+            Some((super::attempts::millis(due), message))
+        };
+        let messages: Vec<(u64, NotifyMessage)> = due.into_iter().filter_map(read).collect();
+        let copy = |messages: &[(u64, NotifyMessage)]| NotifyCopy {
+            messages: messages.to_vec(),
+            ..NotifyCopy::default()
+        };
+        Ok(messages.chunks(MESSAGES).map(copy).collect())
     }
 }
 

@@ -1,16 +1,18 @@
-//! The reason why a job does not start.
+//! The reason why a job does not start, and its place in its queue.
+
+use std::fmt;
 
 use jiff::Timestamp;
 
-use super::listed_state::queue_of_fields;
-use super::{PresenceOf, Store, StoreError};
-use crate::proto::job::{AskedWait, JobId, JobStatus};
+use super::listing::queue_of_fields;
+use super::{PresenceOf, Result, Store};
+use crate::proto::job::{AskedWait, Job, JobId, JobStatus};
 use crate::proto::labels::Labels;
 use crate::proto::message::ActorState;
 use crate::proto::pauses::PauseRule;
 use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
-use crate::proto::target::ActorId;
+use crate::proto::target::{ActorId, Priority};
 
 /// The reason why a dispatched job does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub fn mismatch(selector: &Selector, actors: &[PresenceOf]) -> String {
 
 impl Store {
     /// The reason why a dispatched job does not start, or the wait of a scheduled one; `None` if there is none.
-    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>, StoreError> {
+    pub async fn blocker(&self, id: &JobId) -> Result<Option<Blocker>> {
         const FIELDS: [&str; 9] = [
             "status",
             "held_by",
@@ -57,33 +59,29 @@ impl Store {
             "run_at",
             "where",
         ];
-        let (doing, arguments) =
-            ("reading the prerequisites of a job", (self.keys.job(id), &FIELDS));
-        let values: [Option<String>; 9] = self.link.command(doing, "HMGET", arguments).await?;
-        let field =
-            |name: &str| FIELDS.iter().zip(&values).find(|(of, _)| **of == name)?.1.as_deref();
-        match field("status").and_then(|status| status.parse().ok()) {
+        let doing = "reading the prerequisites of a job";
+        let of = self.link.fields(doing, self.keys.job(id), &FIELDS).await?;
+        match of.parsed("status") {
             Some(JobStatus::Dispatched) => {}
             Some(JobStatus::Scheduled) => {
-                if let Some(wait) = field("wait").and_then(AskedWait::of_field) {
+                if let Some(wait) = of.text("wait").and_then(AskedWait::of_field) {
                     return Ok(Some(Blocker::Wait(wait)));
                 }
-                let run_at = field("run_at").and_then(|time| time.parse().ok());
-                return self.overdue_blocker(run_at).await;
+                return self.overdue_blocker(of.parsed("run_at")).await;
             }
             _ => return Ok(None),
         }
-        if let Some(limit) = field("held_by") {
+        if let Some(limit) = of.text("held_by") {
             return Ok(Some(Blocker::Limit(limit.to_owned())));
         }
-        let Some(queue) = queue_of_fields(field) else { return Ok(None) };
+        let Some(queue) = queue_of_fields(|name| of.text(name)) else { return Ok(None) };
         let pauses = self.pauses().await?;
         if pauses.covers(&queue) {
             let rule = pauses.rules.into_iter().find(|rule| rule.covers(&queue));
             return Ok(Some(Blocker::Pause(queue, rule)));
         }
         let mut actors = self.actors(Some(queue.target.script_type())).await?;
-        let selector = field("where").and_then(|text| text.parse::<Selector>().ok());
+        let selector: Option<Selector> = of.parsed("where");
         let mismatch = selector.as_ref().map(|selector| mismatch(selector, &actors));
         actors.retain(|of| of.claims_from(&queue.target, selector.as_ref()));
         let drained = actors.first().map(|of| of.actor.clone());
@@ -104,12 +102,49 @@ impl Store {
     }
 
     /// Returns why a job with this time is still scheduled, if the time has come.
-    async fn overdue_blocker(
-        &self,
-        run_at: Option<Timestamp>,
-    ) -> Result<Option<Blocker>, StoreError> {
+    async fn overdue_blocker(&self, run_at: Option<Timestamp>) -> Result<Option<Blocker>> {
         let now = self.now().await?;
         let is_due = run_at.is_some_and(|time| time <= now);
         Ok((is_due && self.supervisors().await?.is_empty()).then_some(Blocker::NoSupervisor))
+    }
+}
+
+/// The place of a waiting job in its queue, as text: `12 of 340 in type:bash, behind 3 more urgent`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuePlace {
+    pub queue: Queue,
+    /// The place by the time of its dispatch, from 1.
+    pub place: u64,
+    /// The jobs that wait in the queue and that no limit holds.
+    pub waiting: u64,
+    /// The jobs that wait for the same target with a higher priority.
+    pub more_urgent: u64,
+}
+
+impl fmt::Display for QueuePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queue, place, waiting, more_urgent } = self;
+        write!(f, "{place} of {waiting} in {queue}")?;
+        if *more_urgent > 0 { write!(f, ", behind {more_urgent} more urgent") } else { Ok(()) }
+    }
+}
+
+impl Store {
+    /// Returns the place of a job that waits in its queue; `None` for any other, and for one that a limit holds. Jobs in
+    /// other queues of the same actors are not counted.
+    pub async fn queue_place(&self, job: &Job) -> Result<Option<QueuePlace>> {
+        const DOING: &str = "reading the place of a job in its queue";
+        let queue = job.spec.queue().filter(|_| job.status == JobStatus::Dispatched);
+        let Some(queue) = queue else { return Ok(None) };
+        let rank = (self.keys.ready(&queue), job.id.as_str());
+        let after: Option<u64> = self.link.command(DOING, "ZREVRANK", rank).await?;
+        let Some(after) = after else { return Ok(None) };
+        let priorities = Priority::ALL.into_iter().filter(|level| *level <= queue.priority);
+        let ready = |priority| ("ZCARD", self.keys.ready(&Queue { priority, ..queue.clone() }));
+        let numbers: Vec<Option<u64>> = self.link.each(DOING, priorities, ready).await?;
+        let mut numbers: Vec<u64> = numbers.into_iter().flatten().collect();
+        let waiting = numbers.pop().unwrap_or_default().max(after + 1);
+        let (place, more_urgent) = (waiting - after, numbers.iter().sum());
+        Ok(Some(QueuePlace { queue, place, waiting, more_urgent }))
     }
 }

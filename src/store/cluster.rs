@@ -8,14 +8,14 @@
 //! as a whole, before they write (see `scripts/shared/slot.lua`), and are repeated.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind, Value};
 
 use super::node::{self, Place};
-use super::store_error::{CONNECTING, StoreError, describe};
+use super::store_error::{CONNECTING, Result, StoreError, describe};
 use crate::config::ClusterUrl;
 
 /// The timeout of one node, for the connection and again for its answer.
@@ -35,7 +35,6 @@ pub(super) struct Cluster {
 #[derive(Default)]
 struct Known {
     owner: Option<Place>,
-    /// Nodes that it named.
     others: Vec<Place>,
 }
 
@@ -60,7 +59,7 @@ impl Cluster {
         address: &str,
         login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<MultiplexedConnection> {
         let config = config.clone().set_connection_timeout(Some(NODE_TIMEOUT));
         let mut to_ask = self.places();
         let (mut asked, mut problems): (Vec<Place>, Vec<String>) = (Vec::new(), Vec::new());
@@ -90,7 +89,7 @@ impl Cluster {
     }
 
     fn places(&self) -> VecDeque<Place> {
-        let known = self.known();
+        let known = self.known.lock();
         known.owner.iter().chain(&self.url.nodes).chain(&known.others).cloned().collect()
     }
 
@@ -123,23 +122,18 @@ impl Cluster {
 
     /// Remembers a new owner, and the nodes that it knows: the nodes of the URL may be gone one day.
     async fn learn(&self, owner: Place, connection: &mut MultiplexedConnection) {
-        if self.known().owner.as_ref() == Some(&owner) {
+        if self.known.lock().owner.as_ref() == Some(&owner) {
             return;
         }
         let mut command = redis::cmd("CLUSTER");
         let asked = command.arg("SLOTS").query_async::<Value>(connection);
         // Without the right to ask, and without an answer, the nodes of the URL must do.
         let slots = tokio::time::timeout(NODE_TIMEOUT, asked).await.ok().and_then(Result::ok);
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if let Some(slots) = slots {
             known.others = nodes_of(&slots, &owner.0);
         }
         known.owner = Some(owner);
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // No code panics while it holds it.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

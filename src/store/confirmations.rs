@@ -1,19 +1,19 @@
 //! The questions whether writes have arrived, which callers share, and the connection that asks.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::connection::Blocking;
-use super::store_error::StoreError;
+use super::store_error::Result;
 use crate::proto::job::JobId;
 
 /// The jobs of a question that do not exist any more.
-pub(super) type Answer = Result<Vec<JobId>, StoreError>;
+pub(super) type Answer = Result<Vec<JobId>>;
 
-/// The question about some jobs.
 pub(super) struct Question {
     pub(super) ids: Vec<JobId>,
     pub(super) answer: Sender<Answer>,
@@ -33,7 +33,6 @@ pub(super) struct Asking {
     pub(super) how: How,
 }
 
-/// Redis's way to confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     WaitAof,
@@ -45,16 +44,11 @@ pub(super) enum How {
 impl Confirmations {
     pub(super) fn ask(&self, ids: &[JobId]) -> Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        self.next().push(Question { ids: ids.to_vec(), answer });
+        self.next.lock().push(Question { ids: ids.to_vec(), answer });
         receiver
     }
 
-    /// Takes the questions of the next round.
     pub(super) fn take(&self) -> Vec<Question> {
-        mem::take(&mut *self.next())
-    }
-
-    fn next(&self) -> MutexGuard<'_, Vec<Question>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        mem::take(&mut *self.next.lock())
     }
 }

@@ -15,8 +15,10 @@ use super::oversized_calls::{BOUND_MIN_BYTES, MeasuredConnection, OversizedCalls
 use super::redis_address::RESPONSE_TIMEOUT;
 use super::server::{Connected, Server};
 use super::store_error::{
-    CONNECTING, StoreError, has_closed_connection, has_not_run, is_connection_useless, is_oversized,
+    CONNECTING, Result, StoreError, has_closed_connection, has_not_run, is_connection_useless,
+    is_oversized,
 };
+use super::text::HashFields;
 
 /// The time that a call to a cluster is repeated until the slot is found.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,7 +45,7 @@ impl SharedConnection {
         Self { server, current: Arc::default(), oversized: OversizedCalls::default() }
     }
 
-    async fn get(&self) -> Result<(MultiplexedConnection, u64), StoreError> {
+    async fn get(&self) -> Result<(MultiplexedConnection, u64)> {
         let mut current = self.current.lock().await;
         if let Some(Connected { connection, way }) = &current.connection
             && *way == self.server.number()
@@ -61,7 +63,7 @@ impl SharedConnection {
         &self,
         doing: &'static str,
         command: &redis::Cmd,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.patiently(
             doing,
             |mut connection| async move { command.query_async(&mut connection).await },
@@ -75,7 +77,7 @@ impl SharedConnection {
         doing: &'static str,
         items: impl IntoIterator<Item = I>,
         command: impl Fn(I) -> (&'c str, A),
-    ) -> Result<Vec<Option<T>>, StoreError> {
+    ) -> Result<Vec<Option<T>>> {
         let mut pipeline = redis::pipe();
         for (name, arguments) in items.into_iter().map(command) {
             pipeline.cmd(name).arg(arguments);
@@ -93,8 +95,17 @@ impl SharedConnection {
         doing: &'static str,
         name: &str,
         arguments: impl ToRedisArgs,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.query(doing, redis::cmd(name).arg(arguments)).await
+    }
+
+    pub(super) async fn fields(
+        &self,
+        doing: &'static str,
+        key: String,
+        names: &'static [&'static str],
+    ) -> Result<HashFields> {
+        Ok(HashFields::of(names, self.command(doing, "HMGET", (key, names)).await?))
     }
 
     /// Runs several commands in one round trip. In a cluster all of them are answered by a node that
@@ -104,7 +115,7 @@ impl SharedConnection {
         &self,
         doing: &'static str,
         pipeline: &redis::Pipeline,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.patiently(doing, |mut connection| async move {
             let result = match self.server.way().cluster() {
                 Some(cluster) => probed(pipeline, &cluster.probe, &mut connection).await,
@@ -120,7 +131,7 @@ impl SharedConnection {
         &self,
         doing: &'static str,
         script: &redis::ScriptInvocation<'_>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.patiently(
             doing,
             |mut connection| async move { script.invoke_async(&mut connection).await },
@@ -133,7 +144,7 @@ impl SharedConnection {
         &self,
         doing: &'static str,
         ask: impl Fn(MeasuredConnection) -> A,
-    ) -> Result<T, StoreError>
+    ) -> Result<T>
     where
         A: Future<Output = Result<T, RedisError>>,
     {
@@ -246,7 +257,7 @@ impl Blocking {
         self.waker.clone()
     }
 
-    async fn get(&mut self) -> Result<&mut MultiplexedConnection, StoreError> {
+    async fn get(&mut self) -> Result<&mut MultiplexedConnection> {
         let now = self.server.number();
         let connected = match self.connection.take().filter(|one| one.way == now) {
             Some(connected) => connected,
@@ -255,7 +266,7 @@ impl Blocking {
         Ok(&mut self.connection.insert(connected).connection)
     }
 
-    async fn connect(&self) -> Result<Connected, StoreError> {
+    async fn connect(&self) -> Result<Connected> {
         let mut connected = self.server.connect(true).await?;
         let mut command = redis::cmd("CLIENT");
         let asked = command.arg("ID").query_async(&mut connected.connection);
@@ -273,7 +284,7 @@ impl Blocking {
         &mut self,
         doing: &'static str,
         script: &redis::ScriptInvocation<'_>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let connection = self.get().await?;
         let answer =
             tokio::time::timeout(RESPONSE_TIMEOUT, async { script.invoke_async(connection).await });
@@ -287,7 +298,7 @@ impl Blocking {
         doing: &'static str,
         command: &redis::Cmd,
         timeout: Duration,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let connection = self.get().await?;
         let answer = tokio::time::timeout(timeout + RESPONSE_TIMEOUT, async {
             command.query_async(connection).await
@@ -303,7 +314,7 @@ impl Blocking {
         stream: String,
         after: &str,
         timeout: Duration,
-    ) -> Result<Vec<StreamId>, StoreError> {
+    ) -> Result<Vec<StreamId>> {
         const ENTRIES_PER_READ: usize = 1000;
         let mut command = redis::cmd("XREAD");
         command.arg("COUNT").arg(ENTRIES_PER_READ).arg("BLOCK").arg(millis(timeout));
@@ -317,7 +328,7 @@ impl Blocking {
         &mut self,
         doing: &'static str,
         answer: Result<Result<T, RedisError>, Elapsed>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         match answer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {

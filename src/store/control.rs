@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::attempts::{kept, millis};
 use super::connection::{Blocking, Waker};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::Control;
 use crate::proto::target::{ActorId, ScriptType};
@@ -52,27 +52,18 @@ impl Store {
         id: &JobId,
         retention: impl Into<Retention>,
         asking: Option<&BootId>,
-    ) -> Result<StopOutcome, StoreError> {
-        self.stop_step(id, retention, asking, "").await
+    ) -> Result<StopOutcome> {
+        self.stop_by(id, retention, asking, "").await
     }
 
-    /// Stops a job for a person or program, whose name its hash then has.
+    /// Stops a job for a person or program as well, whose name its hash then has.
     pub async fn stop_by(
-        &self,
-        id: &JobId,
-        retention: impl Into<Retention>,
-        by: &str,
-    ) -> Result<StopOutcome, StoreError> {
-        self.stop_step(id, retention, None, by).await
-    }
-
-    async fn stop_step(
         &self,
         id: &JobId,
         retention: impl Into<Retention>,
         asking: Option<&BootId>,
         by: &str,
-    ) -> Result<StopOutcome, StoreError> {
+    ) -> Result<StopOutcome> {
         const DOING: &str = "stopping a job";
         let message = Control::Stop { job_id: id.clone() }.to_json();
         let asking = asking.map_or("", BootId::as_str);
@@ -82,18 +73,14 @@ impl Store {
         StoreError::or_parsed(DOING, &word)
     }
 
-    pub async fn send_to_actor(
-        &self,
-        actor: &ActorId,
-        message: &Control,
-    ) -> Result<(), StoreError> {
+    pub async fn send_to_actor(&self, actor: &ActorId, message: &Control) -> Result<()> {
         let list = self.keys.control(actor);
         let doing = "sending a control message";
         self.push_for(doing, &list, &message.to_json(), CONTROL_TTL_SECS).await
     }
 
     /// Returns whether a live process takes the control messages of an actor.
-    pub async fn is_listening(&self, actor: &ActorId) -> Result<bool, StoreError> {
+    pub async fn is_listening(&self, actor: &ActorId) -> Result<bool> {
         // The open connection of a process that was killed just now may take one message.
         for _ in 0..2 {
             match self.takes_message(actor).await {
@@ -107,7 +94,7 @@ impl Store {
     }
 
     /// Sends a message without an effect, and takes it back if nobody took it.
-    async fn takes_message(&self, actor: &ActorId) -> Result<bool, StoreError> {
+    async fn takes_message(&self, actor: &ActorId) -> Result<bool> {
         const DOING: &str = "looking for a live actor";
         let list = self.keys.control(actor);
         let message = json!({ "cmd": "wake", "from": JobId::random() }).to_string();
@@ -124,7 +111,7 @@ impl Store {
         list: &str,
         entry: &str,
         ttl_s: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let mut pipeline = redis::pipe();
         pipeline.atomic();
         pipeline.cmd("RPUSH").arg(list).arg(entry).ignore();
@@ -134,7 +121,7 @@ impl Store {
     }
 
     /// Takes the messages that wait for an actor, the oldest first.
-    pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>, StoreError> {
+    pub async fn take_messages(&self, actor: &ActorId) -> Result<Vec<Vec<u8>>> {
         let arguments = (self.keys.control(actor), MESSAGES_TAKEN_MAX);
         let taken: Option<Vec<Vec<u8>>> =
             self.link.command("reading control messages", "LPOP", arguments).await?;
@@ -148,7 +135,7 @@ impl Store {
         lease: Duration,
         retention: impl Into<Retention>,
         types: Option<&BTreeSet<&ScriptType>>,
-    ) -> Result<HandedOn, StoreError> {
+    ) -> Result<HandedOn> {
         let condition = if types.is_some() { "unsupervised" } else { "" };
         let types: Vec<&str> = types.into_iter().flatten().map(|of| of.as_str()).collect();
         let arguments = (millis(lease), MESSAGES_PER_STEP, condition, kept(retention), types);
@@ -158,7 +145,7 @@ impl Store {
     }
 
     /// Answers a ping into the list it names. Returns true if it is a reply list of this namespace.
-    pub async fn pong(&self, reply_to: &str, text: &str) -> Result<bool, StoreError> {
+    pub async fn pong(&self, reply_to: &str, text: &str) -> Result<bool> {
         if !self.keys.is_reply(reply_to) {
             return Ok(false);
         }
@@ -166,13 +153,13 @@ impl Store {
         Ok(true)
     }
 
-    pub async fn some_exist(&self, keys: &[String]) -> Result<bool, StoreError> {
+    pub async fn some_exist(&self, keys: &[String]) -> Result<bool> {
         let found: u64 = self.link.command("looking for work", "EXISTS", keys).await?;
         Ok(found > 0)
     }
 
     /// Returns which of these keys are no lists.
-    pub async fn not_lists(&self, keys: &[String]) -> Result<Vec<String>, StoreError> {
+    pub async fn not_lists(&self, keys: &[String]) -> Result<Vec<String>> {
         let mut pipeline = redis::pipe();
         for key in keys {
             pipeline.cmd("TYPE").arg(key);
@@ -185,7 +172,7 @@ impl Store {
 
     /// Passes on an entry that a blocking pop took and this process does not need: the token of a wake list goes to
     /// another actor, a control message back to its list. Calling again is safe.
-    pub async fn pass_on(&self, woken: &Woken) -> Result<(), StoreError> {
+    pub async fn pass_on(&self, woken: &Woken) -> Result<()> {
         let doing = "passing on a wake-up";
         if let Some(target) = self.keys.target_of_wake(&woken.list) {
             return self.run_script(doing, &self.scripts.wake, target.to_string()).await;
@@ -195,7 +182,7 @@ impl Store {
     }
 
     /// Wakes a command that blocks on another connection. What it popped in the same instant still reaches it.
-    pub async fn wake(&self, waker: &Waker) -> Result<(), StoreError> {
+    pub async fn wake(&self, waker: &Waker) -> Result<()> {
         let Some(client_id) = waker.client_id() else {
             return Ok(());
         };
@@ -208,7 +195,6 @@ impl Store {
 const LISTENS_WITHIN: Duration = Duration::from_millis(300);
 /// The control messages for types that one call hands on.
 const MESSAGES_PER_STEP: usize = 100;
-/// The control messages that an actor takes at once.
 const MESSAGES_TAKEN_MAX: usize = 500;
 const CONTROL_LEN_MAX: i64 = 10_000;
 const CONTROL_TTL_SECS: u64 = 86_400;
@@ -220,11 +206,7 @@ impl Blocking {
     ///
     /// # Errors
     /// [`StoreError`]; an entry popped while the connection was lost is in no list any more.
-    pub async fn pop(
-        &mut self,
-        lists: &[String],
-        timeout: Duration,
-    ) -> Result<Option<Woken>, StoreError> {
+    pub async fn pop(&mut self, lists: &[String], timeout: Duration) -> Result<Option<Woken>> {
         let mut command = redis::cmd("BLPOP");
         command.arg(lists).arg(format!("{:.3}", timeout.as_secs_f64().max(0.001)));
         let popped: Option<(String, Vec<u8>)> =

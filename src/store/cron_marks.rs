@@ -1,4 +1,5 @@
-//! The lateness of periodic jobs: what supervisors note of it, and what everybody reads.
+//! The lateness of periodic jobs: what supervisors note of it, and what everybody reads. And the periodic jobs that were added
+//! by command.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,11 +9,12 @@ use redis::ScriptInvocation;
 
 use super::backoff::micros;
 use super::submission::{submission, with_fields};
-use super::text::Legal;
-use super::{Store, StoreError};
-use crate::proto::cron::{CronName, MissedFirings, OverdueTime};
+use super::text::{HashFields, Legal};
+use super::{Result, Store, StoreError};
+use crate::proto::cron::{ADDED_MAX, CronName, MissedFirings, OverdueTime};
 use crate::proto::graph::GraphState;
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
+use crate::proto::word_table::words;
 
 const FILLING: &str = "backfilling a periodic job";
 const NAMES_MAX: isize = 2000;
@@ -67,6 +69,18 @@ impl CronEnds {
         (id.is_empty() && Some(*at) > succeeded).then_some((*at, why))
     }
 
+    fn read((ended, of_cron): &(HashFields, HashFields)) -> Self {
+        let text = |name| ended.text(name).unwrap_or_default().to_owned();
+        let time = |name| ended.text(name).and_then(moment);
+        Self {
+            succeeded: time("succeeded_us").map(|at| (at, text("succeeded_id"))),
+            failed: time("failed_us").map(|at| (at, text("failed_id"), text("failed_why"))),
+            took: ended.parsed("took_us").map(Duration::from_micros),
+            overdue: time("overdue_us"),
+            missed: of_cron.parsed("missed").unwrap_or_default(),
+        }
+    }
+
     /// Returns true for a field of the hash that reports an end, and not of the time until the next one.
     pub(super) fn is_of_end(field: &str) -> bool {
         ENDED_FIELDS.contains(&field) && field != "overdue_us"
@@ -92,15 +106,14 @@ const ENDED_FIELDS: [&str; 7] = [
     "overdue_us",
 ];
 
-/// The fields of a hash, which any program may have written.
-type FieldTexts = Vec<Option<Vec<u8>>>;
+const OF_CRON: [&str; 4] = ["missed", "id", "ran_id", "batch_id"];
 
 impl Store {
     /// The time now, and the state of each name. A new name counts from now on.
     pub async fn cron_state<'a>(
         &self,
         names: impl IntoIterator<Item = &'a CronName>,
-    ) -> Result<(Timestamp, Vec<CronMark>), StoreError> {
+    ) -> Result<(Timestamp, Vec<CronMark>)> {
         const DOING: &str = "looking at periodic jobs";
         let names: Vec<&str> = names.into_iter().map(CronName::as_str).collect();
         let state: Vec<String> = self.run_script(DOING, &self.scripts.cron_state, names).await?;
@@ -127,7 +140,7 @@ impl Store {
         name: &CronName,
         from: Timestamp,
         overdue: OverdueTime,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let overdue = (micros(overdue.twice), overdue.at.as_microsecond());
         let arguments = (name.as_str(), from.as_microsecond(), overdue);
         let doing = "noting when a periodic job is overdue";
@@ -140,7 +153,7 @@ impl Store {
         name: &CronName,
         last: Timestamp,
         missed: MissedFirings,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let more = if missed.is_exact { "" } else { " or more" };
         let missed = (missed.latest.as_microsecond(), missed.number, more);
         let arguments = (name.as_str(), last.as_microsecond(), missed);
@@ -157,7 +170,7 @@ impl Store {
         fired: (&JobId, bool),
         job: &Job,
         retention: Retention,
-    ) -> Result<BackfilledJob, StoreError> {
+    ) -> Result<BackfilledJob> {
         let mut script = self.filling(name, due, fired);
         submission(&mut script, &[with_fields(job)], true, retention);
         let (code, detail): (String, String) = self.invoke(FILLING, &script).await?;
@@ -178,17 +191,30 @@ impl Store {
     }
 
     /// The ends of the jobs of a periodic job.
-    pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds, StoreError> {
+    pub async fn cron_ends(&self, name: &CronName) -> Result<CronEnds> {
+        let doing = "looking at the ends of a periodic job";
+        let read = self.fields_of_crons(doing, std::slice::from_ref(name)).await?;
+        Ok(read.first().map(CronEnds::read).unwrap_or_default())
+    }
+
+    /// Returns the fields with the ends of periodic jobs, and those with what they fired last.
+    async fn fields_of_crons(
+        &self,
+        doing: &'static str,
+        names: &[CronName],
+    ) -> Result<Vec<(HashFields, HashFields)>> {
         let mut pipeline = redis::pipe();
-        pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
-        pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg("missed");
-        let (ended, own): (FieldTexts, FieldTexts) =
-            self.link.pipeline("looking at the ends of a periodic job", &pipeline).await?;
-        Ok(ends(&ended, own.first()))
+        for name in names {
+            pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
+            pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&OF_CRON);
+        }
+        let mut texts = self.link.pipeline::<Vec<_>>(doing, &pipeline).await?.into_iter();
+        let mut next = |names| HashFields::of(names, texts.next());
+        Ok(names.iter().map(|_| (next(&ENDED_FIELDS), next(&OF_CRON))).collect())
     }
 
     /// The periodic jobs that supervisors fire, or have fired, by name.
-    pub async fn fired_crons(&self) -> Result<Vec<FiredCron>, StoreError> {
+    pub async fn fired_crons(&self) -> Result<Vec<FiredCron>> {
         const DOING: &str = "looking at the periodic jobs that are fired";
         let arguments = (self.keys.cron_names(), 0, NAMES_MAX - 1);
         let Legal::<CronName>(mut names) = self.link.command(DOING, "ZRANGE", arguments).await?;
@@ -196,35 +222,32 @@ impl Store {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipeline = redis::pipe();
-        for name in &names {
-            pipeline.cmd("HMGET").arg(self.keys.cron_ended(name)).arg(&ENDED_FIELDS);
-            let of_cron = ["missed", "id", "ran_id", "batch_id"];
-            pipeline.cmd("HMGET").arg(self.keys.cron(name)).arg(&of_cron);
-        }
-        let fields: Vec<FieldTexts> = self.link.pipeline(DOING, &pipeline).await?;
-        let id = |of: &[FieldTexts], place| text(of[1].get(place))?.parse::<JobId>().ok();
-        let jobs: Vec<JobId> =
-            fields.chunks(2).flat_map(|of| [id(of, 1), id(of, 2)]).flatten().collect();
+        let fields = self.fields_of_crons(DOING, &names).await?;
+        let job = |of: &HashFields, name| of.parsed::<JobId>(name);
+        let jobs = fields.iter().flat_map(|(_, of)| [job(of, "id"), job(of, "ran_id")]);
+        let jobs: Vec<JobId> = jobs.flatten().collect();
         let states = self.states(DOING, &jobs).await?;
         let started = jobs.into_iter().zip(states);
         let started = started.filter(|(_, state)| *state == Some(JobStatus::Started));
         let started = started.map(|(id, _)| id);
-        let batches: Vec<JobId> = fields.chunks(2).filter_map(|of| id(of, 3)).collect();
+        let batches: Vec<JobId> = fields.iter().filter_map(|(_, of)| job(of, "batch_id")).collect();
         let batches = self.read_graphs(&batches).await?.into_iter().flatten();
         let runs = batches.filter(|batch| batch.counts.state() == GraphState::Running);
         let running: HashSet<JobId> = started.chain(runs.map(|batch| batch.id)).collect();
-        let crons = names.into_iter().zip(fields.chunks(2)).map(|(name, of)| FiredCron {
+        let is_running = |of: &HashFields| {
+            let mut fired = ["id", "ran_id", "batch_id"].into_iter();
+            fired.any(|name| job(of, name).is_some_and(|id| running.contains(&id)))
+        };
+        let crons = names.into_iter().zip(&fields).map(|(name, of)| FiredCron {
             name,
-            ends: ends(&of[0], of[1].first()),
-            is_running: (1..=3).any(|place| id(of, place).is_some_and(|id| running.contains(&id))),
+            ends: CronEnds::read(of),
+            is_running: is_running(&of.1),
         });
         Ok(crons.collect())
     }
 }
 
-/// Reads the answer to a backfill.
-pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob, StoreError> {
+pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob> {
     match code {
         "submitted" => Ok(BackfilledJob::Submitted),
         "fired" => Ok(BackfilledJob::Fired(detail)),
@@ -235,25 +258,71 @@ pub(super) fn backfilled(code: &str, detail: String) -> Result<BackfilledJob, St
     }
 }
 
-/// Reads the ends of a periodic job from its fields.
-fn ends(ended: &[Option<Vec<u8>>], missed: Option<&Option<Vec<u8>>>) -> CronEnds {
-    let of = |number: usize| text(ended.get(number));
-    let time = |number: usize| of(number).and_then(|text| moment(&text));
-    let id = |number: usize| of(number).unwrap_or_default();
-    CronEnds {
-        succeeded: time(0).map(|at| (at, id(1))),
-        failed: time(2).map(|at| (at, id(3), id(4))),
-        took: of(5).and_then(|us| us.parse().ok()).map(Duration::from_micros),
-        overdue: time(6),
-        missed: text(missed).and_then(|number| number.parse().ok()).unwrap_or_default(),
-    }
-}
-
-fn text(field: Option<&Option<Vec<u8>>>) -> Option<String> {
-    field?.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-}
-
-/// Reads a time in microseconds.
 pub(super) fn moment(us: &str) -> Option<Timestamp> {
     Timestamp::from_microsecond(us.parse().ok()?).ok()
+}
+
+/// The field of the revision; no periodic job has such a name.
+const REVISION: &str = "#";
+
+/// A change of the periodic jobs in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CronEdit<'a> {
+    Add(&'a str),
+    /// Replaces a definition by another.
+    Edit {
+        before: &'a str,
+        after: &'a str,
+    },
+    /// Restores one, and leaves an existing one and its state as they are.
+    Restore(&'a str),
+    /// Deletes one, with its history.
+    Delete,
+}
+
+words! {
+    /// The answer to a change.
+    CronEdited, "answer", "a word of define_cron.lua";
+    Done = "ok",
+    Exists = "exists",
+    /// No periodic job in Redis has this name.
+    Missing = "missing",
+    /// Another caller changed it meanwhile.
+    Changed = "changed",
+    /// The limit of periodic jobs in Redis is reached.
+    Full = "full",
+}
+
+impl Store {
+    /// The revision of the periodic jobs in Redis, which each change renews; none before the first.
+    pub async fn cron_revision(&self) -> Result<Option<String>> {
+        let arguments = (self.keys.cron_added(), REVISION);
+        self.link.command("looking at periodic jobs", "HGET", arguments).await
+    }
+
+    /// The definitions of the periodic jobs in Redis, by name.
+    pub async fn cron_added(&self) -> Result<Vec<(CronName, String)>> {
+        let (doing, key) = ("reading the periodic jobs in redis", self.keys.cron_added());
+        let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
+        let mut added: Vec<(CronName, String)> = all
+            .into_iter()
+            .filter_map(|(name, text)| Some((name.parse().ok()?, String::from_utf8(text).ok()?)))
+            .take(ADDED_MAX)
+            .collect();
+        added.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(added)
+    }
+
+    pub async fn edit_cron(&self, name: &CronName, edit: CronEdit<'_>) -> Result<CronEdited> {
+        const DOING: &str = "changing the periodic jobs in redis";
+        let (action, before, after) = match edit {
+            CronEdit::Add(after) => ("add", "", after),
+            CronEdit::Edit { before, after } => ("edit", before, after),
+            CronEdit::Restore(text) => ("restore", "", text),
+            CronEdit::Delete => ("delete", "", ""),
+        };
+        let arguments = (action, name.as_str(), after, before, ADDED_MAX);
+        let word: String = self.run_script(DOING, &self.scripts.define_cron, arguments).await?;
+        StoreError::or_parsed(DOING, &word)
+    }
 }

@@ -6,7 +6,7 @@ use redis::ScriptInvocation;
 use super::attempts::kept;
 use super::cron_marks::{CronEnds, backfilled, moment};
 use super::submission::{submission, with_fields};
-use super::{BackfilledJob, BatchOutcome, NewGraph, Store, StoreError};
+use super::{BackfilledJob, BatchOutcome, NewGraph, Result, Store, StoreError};
 use crate::proto::cron::{CatchUp, CronName, MISSED_AFTER, Overlap};
 use crate::proto::job::{Job, JobId, JobStatus, Retention};
 use crate::proto::word_table::words;
@@ -112,7 +112,7 @@ impl Store {
         (overlap, catch_up): (Overlap, CatchUp),
         job: Result<&Job, (&Job, &str)>,
         retention: Retention,
-    ) -> Result<Fired, StoreError> {
+    ) -> Result<Fired> {
         const DOING: &str = "firing a periodic job";
         let (job, why) = match job {
             Ok(job) => (job, ""),
@@ -146,14 +146,14 @@ impl Store {
         name: &CronName,
         enabled: bool,
         by: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let by: String = by.chars().take(BY_CHARS_MAX).collect();
         let arguments = (name.as_str(), if enabled { "enable" } else { "disable" }, by);
         let doing = "enabling or disabling a periodic job";
         self.run_script(doing, &self.scripts.enable_cron, arguments).await
     }
 
-    pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState, StoreError> {
+    pub async fn periodic_job(&self, name: &CronName) -> Result<PeriodicJobState> {
         const FIELDS: [&str; 9] = [
             "fired_us",
             "id",
@@ -165,27 +165,32 @@ impl Store {
             "ran_id",
             "batch_id",
         ];
-        let arguments = (self.keys.cron(name), &FIELDS);
-        let fields: [Option<String>; 9] =
-            self.link.command("looking at a periodic job", "HMGET", arguments).await?;
-        let [fired_us, id, fired, left_out, disabled_at, by, ran_us, ran_id, batch_id] = fields;
-        let number =
-            |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
-        let ran_last = number(&ran_us) > number(&fired_us);
-        let (fired_us, id) = if ran_last { (ran_us, ran_id) } else { (fired_us, id) };
-        let disabled = disabled_at.map(|at| Disabled { at, by: by.unwrap_or_default() });
-        let is_batch = id.is_some() && id == batch_id;
-        let last = self.last_of([fired_us, id, fired, left_out], is_batch).await?;
-        Ok(PeriodicJobState { last, disabled, ends: self.cron_ends(name).await? })
+        let doing = "looking at a periodic job";
+        let of = self.link.fields(doing, self.keys.cron(name), &FIELDS).await?;
+        let ran_last = of.parsed::<i64>("ran_us") > of.parsed("fired_us");
+        let (at, id) = if ran_last { ("ran_us", "ran_id") } else { ("fired_us", "id") };
+        let disabled = of.text("disabled_at").map(|at| Disabled {
+            at: at.to_owned(),
+            by: of.text("disabled_by").unwrap_or_default().to_owned(),
+        });
+        let mut state =
+            PeriodicJobState { last: None, disabled, ends: self.cron_ends(name).await? };
+        if let (Some(due), Some(job)) = (of.text(at).and_then(moment), of.parsed::<JobId>(id)) {
+            let is_batch = of.text(id) == of.text("batch_id");
+            let status = if is_batch {
+                self.graph(&job).await?.map(|batch| batch.counts.state().as_str())
+            } else {
+                self.state(&job).await?.map(JobStatus::as_str)
+            };
+            let number = |name| of.parsed(name).unwrap_or_default();
+            let (fired, left_out) = (number("fired"), number("left_out"));
+            state.last = Some(LastFiring { due, id: job, is_batch, status, fired, left_out });
+        }
+        Ok(state)
     }
 
     /// Notes a run of a periodic job beside its schedule, as a job or as a batch.
-    pub async fn note_cron_run(
-        &self,
-        name: &CronName,
-        id: &JobId,
-        is_batch: bool,
-    ) -> Result<(), StoreError> {
+    pub async fn note_cron_run(&self, name: &CronName, id: &JobId, is_batch: bool) -> Result<()> {
         let arguments = (name.as_str(), id.as_str(), if is_batch { "batch" } else { "" });
         let doing = "noting a run of a periodic job";
         self.run_script::<u8>(doing, &self.scripts.cron_ran, arguments).await.map(drop)
@@ -196,7 +201,7 @@ impl Store {
         &self,
         name: &CronName,
         most: usize,
-    ) -> Result<Vec<(Firing, Option<&'static str>)>, StoreError> {
+    ) -> Result<Vec<(Firing, Option<&'static str>)>> {
         const DOING: &str = "reading the history of a periodic job";
         let history: Option<String> =
             self.link.command(DOING, "HGET", (self.keys.cron(name), "history")).await?;
@@ -222,25 +227,6 @@ impl Store {
         Ok(firings.collect())
     }
 
-    async fn last_of(
-        &self,
-        fields: [Option<String>; 4],
-        is_batch: bool,
-    ) -> Result<Option<LastFiring>, StoreError> {
-        let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
-        let due = fields[0].as_deref().and_then(moment);
-        let id = fields[1].as_deref().and_then(|id| id.parse::<JobId>().ok());
-        let (Some(due), Some(id)) = (due, id) else { return Ok(None) };
-        let status = if is_batch {
-            self.graph(&id).await?.map(|batch| batch.counts.state().as_str())
-        } else {
-            self.state(&id).await?.map(JobStatus::as_str)
-        };
-        let (fired, left_out) = (number(&fields[2]), number(&fields[3]));
-        let (fired, left_out) = (fired.unwrap_or_default(), left_out.unwrap_or_default());
-        Ok(Some(LastFiring { due, id, is_batch, status, fired, left_out }))
-    }
-
     /// Fires a periodic job as [`Store::fire`] does, as a batch or graph: all of its jobs are submitted, or none. The error is
     /// the reason why it could not be staged, or its id is taken: nothing has happened.
     pub async fn fire_batch(
@@ -250,7 +236,7 @@ impl Store {
         rules: (Overlap, CatchUp),
         batch: &FiredBatch,
         retention: Retention,
-    ) -> Result<Result<Fired, BatchOutcome>, StoreError> {
+    ) -> Result<Result<Fired, BatchOutcome>> {
         let call = || self.firing((name, due), rules, (&batch.graph.id, ""), retention);
         Ok(match self.decide(call, batch, retention).await? {
             Ok((code, _)) if code == "fired" => Ok(Fired::Batch(batch.graph.id.clone())),
@@ -267,7 +253,7 @@ impl Store {
         fired: (&JobId, bool),
         graph: &FiredBatch,
         retention: Retention,
-    ) -> Result<Result<BackfilledJob, BatchOutcome>, StoreError> {
+    ) -> Result<Result<BackfilledJob, BatchOutcome>> {
         let call = || self.filling(name, due, fired);
         Ok(match self.decide(call, graph, retention).await? {
             Ok((code, detail)) => Ok(backfilled(&code, detail)?),
@@ -281,7 +267,7 @@ impl Store {
         call: impl Fn() -> ScriptInvocation<'s>,
         FiredBatch { graph, jobs, note }: &FiredBatch,
         retention: Retention,
-    ) -> Result<Result<(String, String), BatchOutcome>, StoreError> {
+    ) -> Result<Result<(String, String), BatchOutcome>> {
         let mut ask = call();
         ask.arg("ask").arg(graph.id.as_str());
         let (code, detail): (String, String) = self.invoke(FIRING_BATCH, &ask).await?;
@@ -310,8 +296,7 @@ impl Store {
     }
 }
 
-/// Reads the answer to a firing.
-fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired, StoreError> {
+fn fired(code: &str, detail: &str, doing: &'static str) -> Result<Fired> {
     let id = || StoreError::or_parsed(doing, detail);
     match code {
         "fired" => Ok(Fired::Job(id()?)),

@@ -1,8 +1,8 @@
 //! Prerequisites and dependents of jobs, for display.
 
 use super::submission::ANY;
-use super::text::Legal;
-use super::{Store, StoreError};
+use super::text::{HashFields, Legal};
+use super::{Result, Store};
 use crate::proto::job::{JobId, JobStatus};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,16 +26,16 @@ const FIELDS: [&str; 7] =
 
 impl Store {
     /// Reads the prerequisites and dependents of jobs, in one round trip.
-    pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>, StoreError> {
+    pub async fn dependents(&self, ids: &[JobId]) -> Result<Vec<JobDependents>> {
         let fields = |id| ("HMGET", (self.keys.job(id), &FIELDS));
         // A key of another type is no job.
-        let answers: Vec<Option<Vec<Option<Vec<u8>>>>> =
-            self.link.each("reading the dependents of jobs", ids, fields).await?;
-        Ok(answers.into_iter().map(|values| read(values.unwrap_or_default())).collect())
+        let answers = self.link.each("reading the dependents of jobs", ids, fields).await?;
+        let read = |texts| JobDependents::read(&HashFields::of(&FIELDS, texts));
+        Ok(answers.into_iter().map(read).collect())
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip.
-    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
+    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
         let pending = |id| ("SMEMBERS", self.keys.pending(id));
         let answers: Vec<Option<Vec<String>>> =
             self.link.each("reading the prerequisites of jobs", &ids, pending).await?;
@@ -55,7 +55,7 @@ impl Store {
         id: &JobId,
         skip: usize,
         most: usize,
-    ) -> Result<Vec<JobId>, StoreError> {
+    ) -> Result<Vec<JobId>> {
         let arguments = (self.keys.dependents(id), skip, skip + most - 1);
         let Legal(ids) =
             self.link.command("reading the dependents of a job", "LRANGE", arguments).await?;
@@ -63,24 +63,21 @@ impl Store {
     }
 }
 
-fn read(values: Vec<Option<Vec<u8>>>) -> JobDependents {
-    let mut values = values.into_iter();
-    let mut next = || {
-        values.next().flatten().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
-    };
-    let ids = |text: String| serde_json::from_str::<Vec<JobId>>(&text).unwrap_or_default();
-    let (status, name) = (next(), next());
-    let mut prerequisites = ids(next());
-    let after_any = ids(next());
-    let any = after_any.len();
-    prerequisites.extend(after_any);
-    JobDependents {
-        status: status.parse().ok(),
-        name: (!name.is_empty()).then_some(name),
-        prerequisites,
-        after_any: any,
-        dependents: ids(next()),
-        dependents_more: next().parse().unwrap_or_default(),
-        graph: Some(next()).filter(|graph| !graph.is_empty()),
+impl JobDependents {
+    fn read(of: &HashFields) -> Self {
+        let ids = |name| of.text(name).and_then(|text| serde_json::from_str(text).ok());
+        let mut prerequisites: Vec<JobId> = ids("prerequisites").unwrap_or_default();
+        let after_any = ids("after_any").unwrap_or_default();
+        let any = after_any.len();
+        prerequisites.extend(after_any);
+        Self {
+            status: of.parsed("status"),
+            name: of.text("name").map(str::to_owned),
+            prerequisites,
+            after_any: any,
+            dependents: ids("dependents").unwrap_or_default(),
+            dependents_more: of.parsed("dependents_more").unwrap_or_default(),
+            graph: of.text("graph_id").map(str::to_owned),
+        }
     }
 }

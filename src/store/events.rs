@@ -7,8 +7,8 @@ use std::time::Duration;
 use redis::streams::{StreamId, StreamRangeReply};
 
 use super::connection::Blocking;
-use super::text::written_at;
-use super::{Shards, Store, StoreError};
+use super::text::{stream_text, written_at};
+use super::{Result, Shards, Store};
 use crate::proto::shard::{Shard, ShardCount};
 
 /// One transition of one job. Its names are unchecked text.
@@ -75,11 +75,7 @@ impl fmt::Display for MergedPlace {
 impl Shards {
     /// Reads up to `limit` events of all shards after the place named, or from the first that is kept. With several
     /// shards, an event comes once the clock of each of them has passed it: none comes later that stands before it.
-    pub async fn read_events(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<JobEvent>, StoreError> {
+    pub async fn read_events(&self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
         if let [only] = self.all() {
             return only.read_events(after, limit).await;
         }
@@ -101,7 +97,7 @@ impl Store {
         &self,
         after: MergedPlace,
         limit: usize,
-    ) -> Result<(Vec<(MergedPlace, JobEvent)>, MergedPlace), StoreError> {
+    ) -> Result<(Vec<(MergedPlace, JobEvent)>, MergedPlace)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
         let read = pipeline.cmd("XRANGE").arg(self.keys.events());
@@ -120,11 +116,7 @@ impl Store {
     }
 
     /// Reads up to `limit` events after the place named, or from the first that is kept.
-    pub async fn read_events(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<JobEvent>, StoreError> {
+    pub async fn read_events(&self, after: Option<&str>, limit: usize) -> Result<Vec<JobEvent>> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         let arguments = (self.keys.events(), from, "+", "COUNT", limit);
         let reply: StreamRangeReply =
@@ -138,7 +130,7 @@ impl Store {
         connection: &mut Blocking,
         after: &str,
         timeout: Duration,
-    ) -> Result<Vec<JobEvent>, StoreError> {
+    ) -> Result<Vec<JobEvent>> {
         let entries =
             connection.follow("following events", self.keys.events(), after, timeout).await?;
         Ok(entries.into_iter().map(event).collect())
@@ -146,10 +138,7 @@ impl Store {
 }
 
 fn event(entry: StreamId) -> JobEvent {
-    let text = |name: &str| {
-        let bytes = entry.get::<Vec<u8>>(name).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let text = |name| stream_text(&entry, name);
     let (id, script_type) = (text("id"), text("type"));
     let (from, to, actor) = (text("from"), text("to"), text("actor"));
     JobEvent { id, script_type, from, to, actor, place: entry.id }

@@ -3,9 +3,9 @@
 
 use redis::Value;
 
-use super::StoreError;
 use super::connection::SharedConnection;
 use super::server::Server;
+use super::{Result, StoreError};
 use crate::config::{RedisConfig, RedisUrl};
 use crate::proto::script_reply::RedisReply;
 
@@ -17,12 +17,12 @@ pub struct ExternalRedis {
 
 impl ExternalRedis {
     /// Reads the url, which may hold a login.
-    pub fn open(url: &RedisUrl) -> Result<Self, StoreError> {
+    pub fn open(url: &RedisUrl) -> Result<Self> {
         let config = RedisConfig { url: url.clone(), ..RedisConfig::default() };
         Ok(Self { link: SharedConnection::new(Server::with_password(&config, None)?) })
     }
 
-    pub async fn run(&self, words: &[Vec<u8>]) -> Result<RedisReply, StoreError> {
+    pub async fn run(&self, words: &[Vec<u8>]) -> Result<RedisReply> {
         const DOING: &str = "a command of a script";
         let mut command = redis::Cmd::new();
         command.arg(words);

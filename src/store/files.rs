@@ -3,7 +3,7 @@
 use redis::{FromRedisValue, RedisResult, ScriptInvocation};
 
 use super::text::FieldPair;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{
     Artifact, BootId, ContentHash, FileBody, FileName, JobFiles, JobId, NamedFiles, OUTPUT_FILES,
     file_names,
@@ -44,7 +44,7 @@ impl FileSide {
 
 impl Store {
     /// Stores the files of a job to be submitted; else they go by themselves. Returns `false` if its id is taken.
-    pub async fn stage_files(&self, id: &JobId, files: &JobFiles) -> Result<bool, StoreError> {
+    pub async fn stage_files(&self, id: &JobId, files: &JobFiles) -> Result<bool> {
         let mut script = self.scripts.stage_files.prepare_invoke();
         script.arg(id.as_str()).arg(STAGED_S).arg(self.keys.contents());
         for (name, content) in &files.inputs {
@@ -58,7 +58,7 @@ impl Store {
     }
 
     /// Removes the files of a job that was not accepted.
-    pub async fn drop_files(&self, id: &JobId) -> Result<(), StoreError> {
+    pub async fn drop_files(&self, id: &JobId) -> Result<()> {
         self.link.command("removing the files of a job", "DEL", self.keys.files(id)).await
     }
 
@@ -70,7 +70,7 @@ impl Store {
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         files: &NamedFiles,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut script = self.scripts.keep_files.prepare_invoke();
         script.arg(boot.as_str()).arg(id.as_str()).arg(claimed_at).arg(KEPT_S);
         script.arg(self.keys.contents());
@@ -87,20 +87,16 @@ impl Store {
         id: &JobId,
         side: FileSide,
         names: &[FileName],
-    ) -> Result<Vec<Option<FileBody>>, StoreError> {
+    ) -> Result<Vec<Option<FileBody>>> {
         self.read_fields(id, names.iter().map(|name| side.field(name.as_str())).collect()).await
     }
 
     /// Reads the standard input that a submitter gave a job.
-    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<FileBody>, StoreError> {
+    pub async fn read_stdin(&self, id: &JobId) -> Result<Option<FileBody>> {
         Ok(self.read_fields(id, vec![STDIN.to_owned()]).await?.pop().flatten())
     }
 
-    async fn read_fields(
-        &self,
-        id: &JobId,
-        fields: Vec<String>,
-    ) -> Result<Vec<Option<FileBody>>, StoreError> {
+    async fn read_fields(&self, id: &JobId, fields: Vec<String>) -> Result<Vec<Option<FileBody>>> {
         if fields.is_empty() {
             return Ok(Vec::new());
         }
@@ -116,7 +112,7 @@ impl Store {
     }
 
     /// Returns the names of the files that a job left.
-    pub async fn output_files(&self, id: &JobId) -> Result<Vec<FileName>, StoreError> {
+    pub async fn output_files(&self, id: &JobId) -> Result<Vec<FileName>> {
         let arguments = (self.keys.job(id), OUTPUT_FILES);
         let text: Option<Vec<u8>> =
             self.link.command("reading the names of a job's files", "HGET", arguments).await?;
@@ -124,11 +120,7 @@ impl Store {
     }
 
     /// Returns the sizes of files of a job, 0 for a missing file.
-    pub async fn file_sizes(
-        &self,
-        id: &JobId,
-        files: &[(FileSide, String)],
-    ) -> Result<Vec<u64>, StoreError> {
+    pub async fn file_sizes(&self, id: &JobId, files: &[(FileSide, String)]) -> Result<Vec<u64>> {
         if files.is_empty() {
             return Ok(Vec::new());
         }
@@ -151,7 +143,7 @@ impl Store {
         &self,
         hashes: impl Iterator<Item = &'a ContentHash>,
         retention_s: u64,
-    ) -> Result<Vec<bool>, StoreError> {
+    ) -> Result<Vec<bool>> {
         let hashes: Vec<&str> = hashes.map(ContentHash::as_str).collect();
         let doing = "looking for files that no job names";
         let arguments = (self.keys.contents(), retention_s, hashes);

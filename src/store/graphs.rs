@@ -1,12 +1,14 @@
 //! Graphs and batches as objects: their lists, their counts, and their jobs by outcome.
 
+use std::collections::BTreeMap;
+
 use redis::{ScriptInvocation, Value};
 use serde_json::json;
 
 use super::newest;
 use super::submission::{fields_of_submitter, named_target};
 use super::text::{StoredText, read};
-use super::{Shards, Store, StoreError};
+use super::{Result, Shards, Store, StoreError};
 use crate::proto::cron::CronName;
 use crate::proto::every::Every;
 use crate::proto::graph::{GraphCallback, GraphCounts, GraphInfo, GraphJobOutcome, GraphKind};
@@ -15,16 +17,20 @@ use crate::proto::window::GraphWindow;
 
 const READING: &str = "reading graphs";
 
+/// A graph or batch that is about to be stored.
 #[derive(Debug, Clone)]
 pub struct NewGraph {
     pub id: JobId,
     pub kind: GraphKind,
+    /// Its name; several may have the same.
     pub name: Option<JobName>,
     /// The name of its submitter.
     pub caller: String,
     /// The jobs that it asks for at its end. They wait for no others, and for no time.
-    pub callbacks: Vec<(GraphCallback, Job)>,
+    pub callbacks: BTreeMap<GraphCallback, Job>,
+    /// The notifications that tell of its end.
     pub notify: Vec<NotifyName>,
+    /// The number of its jobs that run at once, and the failures after which no other starts.
     pub window: GraphWindow,
     /// The periodic job whose firing it is.
     pub cron: Option<CronName>,
@@ -32,16 +38,26 @@ pub struct NewGraph {
     pub every: Option<Every>,
 }
 
-impl NewGraph {
-    /// Creates a graph of jobs alone.
-    pub fn of_jobs(id: JobId, caller: String) -> Self {
-        let (callbacks, notify, window) = (Vec::new(), Vec::new(), GraphWindow::default());
-        let kind = GraphKind::Graph;
-        Self { id, kind, name: None, caller, callbacks, notify, window, cron: None, every: None }
+impl Default for NewGraph {
+    /// A graph of jobs alone, with a random id.
+    fn default() -> Self {
+        Self {
+            id: JobId::random(),
+            kind: GraphKind::Graph,
+            name: None,
+            caller: String::new(),
+            callbacks: BTreeMap::new(),
+            notify: Vec::new(),
+            window: GraphWindow::default(),
+            cron: None,
+            every: None,
+        }
     }
+}
 
+impl NewGraph {
     /// Returns whether a batch has something to do once it has all of its jobs.
-    fn needs_close(&self) -> bool {
+    pub fn needs_close(&self) -> bool {
         !self.callbacks.is_empty() || !self.notify.is_empty() || self.window.has_share()
     }
 
@@ -117,7 +133,7 @@ impl Store {
     pub const BATCH_JOBS_MAX: u64 = 100_000;
 
     /// Stores a batch; jobs are added to it as they are submitted. Returns false if its id is taken.
-    pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool, StoreError> {
+    pub async fn open_batch(&self, batch: &NewGraph) -> Result<bool> {
         let mut script = self.scripts.open_graph.prepare_invoke();
         batch.write(&mut script, 0);
         if batch.needs_close() {
@@ -130,7 +146,7 @@ impl Store {
     }
 
     /// Returns the number of jobs of a batch that was opened [`Store::adding_to`] this; `None` if it is closed or gone.
-    pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>, StoreError> {
+    pub async fn join_batch(&self, id: &JobId) -> Result<Option<u64>> {
         let arguments = (id.as_str(), self.rights.opening.as_deref().unwrap_or_default());
         let jobs: i64 =
             self.run_script("joining a batch", &self.scripts.join_batch, arguments).await?;
@@ -138,11 +154,7 @@ impl Store {
     }
 
     /// Notes that a batch has all its jobs. If they have ended, this is its end. Calling again is safe.
-    pub async fn close_batch(
-        &self,
-        id: &JobId,
-        retention: impl Into<Retention>,
-    ) -> Result<(), StoreError> {
+    pub async fn close_batch(&self, id: &JobId, retention: impl Into<Retention>) -> Result<()> {
         if self.run_script("closing a batch", &self.scripts.close_batch, id.as_str()).await? {
             // The batch is closed, also if this fails: supervisors settle as well.
             let _ = self.settle(retention).await;
@@ -151,7 +163,7 @@ impl Store {
     }
 
     /// Changes the window of a graph or batch. Returns false if the caller may change none. Calling again is safe.
-    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool, StoreError> {
+    pub async fn edit_graph(&self, id: &JobId, window: GraphWindow) -> Result<bool> {
         let text = |name| window.fields().find(|(of, _)| *of == name).map(|(_, bound)| bound);
         let bounds = ["at_a_time", "stop_after", "pause_after"].map(text);
         let bounds = bounds.map(Option::unwrap_or_default);
@@ -162,7 +174,7 @@ impl Store {
 
     /// Ends the pause of a graph or batch, also one that is to come. `None` if there is none that the caller may change,
     /// false if it has no pause. Calling again is safe.
-    pub async fn end_pause(&self, id: &JobId) -> Result<Option<bool>, StoreError> {
+    pub async fn end_pause(&self, id: &JobId) -> Result<Option<bool>> {
         let (script, arguments) = (&self.scripts.edit_graph, (id.as_str(), "", "", "go", ""));
         let ended: u8 =
             self.run_for_caller("telling a graph to go on", None, script, arguments).await?;
@@ -170,27 +182,27 @@ impl Store {
     }
 
     /// Deletes a graph or batch; its jobs stay. Returns whether there was one.
-    pub async fn drop_graph(&self, id: &JobId) -> Result<bool, StoreError> {
+    pub async fn drop_graph(&self, id: &JobId) -> Result<bool> {
         self.drop_parts(id, "").await
     }
 
     /// Takes the callbacks and notifications of a graph or batch away.
-    pub async fn drop_callbacks(&self, id: &JobId) -> Result<(), StoreError> {
+    pub async fn drop_callbacks(&self, id: &JobId) -> Result<()> {
         self.drop_parts(id, "callbacks").await.map(drop)
     }
 
-    async fn drop_parts(&self, id: &JobId, what: &str) -> Result<bool, StoreError> {
+    async fn drop_parts(&self, id: &JobId, what: &str) -> Result<bool> {
         let (doing, arguments) = ("deleting a graph", (id.as_str(), what));
         self.run_for_caller(doing, None, &self.scripts.drop_graph, arguments).await
     }
 
     /// Reads a graph or batch with its counts. `None` if it does not exist.
-    pub async fn graph(&self, id: &JobId) -> Result<Option<GraphInfo>, StoreError> {
+    pub async fn graph(&self, id: &JobId) -> Result<Option<GraphInfo>> {
         Ok(self.read_graphs(std::slice::from_ref(id)).await?.pop().flatten())
     }
 
     /// Lists graphs and batches, the newest first, with their counts.
-    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
+    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
         Shards::from(self.clone()).graphs(limit, after).await
     }
 
@@ -198,7 +210,7 @@ impl Store {
         &self,
         limit: usize,
         after: Option<u64>,
-    ) -> Result<Vec<(JobId, u64)>, StoreError> {
+    ) -> Result<Vec<(JobId, u64)>> {
         let before = after.map_or_else(|| "+inf".to_owned(), |at| format!("({at}"));
         let arguments = (self.keys.graphs(), before, "-inf", "WITHSCORES", "LIMIT", 0, limit);
         let entries: Vec<(StoredText, f64)> =
@@ -206,8 +218,7 @@ impl Store {
         Ok(entries.into_iter().filter_map(|(id, at)| Some((id.parse().ok()?, whole(at)))).collect())
     }
 
-    /// Removes expired graphs from the list of all.
-    pub(super) async fn forget_graphs(&self, expired: &[&JobId]) -> Result<(), StoreError> {
+    pub(super) async fn forget_graphs(&self, expired: &[&JobId]) -> Result<()> {
         if expired.is_empty() {
             return Ok(());
         }
@@ -216,10 +227,7 @@ impl Store {
         self.link.command::<u64>("removing expired graphs", "ZREM", arguments).await.map(drop)
     }
 
-    pub(super) async fn read_graphs(
-        &self,
-        ids: &[JobId],
-    ) -> Result<Vec<Option<GraphInfo>>, StoreError> {
+    pub(super) async fn read_graphs(&self, ids: &[JobId]) -> Result<Vec<Option<GraphInfo>>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -255,7 +263,7 @@ impl Store {
         outcomes: &[GraphJobOutcome],
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<GraphMember>, StoreError> {
+    ) -> Result<Vec<GraphMember>> {
         let limit = limit.clamp(1, Self::GRAPHS_PER_PAGE_MAX);
         let mut members: Vec<GraphMember> = Vec::new();
         let seen = after.and_then(GraphJobOutcome::of_score);
@@ -282,12 +290,10 @@ impl Store {
     }
 }
 
-/// Returns the length of the pause of a window in milliseconds.
 fn pause_ms(window: GraphWindow) -> Option<u64> {
     u64::try_from(window.pause_after?.time?.as_millis()).ok()
 }
 
-/// Returns a score as the whole number that it is.
 fn whole(score: f64) -> u64 {
     u64::try_from(newest::whole(score)).unwrap_or_default()
 }

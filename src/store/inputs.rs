@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use redis::Value;
 
 use super::outputs::READS_MAX;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobOutput};
 #[cfg(doc)]
 use crate::proto::job_rights::JobRights;
@@ -63,7 +63,6 @@ pub(super) type FoundInputs = (
     BTreeMap<JobId, String>,
 );
 
-/// The prerequisites that one call reads.
 const IDS_PER_CALL: usize = 500;
 /// The bytes that one call reads of a long output: Redis bounds answers by its `client-output-buffer-limit`.
 const PIECE_BYTES: usize = 512 << 10;
@@ -82,7 +81,7 @@ impl Store {
         &self,
         prerequisites: &[AskedInputs],
         bytes_max: u64,
-    ) -> Result<FoundInputs, StoreError> {
+    ) -> Result<FoundInputs> {
         const DOING: &str = "reading the outputs of prerequisites";
         let mut inputs = vec![Ok(Outputs::new()); prerequisites.len()];
         let (mut with_files, mut gone, mut names) =
@@ -146,11 +145,7 @@ impl Store {
     }
 
     /// Reads the output of a job in pieces, until it has more than `bytes_max`. `None` if the job has none any more.
-    async fn output_in_pieces(
-        &self,
-        id: &JobId,
-        bytes_max: u64,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    async fn output_in_pieces(&self, id: &JobId, bytes_max: u64) -> Result<Option<Vec<u8>>> {
         const DOING: &str = "reading a long output";
         let mut restarts = 0;
         let (mut output, mut of) = (Vec::new(), None);
@@ -164,7 +159,7 @@ impl Store {
                 Err(_) => {
                     let key = self.keys.output(id);
                     let reason = format!("key {key} is gone, though the job has not expired");
-                    return Err(StoreError::Failed { doing: DOING, reason });
+                    return Err(StoreError::failed(DOING, reason));
                 }
             };
             if of.get_or_insert_with(|| now.clone()) != &now {
@@ -183,7 +178,6 @@ impl Store {
     }
 }
 
-/// The reason why an answer has no output.
 fn absent(answer: &Value) -> Option<AbsentOutput> {
     match answer {
         Value::Int(GONE) => Some(AbsentOutput::Gone),

@@ -1,6 +1,8 @@
-//! Jobs as their submitters see them: submit, start, read, retry, delete.
+//! Jobs as their submitters see them: submit, start, read, retry, edit, delete, tell them an event.
 
 use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 
 use super::attempts::kept;
 use super::outputs::READS_MAX;
@@ -8,8 +10,9 @@ use super::portions::{LINK_WORK, WORK_PER_CALL, portions};
 use super::submission::{
     Submitted, WithFields, refused, replaces, submission, unawaited, with_fields, work,
 };
-use super::{BatchOutcome, Store, StoreError, TOO_SLOW};
+use super::{BatchOutcome, Result, Store, StoreError, TOO_SLOW};
 use crate::proto::job::{Corrections, InvalidJob, Job, JobId, JobStatus, Retention};
+use crate::proto::target::{Group, Priority};
 use crate::proto::word_table::words;
 
 const RETRYING: &str = "retrying a job";
@@ -67,7 +70,7 @@ impl Store {
         jobs: &[Job],
         start: bool,
         retention: impl Into<Retention>,
-    ) -> Result<Vec<Submitted>, StoreError> {
+    ) -> Result<Vec<Submitted>> {
         const DOING: &str = "submitting jobs";
         let retention = retention.into();
         let jobs: Vec<WithFields<'_>> = jobs.iter().map(|job| self.fields_of(job)).collect();
@@ -108,11 +111,7 @@ impl Store {
     }
 
     /// Submits a job that waits for more others than one call should look at.
-    async fn submit_in_steps(
-        &self,
-        job: &Job,
-        retention: Retention,
-    ) -> Result<Submitted, StoreError> {
+    async fn submit_in_steps(&self, job: &Job, retention: Retention) -> Result<Submitted> {
         match self.submit_atomic_batch(std::slice::from_ref(job), None, retention).await? {
             BatchOutcome::Accepted => {
                 let state = self.state(&job.id).await?;
@@ -120,17 +119,13 @@ impl Store {
             }
             BatchOutcome::Refused { why, .. } => Ok(why),
             BatchOutcome::TooSlow | BatchOutcome::GraphExists => {
-                Err(StoreError::Failed { doing: "submitting a job", reason: TOO_SLOW.to_owned() })
+                Err(StoreError::failed("submitting a job", TOO_SLOW))
             }
         }
     }
 
     /// Starts a job that was only stored.
-    pub async fn start(
-        &self,
-        id: &JobId,
-        retention: impl Into<Retention>,
-    ) -> Result<RetryOutcome, StoreError> {
+    pub async fn start(&self, id: &JobId, retention: impl Into<Retention>) -> Result<RetryOutcome> {
         const DOING: &str = "starting a job";
         let arguments = (id.as_str(), kept(retention));
         let (code, detail): (String, String) =
@@ -139,7 +134,7 @@ impl Store {
     }
 
     /// Runs an ended job again, or lets it wait for its prerequisites; its attempts and crashes are reset.
-    pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome, StoreError> {
+    pub async fn retry(&self, id: &JobId) -> Result<RetryOutcome> {
         self.retry_corrected(id, &Corrections::new()).await
     }
 
@@ -148,7 +143,7 @@ impl Store {
         &self,
         id: &JobId,
         corrections: &Corrections,
-    ) -> Result<RetryOutcome, StoreError> {
+    ) -> Result<RetryOutcome> {
         let corrections = correction_words(corrections);
         let (code, detail, ..) = self.retry_step(Some(id), "alone", &corrections).await?;
         moved(&code, &detail).ok_or_else(|| StoreError::unexpected(RETRYING))
@@ -163,7 +158,7 @@ impl Store {
         &self,
         id: &JobId,
         corrections: &Corrections,
-    ) -> Result<RetriedGraph, StoreError> {
+    ) -> Result<RetriedGraph> {
         let unexpected = || StoreError::unexpected(RETRYING);
         let corrections = correction_words(corrections);
         let mut step = self.retry_step(Some(id), "dependents", &corrections).await?;
@@ -198,7 +193,7 @@ impl Store {
         id: Option<&JobId>,
         what: &str,
         more: &[String],
-    ) -> Result<RetryStep, StoreError> {
+    ) -> Result<RetryStep> {
         let arguments = (id.map_or("", JobId::as_str), what, more);
         self.run_for_caller(RETRYING, id, &self.scripts.retry, arguments).await
     }
@@ -208,7 +203,7 @@ impl Store {
         &self,
         id: &JobId,
         retention: impl Into<Retention>,
-    ) -> Result<DeleteOutcome, StoreError> {
+    ) -> Result<DeleteOutcome> {
         const DOING: &str = "deleting a job";
         let arguments = (id.as_str(), kept(retention));
         let word: String =
@@ -217,7 +212,7 @@ impl Store {
     }
 
     /// Reads a job. `None` if it does not exist; [`InvalidJob`] if its hash cannot be parsed.
-    pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>, StoreError> {
+    pub async fn job(&self, id: &JobId) -> Result<Option<Result<Job, InvalidJob>>> {
         let mut reads = 0;
         loop {
             reads += 1;
@@ -245,7 +240,7 @@ pub(super) fn correction_words(corrections: &Corrections) -> Vec<String> {
     pairs.flat_map(|(name, text)| [(*name).to_owned(), text.clone().unwrap_or_default()]).collect()
 }
 
-fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
+pub(super) fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
     match code {
         "missing" => Some(RetryOutcome::Missing),
         "illegal" => Some(RetryOutcome::Illegal),
@@ -254,5 +249,106 @@ fn moved(code: &str, detail: &str) -> Option<RetryOutcome> {
         "failed_prerequisite" => detail.parse().ok().map(RetryOutcome::FailedPrerequisite),
         "lost_prerequisite" => detail.parse().ok().map(RetryOutcome::LostPrerequisite),
         status => status.parse().ok().map(RetryOutcome::Moved),
+    }
+}
+
+/// The changes of a job that waits. Absent fields stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobEdit {
+    pub priority: Option<Priority>,
+    /// The group that may run it; `Some(None)` for any group. Takes its instance away.
+    pub group: Option<Option<Group>>,
+    /// The earliest time to start; one in the past means now.
+    pub run_at: Option<Timestamp>,
+    /// Further settings with new values, such as a corrected script.
+    pub corrections: Corrections,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EditOutcome {
+    /// It is changed, and in this state.
+    Edited(JobStatus),
+    Refused(JobStatus),
+    /// An actor is about to start it.
+    Taken,
+    /// Its queue is too long to take it out of the middle.
+    LongQueue(String),
+    /// Its fields name no queue.
+    Illegal,
+    Missing,
+}
+
+impl Store {
+    /// Changes a job that has not started, and moves it to the queue or index where it then belongs.
+    pub async fn edit(&self, id: &JobId, edit: &JobEdit) -> Result<EditOutcome> {
+        const DOING: &str = "changing a job";
+        let group = edit.group.as_ref().map_or("", |group| {
+            // No group has this name.
+            group.as_ref().map_or("-", |group| group.as_str())
+        });
+        // Times before the epoch have no text in the script.
+        let due = edit.run_at.map(|time| time.as_microsecond().max(0).to_string());
+        let priority = edit.priority.map_or("", Priority::as_str);
+        let corrections = correction_words(&edit.corrections);
+        let arguments = (id.as_str(), priority, group, due.unwrap_or_default(), corrections);
+        let (code, detail): (String, String) =
+            self.run_for_caller(DOING, Some(id), &self.scripts.edit, arguments).await?;
+        let state = || StoreError::or_parsed(DOING, &detail);
+        Ok(match code.as_str() {
+            "edited" => EditOutcome::Edited(state()?),
+            "refused" => EditOutcome::Refused(state()?),
+            "taken" => EditOutcome::Taken,
+            "long" => EditOutcome::LongQueue(detail),
+            "illegal" => EditOutcome::Illegal,
+            "missing" => EditOutcome::Missing,
+            _ => return Err(StoreError::unexpected(DOING)),
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TellOutcome {
+    /// The job waited for it, and goes to its queue.
+    Told,
+    /// The job keeps it for its next wait.
+    Kept,
+    /// The job has had it, or keeps it already.
+    Twice,
+    /// The wait of the job for it has ended by its time, and it does not wait for it again.
+    Missed,
+    /// The job waits for it from others.
+    Forbidden,
+    /// The job keeps too many events.
+    Full,
+    Refused(JobStatus),
+    /// Its fields name no queue.
+    Illegal,
+    Missing,
+}
+
+impl Store {
+    /// Tells a job an event: a JSON object without its time. `names` are of the person or program that tells it.
+    pub async fn tell(
+        &self,
+        id: &JobId,
+        (name, event): (&str, &str),
+        names: &[String],
+    ) -> Result<TellOutcome> {
+        const DOING: &str = "telling a job an event";
+        let arguments = (id.as_str(), name, event, names);
+        let (code, detail): (String, String) =
+            self.run_for_caller(DOING, Some(id), &self.scripts.tell, arguments).await?;
+        Ok(match code.as_str() {
+            "told" => TellOutcome::Told,
+            "kept" => TellOutcome::Kept,
+            "twice" => TellOutcome::Twice,
+            "missed" => TellOutcome::Missed,
+            "forbidden" => TellOutcome::Forbidden,
+            "full" => TellOutcome::Full,
+            "refused" => TellOutcome::Refused(StoreError::or_parsed(DOING, &detail)?),
+            "illegal" => TellOutcome::Illegal,
+            "missing" => TellOutcome::Missing,
+            _ => return Err(StoreError::unexpected(DOING)),
+        })
     }
 }

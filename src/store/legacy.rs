@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::attempts::{kept, millis};
 use super::connection::Blocking;
 use super::text::{BytePair, lossy_pairs};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::keys::Keys;
 use crate::proto::legacy::{LegacyQueue, RhailibCircle};
@@ -84,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if one has an illegal name.
-    pub fn beside(self, legacy: &[LegacyQueue]) -> Result<Self, StoreError> {
+    pub fn beside(self, legacy: &[LegacyQueue]) -> Result<Self> {
         if legacy.is_empty() || self.shard != Shard::HOME {
             return Ok(self);
         }
@@ -109,10 +109,7 @@ impl Store {
     }
 
     /// Notes starts and ends of jobs by old workers.
-    pub async fn recover_legacy(
-        &self,
-        retention: impl Into<Retention>,
-    ) -> Result<LegacySweep, StoreError> {
+    pub async fn recover_legacy(&self, retention: impl Into<Retention>) -> Result<LegacySweep> {
         const PER_QUEUE: usize = 500;
         const GRACE: Duration = Duration::from_secs(2);
         let arguments = (kept(retention), PER_QUEUE, millis(GRACE));
@@ -124,7 +121,7 @@ impl Store {
 
     /// Serves the stop queues of older clients: stops jobs that wait or that an actor of Hero runs,
     /// and leaves others to their old workers. Returns the number of requests served.
-    pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64, StoreError> {
+    pub async fn serve_legacy_stops(&self, retention: Retention) -> Result<u64> {
         const PER_QUEUE: usize = 100;
         let mut done = 0;
         for queue in &self.found_queues(self.keys.legacy()).await? {
@@ -145,7 +142,7 @@ impl Store {
     }
 
     /// Returns true if the request was served. A job of an old worker is left alone.
-    async fn serve_legacy_stop(&self, id: &[u8], retention: Retention) -> Result<bool, StoreError> {
+    async fn serve_legacy_stop(&self, id: &[u8], retention: Retention) -> Result<bool> {
         let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok()) else {
             return Ok(true);
         };
@@ -160,11 +157,7 @@ impl Store {
     }
 
     /// Notes a push to a legacy queue, unless it is a copy of Hero's. Returns the job that an older client pushed.
-    pub async fn note_legacy_push(
-        &self,
-        list: &str,
-        entry: &[u8],
-    ) -> Result<Option<JobId>, StoreError> {
+    pub async fn note_legacy_push(&self, list: &str, entry: &[u8]) -> Result<Option<JobId>> {
         let doing = "noting a push of an older client";
         let id = std::str::from_utf8(entry).ok().and_then(|id| id.parse::<JobId>().ok());
         if let Some(id) = &id
@@ -177,7 +170,7 @@ impl Store {
     }
 
     /// Notes that an old worker has taken a job, if it has.
-    pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<(), StoreError> {
+    pub async fn note_legacy_pop(&self, list: &str, id: &JobId) -> Result<()> {
         let doing = "noting a pop of an old worker";
         let (status, boot) = self.status_and_boot(id, doing).await?;
         let status = status.and_then(|status| status.parse().ok());
@@ -193,22 +186,17 @@ impl Store {
         &self,
         id: &JobId,
         doing: &'static str,
-    ) -> Result<(Option<String>, Option<String>), StoreError> {
+    ) -> Result<(Option<String>, Option<String>)> {
         self.link.command(doing, "HMGET", (self.keys.job(id), "status", "boot_id")).await
     }
 
-    async fn note_seen(
-        &self,
-        list: &str,
-        what: &str,
-        doing: &'static str,
-    ) -> Result<(), StoreError> {
+    async fn note_seen(&self, list: &str, what: &str, doing: &'static str) -> Result<()> {
         let arguments = (self.keys.seen(list), what, self.now().await?.as_millisecond());
         self.link.command::<i64>(doing, "HSET", arguments).await.map(drop)
     }
 
     /// Makes jobs of the tasks that wait in a circle.
-    pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken, StoreError> {
+    pub async fn take_tasks(&self, circle: &RhailibCircle) -> Result<TasksTaken> {
         /// The time within which the details of a task must appear.
         const PATIENCE: Duration = Duration::from_mins(1);
         let names = (circle.circle.as_str(), circle.script_type.as_str());
@@ -222,10 +210,7 @@ impl Store {
     pub const TASKS_MAX: u64 = 200;
 
     /// The state of legacy queues, served or not.
-    pub async fn legacy_states(
-        &self,
-        queues: &[LegacyQueue],
-    ) -> Result<Vec<LegacyState>, StoreError> {
+    pub async fn legacy_states(&self, queues: &[LegacyQueue]) -> Result<Vec<LegacyState>> {
         let mut states = Vec::with_capacity(queues.len());
         for queue in queues {
             let mut pipeline = redis::pipe();
@@ -250,10 +235,7 @@ impl Store {
         Ok(states)
     }
 
-    pub async fn circle_states(
-        &self,
-        circles: &[RhailibCircle],
-    ) -> Result<Vec<CircleState>, StoreError> {
+    pub async fn circle_states(&self, circles: &[RhailibCircle]) -> Result<Vec<CircleState>> {
         let mut states = Vec::with_capacity(circles.len());
         for circle in circles {
             let mut pipeline = redis::pipe();
@@ -272,10 +254,7 @@ impl Store {
     }
 
     /// Replaces patterns by the queues that a supervisor has found for them.
-    pub async fn found_queues(
-        &self,
-        queues: &[LegacyQueue],
-    ) -> Result<Vec<LegacyQueue>, StoreError> {
+    pub async fn found_queues(&self, queues: &[LegacyQueue]) -> Result<Vec<LegacyQueue>> {
         let (patterns, mut found): (Vec<LegacyQueue>, Vec<LegacyQueue>) =
             queues.iter().cloned().partition(LegacyQueue::is_pattern);
         if patterns.is_empty() {
@@ -291,10 +270,7 @@ impl Store {
     }
 
     /// Replaces patterns by the circles that a supervisor has found for them.
-    pub async fn found_circles(
-        &self,
-        circles: &[RhailibCircle],
-    ) -> Result<Vec<RhailibCircle>, StoreError> {
+    pub async fn found_circles(&self, circles: &[RhailibCircle]) -> Result<Vec<RhailibCircle>> {
         let (patterns, mut found): (Vec<RhailibCircle>, Vec<RhailibCircle>) =
             circles.iter().cloned().partition(|circle| circle.circle.is_pattern());
         if patterns.is_empty() {
@@ -315,7 +291,7 @@ impl Store {
         &self,
         queues: &[LegacyQueue],
         circles: &[RhailibCircle],
-    ) -> Result<Vec<(String, Option<u64>)>, StoreError> {
+    ) -> Result<Vec<(String, Option<u64>)>> {
         let mut others = Vec::new();
         for key in self.older_lists().await? {
             let is_known = queues.iter().any(|queue| queue.legacy == key)
@@ -335,7 +311,7 @@ impl Store {
         Ok(others)
     }
 
-    async fn older_lists(&self) -> Result<Vec<String>, StoreError> {
+    async fn older_lists(&self) -> Result<Vec<String>> {
         let (doing, key) = ("reading the lists of older programs", self.keys.older());
         let keys: Vec<Vec<u8>> = self.link.command(doing, "HKEYS", key).await?;
         Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
@@ -344,11 +320,7 @@ impl Store {
 
 impl Blocking {
     /// Waits until a list has an entry, and leaves it for other readers.
-    pub async fn peek(
-        &mut self,
-        list: &str,
-        timeout: Duration,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
+    pub async fn peek(&mut self, list: &str, timeout: Duration) -> Result<Option<Vec<u8>>> {
         let timeout_s = format!("{:.3}", timeout.as_secs_f64().max(0.001));
         let mut command = redis::cmd("BLMOVE");
         command.arg(list).arg(list).arg("LEFT").arg("LEFT").arg(timeout_s);

@@ -1,17 +1,18 @@
 //! Limits: the argument of a claim, and the care for limits that hold jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use super::backoff::from_now;
 use super::newest::BoundedIndex;
 use super::text::{StoredText, read};
-use super::{Store, StoreError};
-use crate::config::{LimitConfig, LimitName};
+use super::{Result, Store};
+use crate::config::{LimitConfig, LimitName, Per};
 use crate::proto::job::{JobId, JobStatus};
 use crate::proto::target::{ActorId, Group, ScriptType};
 use crate::proto::text::hexadecimal;
@@ -64,7 +65,7 @@ impl ClaimLimits {
             return Arc::default();
         }
         let key = (actor.script_type.clone(), actor.group.clone());
-        let mut of_actors = self.of_actors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_actors = self.of_actors.lock();
         let limits = of_actors.entry(key).or_insert_with(|| Arc::new(self.limits_for(actor)));
         Arc::clone(limits)
     }
@@ -105,22 +106,24 @@ fn selected_by(limit: &LimitConfig) -> Option<String> {
     caller.or_else(|| limit.key.as_ref().map(|key| format!("key {key}")))
 }
 
-/// Leaves out absent keys: `null` in Lua's JSON is not nil.
 fn entry(name: &LimitName, limit: &LimitConfig) -> Value {
-    let mut entry = serde_json::Map::from_iter([("name".to_owned(), json!(name))]);
-    let mut put = |key: &str, value: Option<Value>| {
-        entry.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    put("per", limit.per.map(|per| json!(per.as_str())));
-    put("type", limit.script_type.as_ref().map(|name| json!(name)));
-    put("group", limit.group.as_ref().map(|name| json!(name)));
-    put("caller", limit.caller.as_ref().map(|text| json!(text)));
-    put("key", limit.key.as_ref().map(|key| json!(key)));
-    put("running", limit.running.map(|number| json!(number)));
-    put("rate", limit.rate.map(|rate| json!(rate.number)));
     let period_us = limit.rate.and_then(|rate| u64::try_from(rate.period.as_micros()).ok());
-    put("period_us", period_us.map(|us| json!(us)));
-    Value::Object(entry)
+    let mut entry = json!({
+        "name": name,
+        "per": limit.per.map(Per::as_str),
+        "type": limit.script_type,
+        "group": limit.group,
+        "caller": limit.caller,
+        "key": limit.key,
+        "running": limit.running,
+        "rate": limit.rate.map(|rate| rate.number),
+        "period_us": period_us,
+    });
+    // `null` in Lua's JSON is not nil.
+    if let Some(members) = entry.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    entry
 }
 
 /// The result of a look at limits that hold jobs.
@@ -153,12 +156,11 @@ pub struct LimitState {
 /// The bounds of running jobs whose limits are read, and of limits that are listed.
 const RUNNING_MAX: usize = 10_000;
 const LISTED_MAX: usize = 1000;
-/// Hashes that one round trip reads.
 const HASHES_PER_CALL: usize = 1000;
 
 impl Store {
     /// Writes the limits that select by a caller or key where claims look them up.
-    pub(super) async fn publish_limits(&self, limits: &ActorLimits) -> Result<(), StoreError> {
+    pub(super) async fn publish_limits(&self, limits: &ActorLimits) -> Result<()> {
         let key = self.keys.limit_rules(&limits.digest);
         let fields: Vec<(&String, &String)> = limits.selecting.iter().collect();
         let mut pipeline = redis::pipe();
@@ -170,7 +172,7 @@ impl Store {
     }
 
     /// Tends the limits that hold jobs and are due, up to `most` of them.
-    pub async fn tend_limits(&self, most: usize) -> Result<Tended, StoreError> {
+    pub async fn tend_limits(&self, most: usize) -> Result<Tended> {
         let (released, taken_back, next_us): (u64, u64, i64) =
             self.run_script("tending limits", &self.scripts.tend_limits, most).await?;
         Ok(Tended { released, taken_back, next: from_now(next_us) })
@@ -180,7 +182,7 @@ impl Store {
     pub async fn limit_states(
         &self,
         limits: &BTreeMap<LimitName, LimitConfig>,
-    ) -> Result<Vec<LimitState>, StoreError> {
+    ) -> Result<Vec<LimitState>> {
         const DOING: &str = "listing limits";
         let mut names: BTreeSet<String> = limits.keys().map(ToString::to_string).collect();
         let arguments = (self.keys.limits(), 0, LISTED_MAX - 1);
@@ -220,8 +222,7 @@ impl Store {
         Ok(names.iter().map(state).collect())
     }
 
-    /// The limits that gave slots to running jobs.
-    async fn limits_of_running(&self) -> Result<BTreeSet<String>, StoreError> {
+    async fn limits_of_running(&self) -> Result<BTreeSet<String>> {
         let indexes = self.indexes(JobStatus::Started, None).await?.into_iter();
         let indexes: Vec<BoundedIndex> = indexes.map(BoundedIndex::whole).collect();
         let entries = self.newest(&indexes, None, RUNNING_MAX).await?;

@@ -1,6 +1,6 @@
 //! Pages of jobs. A page costs the page, however many jobs there are: nothing scans.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use serde_json::{Map, Value as Json};
 
 use super::cursor::Cursor;
 use super::text::Legal;
-use super::{Shards, Store, StoreError};
-use crate::proto::job::{JobEnd, JobField, JobId, JobStatus, json_of_field};
+use super::{Result, Shards, Store};
+use crate::proto::error_kind::FailureCause;
+use crate::proto::job::{AskedWait, JobEnd, JobField, JobId, JobStatus, json_of_field};
 use crate::proto::queue::Queue;
-use crate::proto::target::ScriptType;
+use crate::proto::target::{ScriptType, SelectorDigest, Target};
 
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
@@ -106,16 +107,15 @@ impl<'de> Deserialize<'de> for JobSummary {
 
 impl Store {
     /// One page of jobs, the latest change first.
-    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
+    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>> {
         Shards::from(self.clone()).list_jobs(query).await
     }
 
-    /// The indexes that hold jobs of a state.
     pub(super) async fn indexes(
         &self,
         status: JobStatus,
         script_type: Option<&ScriptType>,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<String>> {
         match status {
             JobStatus::Dispatched => Ok(self
                 .queues()
@@ -147,7 +147,7 @@ impl Store {
         &self,
         status: JobStatus,
         query: &ListQuery,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<String>> {
         let types = self.types_or_only(query.script_type.as_ref()).await?;
         let ends: Vec<JobEnd> = query.wanted_ends(status).collect();
         let of_type = |of| ends.iter().map(move |end| self.keys.ended(*end, of));
@@ -155,24 +155,21 @@ impl Store {
     }
 
     /// The script types that ever had a job or an actor.
-    pub async fn types(&self) -> Result<Vec<ScriptType>, StoreError> {
+    pub async fn types(&self) -> Result<Vec<ScriptType>> {
         let Legal::<ScriptType>(mut types) =
             self.link.command("listing script types", "SMEMBERS", self.keys.types()).await?;
         types.sort();
         Ok(types)
     }
 
-    pub(super) async fn types_or_only(
-        &self,
-        only: Option<&ScriptType>,
-    ) -> Result<Vec<ScriptType>, StoreError> {
+    pub(super) async fn types_or_only(&self, only: Option<&ScriptType>) -> Result<Vec<ScriptType>> {
         match only {
             Some(only) => Ok(vec![only.clone()]),
             None => self.types().await,
         }
     }
 
-    pub(super) async fn queues(&self) -> Result<Vec<Queue>, StoreError> {
+    pub(super) async fn queues(&self) -> Result<Vec<Queue>> {
         let Legal::<Queue>(mut queues) =
             self.link.command("listing queues", "SMEMBERS", self.keys.queues()).await?;
         queues.sort();
@@ -180,16 +177,13 @@ impl Store {
     }
 
     /// Reads jobs as lists show them, in one round trip; `None` for a missing one.
-    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
         let jobs = self.whole_summaries(ids).await?;
         Ok(jobs.into_iter().map(|job| job.map(JobSummary::shortened)).collect())
     }
 
     /// Does the same as [`Store::summaries`] with the whole errors, for a search.
-    pub(super) async fn whole_summaries(
-        &self,
-        ids: Vec<JobId>,
-    ) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    pub(super) async fn whole_summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
         self.summaries_with(ids, &LISTED).await
     }
 
@@ -198,7 +192,7 @@ impl Store {
         &self,
         ids: Vec<JobId>,
         names: &[&'static str],
-    ) -> Result<Vec<Option<JobSummary>>, StoreError> {
+    ) -> Result<Vec<Option<JobSummary>>> {
         let fields = |id| ("HMGET", (self.keys.job(id), "status", names));
         let hashes: Vec<Option<Vec<_>>> = self.link.each("listing jobs", &ids, fields).await?;
         let read_one = |(id, fields): (JobId, Option<Vec<_>>)| summary(id, names, &fields?);
@@ -256,6 +250,71 @@ impl JobSummary {
     pub fn time(&self, field: &str) -> Option<Timestamp> {
         self.fields.get(field)?.parse().ok()
     }
+}
+
+impl JobSummary {
+    /// Returns `cancelled` or `replaced` if the job ended in `error` because it was.
+    pub fn intended_end(&self) -> Option<&'static str> {
+        self.cause()?.intended()
+    }
+
+    /// Returns the word for its state in lists, by which a filter of states finds it: of its end, else from the hash.
+    pub fn state(&self) -> &'static str {
+        match self.status {
+            JobStatus::Error => self.cause().map_or(JobEnd::Failed, FailureCause::end).as_str(),
+            status => status.as_str(),
+        }
+    }
+
+    /// Returns `late` or `slow` if it has not ended, and is that.
+    pub fn delay(&self) -> Option<&'static str> {
+        let is_late = self.fields.contains_key("late_at");
+        let is_slow = self.status == JobStatus::Started
+            && self.time("slow_at").is_some_and(|slow| Some(slow) >= self.time("started_at"));
+        let word = is_late.then_some("late").or(is_slow.then_some("slow"));
+        word.filter(|_| !self.status.is_terminal())
+    }
+
+    /// Returns what its script waits for, in words, if it does.
+    pub fn awaited(&self) -> Option<String> {
+        let wait = self.fields.get("wait").filter(|_| self.status == JobStatus::Scheduled)?;
+        AskedWait::of_field(wait).map(|wait| wait.words())
+    }
+
+    /// Sets the machine of a running job, in place of the one of its last attempt in its hash: `host` if its actor is there.
+    pub(super) fn running_on(mut self, host: &str, actors_there: &HashSet<String>) -> Self {
+        if self.status == JobStatus::Started {
+            let is_there =
+                self.fields.get("actor").is_some_and(|actor| actors_there.contains(actor));
+            self.fields.remove("hostname");
+            if is_there {
+                self.fields.insert("hostname", host.to_owned());
+            }
+        }
+        self
+    }
+
+    /// Returns why the job failed, if it did.
+    pub fn cause(&self) -> Option<FailureCause> {
+        let error = self.fields.get("error").filter(|_| self.status == JobStatus::Error)?;
+        Some(FailureCause::of(error))
+    }
+
+    /// Returns the queue of the job; `None` without a type.
+    pub fn queue(&self) -> Option<Queue> {
+        queue_of_fields(|name| self.fields.get(name).map(String::as_str))
+    }
+}
+
+/// Returns the queue that the fields of a job name; `None` without a type.
+pub(super) fn queue_of_fields<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Option<Queue> {
+    let script_type = field("script_type")?.parse().ok()?;
+    let group = field("group").and_then(|group| group.parse().ok());
+    let instance = field("instance").and_then(|instance| instance.parse().ok());
+    let priority = field("priority").and_then(|priority| priority.parse().ok());
+    let selector = field("where").map(SelectorDigest::of_text);
+    let target = Target::of(script_type, group, instance, selector);
+    Some(Queue { target, priority: priority.unwrap_or_default() })
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use redis::streams::StreamRangeReply;
 use super::attempts::millis;
 use super::connection::Blocking;
 use super::store_error::describe;
-use super::text::written_at;
-use super::{Store, StoreError};
+use super::text::{stream_text, written_at};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId, JobStatus};
 use crate::proto::text::counted;
 
@@ -103,7 +103,7 @@ impl LogLine {
 
 impl Store {
     /// The time of Redis's clock, in whole milliseconds.
-    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+    pub async fn now(&self) -> Result<Timestamp> {
         const DOING: &str = "asking redis for the time";
         let (s, us): (i64, i64) = self.link.query(DOING, &redis::cmd("TIME")).await?;
         let ms = s.saturating_mul(1000).saturating_add(us / 1000);
@@ -121,7 +121,7 @@ impl Store {
         boot: &BootId,
         entries: impl IntoIterator<Item = (&'a JobId, &'a LogEntry)>,
         keep: Duration,
-    ) -> Result<AppendedLogs, StoreError> {
+    ) -> Result<AppendedLogs> {
         let mut pipeline = redis::pipe();
         if self.keys.namespace().is_hash_tag() {
             // While a slot is being moved, a part could be written, and then all of it again.
@@ -203,7 +203,7 @@ impl Store {
         &self,
         doing: &'static str,
         answers: impl Iterator<Item = ((&'a JobId, u64), RedisResult<String>)>,
-    ) -> Result<AppendedLogs, StoreError> {
+    ) -> Result<AppendedLogs> {
         let AppendedLogs { mut refused, mut last } = AppendedLogs::default();
         for ((id, lines), answer) in answers {
             let error = match answer {
@@ -233,7 +233,7 @@ impl Store {
         id: &JobId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<LogLine>, StoreError> {
+    ) -> Result<Vec<LogLine>> {
         let from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         let arguments = (self.keys.log(id), from, "+", "COUNT", limit);
         let reply: StreamRangeReply = self.link.command(READING, "XRANGE", arguments).await?;
@@ -245,16 +245,13 @@ impl Store {
     pub async fn state_and_unfinished(
         &self,
         id: &JobId,
-    ) -> Result<Option<(JobStatus, String, Option<Timestamp>)>, StoreError> {
-        let arguments = (self.keys.job(id), "status", UNFINISHED_LINE, "created_at");
-        let (status, text, created_at): (Option<String>, Option<Vec<u8>>, Option<String>) =
-            self.link.command("reading the state of a job", "HMGET", arguments).await?;
-        let status: Option<JobStatus> = status.and_then(|status| status.parse().ok());
-        let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
-        let created_at = created_at.and_then(|at| at.parse().ok());
-        Ok(status.map(|status| {
-            let text = if status == JobStatus::Started { text } else { String::new() };
-            (status, text, created_at)
+    ) -> Result<Option<(JobStatus, String, Option<Timestamp>)>> {
+        const FIELDS: [&str; 3] = ["status", UNFINISHED_LINE, "created_at"];
+        let doing = "reading the state of a job";
+        let of = self.link.fields(doing, self.keys.job(id), &FIELDS).await?;
+        Ok(of.parsed("status").map(|status| {
+            let text = of.text(UNFINISHED_LINE).filter(|_| status == JobStatus::Started);
+            (status, text.unwrap_or_default().to_owned(), of.parsed("created_at"))
         }))
     }
 
@@ -264,7 +261,7 @@ impl Store {
         id: &JobId,
         before: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<LogLine>, StoreError> {
+    ) -> Result<Vec<LogLine>> {
         let end = before.map_or_else(|| "+".to_owned(), |line| format!("({line}"));
         let arguments = (self.keys.log(id), end, "-", "COUNT", limit);
         let reply: StreamRangeReply = self.link.command(READING, "XREVRANGE", arguments).await?;
@@ -272,7 +269,7 @@ impl Store {
     }
 
     /// Reads the last line of each of these logs, in one round trip; empty without one.
-    pub async fn last_lines(&self, ids: &[&JobId]) -> Result<Vec<String>, StoreError> {
+    pub async fn last_lines(&self, ids: &[&JobId]) -> Result<Vec<String>> {
         let last = |id: &&JobId| ("XREVRANGE", (self.keys.log(id), "+", "-", "COUNT", 1));
         let found: Vec<Option<StreamRangeReply>> = self.link.each(READING, ids, last).await?;
         let line = |of: Option<StreamRangeReply>| Some(log_line(of?.ids.pop()?).line);
@@ -286,7 +283,7 @@ impl Store {
         id: &JobId,
         after: Option<&str>,
         timeout: Duration,
-    ) -> Result<Vec<LogLine>, StoreError> {
+    ) -> Result<Vec<LogLine>> {
         let (doing, after) = ("following the log of a job", after.unwrap_or("0"));
         let entries = connection.follow(doing, self.keys.log(id), after, timeout).await?;
         Ok(entries.into_iter().map(log_line).collect())
@@ -295,8 +292,7 @@ impl Store {
 
 fn log_line(entry: redis::streams::StreamId) -> LogLine {
     let fd = entry.get::<u8>("fd").filter(|fd| matches!(fd, 2 | 3)).unwrap_or(1);
-    let line = entry.get::<Vec<u8>>("line").unwrap_or_default();
-    let line = String::from_utf8_lossy(&line).into_owned();
+    let line = stream_text(&entry, "line");
     // A foreign program may have written anything.
     let progress = entry.get::<f64>("progress").filter(|fraction| (0.0..=1.0).contains(fraction));
     let progress = progress.filter(|_| fd == PROGRESS_FD);

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use super::cursor::Cursor;
 use super::listing::LISTED;
 use super::search_range::PlaceRange;
-use super::{GraphPage, JobSummary, ListQuery, Page, Shards, Store, StoreError};
+use super::{GraphPage, JobSummary, ListQuery, Page, Result, Shards, Store};
 use crate::proto::graph::GraphInfo;
 use crate::proto::job::JobId;
 use crate::proto::shard::Shard;
 
 impl Shards {
     /// One page of jobs, the latest change first.
-    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>, StoreError> {
+    pub async fn list_jobs(&self, query: &ListQuery) -> Result<Page<JobSummary>> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let jobs = self.placed_jobs(query, &PlaceRange::default(), &LISTED).await?;
         let next =
@@ -30,7 +30,7 @@ impl Shards {
         query: &ListQuery,
         range: &PlaceRange,
         names: &[&'static str],
-    ) -> Result<Vec<(Cursor, Option<JobSummary>)>, StoreError> {
+    ) -> Result<Vec<(Cursor, Option<JobSummary>)>> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let places = self.each(|store| store.places(query, range)).await?;
         let mut found: Vec<(Shard, Cursor)> = self.with_shards(places);
@@ -44,24 +44,23 @@ impl Shards {
     }
 
     /// Reads jobs as lists show them, in one round trip per shard; `None` for a missing one.
-    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>, StoreError> {
-        let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
-        self.of_each(ids, Store::summaries).await
+    pub async fn summaries(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobSummary>>> {
+        self.of_each(self.by_shard(ids), Store::summaries).await
     }
 
-    /// Returns the shard of a job. No shard has a job whose id names another.
-    pub(super) fn shard_of(&self, id: &JobId) -> Shard {
-        self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME)
+    /// Returns jobs with their shards. No shard has a job whose id names another.
+    pub(super) fn by_shard(&self, ids: impl IntoIterator<Item = JobId>) -> Vec<(Shard, JobId)> {
+        let shard = |id: &JobId| self.count().shard_of(id.as_str()).unwrap_or(Shard::HOME);
+        ids.into_iter().map(|id| (shard(&id), id)).collect()
     }
 
     /// Reads the prerequisites that jobs still wait for, in one round trip per shard.
-    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>, StoreError> {
-        let ids = ids.into_iter().map(|id| (self.shard_of(&id), id)).collect();
-        self.of_each(ids, Store::pending).await
+    pub async fn pending(&self, ids: Vec<JobId>) -> Result<Vec<Vec<JobId>>> {
+        self.of_each(self.by_shard(ids), Store::pending).await
     }
 
     /// Lists graphs and batches, the newest first, with their counts.
-    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage, StoreError> {
+    pub async fn graphs(&self, limit: usize, after: Option<u64>) -> Result<GraphPage> {
         let limit = limit.clamp(1, Store::GRAPHS_PER_PAGE_MAX);
         let mut page = GraphPage { items: Vec::new(), next: after };
         loop {
@@ -90,9 +89,9 @@ impl Shards {
         &'a self,
         asked: Vec<(Shard, JobId)>,
         ask: impl Fn(&'a Store, Vec<JobId>) -> A,
-    ) -> Result<Vec<T>, StoreError>
+    ) -> Result<Vec<T>>
     where
-        A: Future<Output = Result<Vec<T>, StoreError>>,
+        A: Future<Output = Result<Vec<T>>>,
     {
         if let [only] = self.all() {
             return ask(only, asked.into_iter().map(|(_, id)| id).collect()).await;
@@ -111,10 +110,7 @@ impl Shards {
 }
 
 /// Reads graphs, and removes the expired ones from the list of all.
-async fn read_or_forget(
-    store: &Store,
-    ids: Vec<JobId>,
-) -> Result<Vec<Option<GraphInfo>>, StoreError> {
+async fn read_or_forget(store: &Store, ids: Vec<JobId>) -> Result<Vec<Option<GraphInfo>>> {
     let found = store.read_graphs(&ids).await?;
     let expired = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
     let expired: Vec<&JobId> = expired.map(|(id, _)| id).collect();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::text::FieldPair;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{InvalidJob, JobSpec};
 use crate::proto::named_script::{
     PublishedScript, SCRIPTS_MAX, ScriptName, ScriptUse, VERSIONS_BYTES_MAX, VERSIONS_KEPT,
@@ -56,7 +56,7 @@ impl Store {
         &self,
         name: &ScriptName,
         edit: ScriptEdit<'_>,
-    ) -> Result<ScriptEdited, StoreError> {
+    ) -> Result<ScriptEdited> {
         const DOING: &str = "changing the published scripts";
         let (action, definition, text, provenance, version, file) = match edit {
             ScriptEdit::Publish { definition, text, provenance, is_of_file } => {
@@ -86,9 +86,7 @@ impl Store {
     }
 
     /// Lists the latest version of each published script, by name, without those that this version cannot read.
-    pub async fn published_scripts(
-        &self,
-    ) -> Result<BTreeMap<ScriptName, VersionOfScript>, StoreError> {
+    pub async fn published_scripts(&self) -> Result<BTreeMap<ScriptName, VersionOfScript>> {
         let (doing, key) = ("reading the published scripts", self.keys.scripts());
         let all: Vec<(String, Vec<u8>)> = self.link.command(doing, "HGETALL", key).await?;
         let read =
@@ -97,10 +95,7 @@ impl Store {
     }
 
     /// Reads the latest version of a script without its text; `None` if it does not exist.
-    pub async fn latest_of_script(
-        &self,
-        name: &ScriptName,
-    ) -> Result<Option<VersionOfScript>, StoreError> {
+    pub async fn latest_of_script(&self, name: &ScriptName) -> Result<Option<VersionOfScript>> {
         let (doing, arguments) =
             ("reading a published script", (self.keys.scripts(), name.as_str()));
         let head: Option<Vec<u8>> = self.link.command(doing, "HGET", arguments).await?;
@@ -108,10 +103,7 @@ impl Store {
     }
 
     /// Reads a version of a published script, without a number the latest; `None` if it is not kept or not there.
-    pub async fn published_script(
-        &self,
-        used: &ScriptUse,
-    ) -> Result<Option<PublishedScript>, StoreError> {
+    pub async fn published_script(&self, used: &ScriptUse) -> Result<Option<PublishedScript>> {
         const DOING: &str = "reading a published script";
         let Some(latest) = self.latest_of_script(&used.name).await? else { return Ok(None) };
         let version = used.version.unwrap_or(latest.version);
@@ -122,19 +114,14 @@ impl Store {
         let (Some(of), Ok(text)) =
             (version_of_parts(version, &definition, &provenance), String::from_utf8(text))
         else {
-            return Err(StoreError::Failed {
-                doing: DOING,
-                reason: format!("{}@{version} cannot be read: publish it again", used.name),
-            });
+            let reason = format!("{}@{version} cannot be read: publish it again", used.name);
+            return Err(StoreError::failed(DOING, reason));
         };
         Ok(Some(PublishedScript { name: used.name.clone(), of, text }))
     }
 
     /// Lists the versions of a script that are kept, the newest first.
-    pub async fn versions_of_script(
-        &self,
-        name: &ScriptName,
-    ) -> Result<Vec<VersionOfScript>, StoreError> {
+    pub async fn versions_of_script(&self, name: &ScriptName) -> Result<Vec<VersionOfScript>> {
         const DOING: &str = "reading the versions of a script";
         let Some(latest) = self.latest_of_script(name).await? else { return Ok(Vec::new()) };
         let oldest = latest.version.saturating_sub(2 * VERSIONS_KEPT).max(1);
@@ -155,10 +142,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; within, [`InvalidJob`] if the script does not exist or the job does not fit it.
-    pub async fn resolve_script(
-        &self,
-        spec: &mut JobSpec,
-    ) -> Result<Result<(), InvalidJob>, StoreError> {
+    pub async fn resolve_script(&self, spec: &mut JobSpec) -> Result<Result<(), InvalidJob>> {
         let resolved = self.resolve_scripts(std::iter::once(spec)).await?;
         Ok(resolved.map_err(|(_, error)| error))
     }
@@ -167,7 +151,7 @@ impl Store {
     pub async fn resolve_scripts(
         &self,
         specs: impl Iterator<Item = &mut JobSpec>,
-    ) -> Result<Result<(), (usize, InvalidJob)>, StoreError> {
+    ) -> Result<Result<(), (usize, InvalidJob)>> {
         let mut read: HashMap<String, PublishedScript> = HashMap::new();
         for (place, spec) in specs.enumerate() {
             let Some(used) = spec.uses.clone() else {
@@ -195,7 +179,7 @@ impl Store {
     }
 
     /// Returns the error of a job that names a script, or a version of one, that does not exist.
-    pub async fn no_such_script(&self, used: &ScriptUse) -> Result<InvalidJob, StoreError> {
+    pub async fn no_such_script(&self, used: &ScriptUse) -> Result<InvalidJob> {
         let versions = self.versions_of_script(&used.name).await?;
         let why = if let (Some(newest), Some(oldest)) = (versions.first(), versions.last()) {
             format!(

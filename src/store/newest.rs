@@ -1,9 +1,13 @@
 //! The newest entries of indexes, page by page. A page costs the page, however many entries there are and
 //! share one time.
+//!
+//! Dead letters, jobs in `error` that used up their attempts or took down too many actors, stand in a list per type as well, which
+//! is bounded.
 
 use super::cursor::Cursor;
-use super::{Store, StoreError};
-use crate::proto::job::JobId;
+use super::{Result, Store};
+use crate::proto::job::{JobEnd, JobId};
+use crate::proto::target::ScriptType;
 
 /// An entry of an index: the score and the id.
 pub(super) type Entry = (i64, JobId);
@@ -34,7 +38,6 @@ struct Portion<'a> {
 }
 
 impl<'a> Portion<'a> {
-    /// The answer to a read of a number of entries.
     fn of(index: &'a BoundedIndex, mut entries: Page, asked: usize) -> Self {
         let is_over = entries.len() < asked;
         let number = entries.len();
@@ -54,7 +57,7 @@ impl Store {
         indexes: &[BoundedIndex],
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<Entry>> {
         let bytes = |id: &JobId| id.as_str().as_bytes().to_vec();
         let passed = after.map(|cursor| (cursor.score, bytes(&cursor.id)));
         let mut entries: Vec<Entry> = Vec::new();
@@ -80,13 +83,12 @@ impl Store {
         Ok(entries)
     }
 
-    /// The first portion of each index, from the score of a cursor on.
     async fn first_portions<'a>(
         &self,
         indexes: &'a [BoundedIndex],
         after: Option<&Cursor>,
         portion: usize,
-    ) -> Result<Vec<Portion<'a>>, StoreError> {
+    ) -> Result<Vec<Portion<'a>>> {
         let most = after.map_or_else(|| "+inf".to_owned(), |cursor| cursor.score.to_string());
         if indexes.is_empty() {
             return Ok(Vec::new());
@@ -112,7 +114,7 @@ impl Store {
         &self,
         mut left: Vec<(&'a BoundedIndex, IndexPlace)>,
         portion: usize,
-    ) -> Result<Vec<Portion<'a>>, StoreError> {
+    ) -> Result<Vec<Portion<'a>>> {
         let mut portions = Vec::new();
         let mut early: usize = 1;
         while !left.is_empty() {
@@ -143,10 +145,7 @@ impl Store {
     }
 
     /// The rank of the first entry after a place of each index, the newest first.
-    async fn ranks_behind(
-        &self,
-        places: &[(&BoundedIndex, IndexPlace)],
-    ) -> Result<Vec<usize>, StoreError> {
+    async fn ranks_behind(&self, places: &[(&BoundedIndex, IndexPlace)]) -> Result<Vec<usize>> {
         let mut pipeline = redis::pipe();
         for (index, (_, id)) in places {
             pipeline.cmd("ZREVRANK").arg(&index.key).arg(id);
@@ -167,11 +166,7 @@ impl Store {
     }
 
     /// Searches for the first entry after a place among the entries of its score.
-    async fn search_rank_behind(
-        &self,
-        index: &str,
-        place: &IndexPlace,
-    ) -> Result<usize, StoreError> {
+    async fn search_rank_behind(&self, index: &str, place: &IndexPlace) -> Result<usize> {
         let mut pipeline = redis::pipe();
         let score = place.0;
         pipeline.cmd("ZCOUNT").arg(index).arg(format!("({score}")).arg("+inf");
@@ -201,4 +196,53 @@ pub(super) fn entry_after((id, score): (Vec<u8>, f64), after: Option<&Cursor>) -
     let entry = (whole(score), std::str::from_utf8(&id).ok()?.parse::<JobId>().ok()?);
     let passed = after.is_some_and(|cursor| entry.0 == cursor.score && entry.1 >= cursor.id);
     (!passed).then_some(entry)
+}
+
+const IDS_PER_CALL: usize = 1000;
+
+impl Store {
+    /// The newest dead letters, of one type or of all together, after a cursor. Their lists are read whole: the bound of a
+    /// list is small, and the index of the state has the order.
+    pub(super) async fn newest_dead(
+        &self,
+        script_type: Option<&ScriptType>,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        const DOING: &str = "listing dead letters";
+        let types = self.types_or_only(script_type).await?;
+        let list = |of| ("LRANGE", (self.keys.dead(of), 0, -1));
+        let lists: Vec<Option<Vec<Vec<u8>>>> = self.link.each(DOING, &types, list).await?;
+        let mut entries: Vec<Entry> = Vec::new();
+        for (script_type, list) in types.iter().zip(lists) {
+            let ids = list.unwrap_or_default();
+            for ids in ids.chunks(IDS_PER_CALL) {
+                // Its error may be the words of a stop. One without a score runs again, or its job is gone.
+                for end in JobEnd::IN_ERROR {
+                    let index = self.keys.ended(end, script_type);
+                    let place = |id| ("ZSCORE", (&index, id));
+                    let scores: Vec<Option<f64>> = self.link.each(DOING, ids, place).await?;
+                    let placed = ids
+                        .iter()
+                        .zip(scores)
+                        .filter_map(|(id, score)| entry_after((id.clone(), score?), after));
+                    entries.extend(placed);
+                }
+            }
+        }
+        if let Some(passed) = after {
+            entries.retain(|(score, _)| *score <= passed.score);
+        }
+        entries.sort_unstable_by(|a, b| b.cmp(a));
+        entries.dedup();
+        entries.truncate(limit);
+        Ok(entries)
+    }
+
+    pub async fn is_dead(&self, script_type: &ScriptType, id: &JobId) -> Result<bool> {
+        let arguments = (self.keys.dead(script_type), id.as_str());
+        let place: Option<u64> =
+            self.link.command("looking for a dead letter", "LPOS", arguments).await?;
+        Ok(place.is_some())
+    }
 }

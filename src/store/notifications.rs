@@ -1,5 +1,6 @@
 //! Notifications: reads the events that scripts write, and keeps the messages that tell them until they are
-//! delivered. The messages are on the home shard; each shard has events of its own.
+//! delivered. The messages are on the home shard; each shard has events of its own. And the problems of queues and periodic
+//! jobs that last, as supervisors have told them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,9 +9,10 @@ use redis::streams::{StreamId, StreamRangeReply};
 
 use super::attempts::millis;
 use super::text::written_at;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::notification::{
-    DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState,
+    DeliveryRecord, MessagePlan, NotifyEvent, NotifyMessage, NotifyName, NotifyState, ProblemMark,
+    ProblemSteps,
 };
 use crate::proto::shard::Shard;
 
@@ -62,7 +64,7 @@ impl NotifySnapshot {
 }
 
 impl Store {
-    pub async fn notify_look(&self) -> Result<NotifySnapshot, StoreError> {
+    pub async fn notify_look(&self) -> Result<NotifySnapshot> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("TIME");
         pipeline.cmd("HGETALL").arg(self.keys.notify_state());
@@ -96,7 +98,7 @@ impl Store {
         look: &NotifySnapshot,
         wanted: &[String],
         limit: usize,
-    ) -> Result<ReadEvents, StoreError> {
+    ) -> Result<ReadEvents> {
         let field = read_field(self.shard);
         let from = look.unread_of(self.shard);
         let mut pipeline = redis::pipe();
@@ -116,7 +118,7 @@ impl Store {
         Ok(ReadEvents { events, until, field })
     }
 
-    async fn want_events(&self, words: &[&String], until_ms: u64) -> Result<(), StoreError> {
+    async fn want_events(&self, words: &[&String], until_ms: u64) -> Result<()> {
         let mut pipeline = redis::pipe();
         let set = pipeline.cmd("HSET").arg(self.keys.notify_wanted());
         for word in words {
@@ -141,10 +143,7 @@ impl Store {
     }
 
     /// Returns the messages of these ids, each with when it is due in ms since 1970.
-    pub async fn notify_messages(
-        &self,
-        ids: &[String],
-    ) -> Result<Vec<(NotifyMessage, u64)>, StoreError> {
+    pub async fn notify_messages(&self, ids: &[String]) -> Result<Vec<(NotifyMessage, u64)>> {
         const DOING: &str = "reading messages of notifications";
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -168,7 +167,7 @@ impl Store {
         look: &NotifySnapshot,
         plan: &MessagePlan,
         read: &[ReadEvents],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut script = self.scripts.notify_plan.prepare_invoke();
         let read = read.iter().filter_map(|of| Some((of.field.clone(), of.until.clone()?)));
         let states = plan.states.iter().map(|(name, state)| {
@@ -185,11 +184,7 @@ impl Store {
     }
 
     /// Takes up to `limit` messages that are due. Others may take them once the lease is over.
-    pub async fn notify_take(
-        &self,
-        limit: usize,
-        lease: Duration,
-    ) -> Result<Vec<NotifyMessage>, StoreError> {
+    pub async fn notify_take(&self, limit: usize, lease: Duration) -> Result<Vec<NotifyMessage>> {
         let (doing, arguments) = ("taking messages of notifications", (limit, millis(lease)));
         let texts: Vec<Vec<u8>> =
             self.run_script(doing, &self.scripts.notify_take, arguments).await?;
@@ -202,7 +197,7 @@ impl Store {
         message: &NotifyMessage,
         record: &DeliveryRecord,
         again_ms: Option<u64>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let text = |json: Result<String, _>| json.unwrap_or_default();
         let mut script = self.scripts.notify_done.prepare_invoke();
         script.arg(&message.id).arg(message.to.as_str()).arg(&record.state);
@@ -216,7 +211,7 @@ impl Store {
     }
 
     /// Asks for a test of a notification. Returns the id of its message.
-    pub async fn notify_test(&self, name: &NotifyName) -> Result<String, StoreError> {
+    pub async fn notify_test(&self, name: &NotifyName) -> Result<String> {
         let mut command = redis::cmd("XADD");
         command.arg(self.keys.notify_events()).arg("MAXLEN").arg("~").arg(EVENTS_LEN_MAX).arg("*");
         command.arg("event").arg("test").arg("name").arg("a test of this notification");
@@ -230,7 +225,7 @@ impl Store {
     pub async fn deliveries(
         &self,
         limit: usize,
-    ) -> Result<(Vec<DeliveryRecord>, Vec<DeliveryRecord>), StoreError> {
+    ) -> Result<(Vec<DeliveryRecord>, Vec<DeliveryRecord>)> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("LRANGE").arg(self.keys.notify_recent()).arg(0).arg(limit.max(1) - 1);
         pipeline.cmd("HGETALL").arg(self.keys.notify_trouble());
@@ -238,5 +233,68 @@ impl Store {
             self.link.pipeline("reading deliveries of notifications", &pipeline).await?;
         let read = |text: &Vec<u8>| serde_json::from_slice(text).ok();
         Ok((recent.iter().filter_map(read).collect(), trouble.values().filter_map(read).collect()))
+    }
+}
+
+/// The field that has the time of the latest judgement.
+const JUDGED: &str = "judged";
+
+/// The snapshots of two supervisors differ by less.
+const AHEAD_MAX_MS: u64 = 60_000;
+
+/// The marks of all problems that last.
+#[derive(Debug, Default)]
+pub struct ProblemMarks {
+    /// The marks by kind and subject.
+    pub marks: BTreeMap<String, ProblemMark>,
+    /// The time of the snapshot that was judged last, in ms since 1970; empty if there was none.
+    judged: String,
+}
+
+impl ProblemMarks {
+    /// Returns whether a snapshot is newer than the one that was judged last. One of the future is of before Redis's clock was
+    /// set back.
+    pub fn is_before(&self, now_ms: u64) -> bool {
+        let is_before = |judged: u64| judged < now_ms || judged > now_ms + AHEAD_MAX_MS;
+        self.judged.parse().map_or(true, is_before)
+    }
+}
+
+impl Store {
+    pub async fn problem_marks(&self) -> Result<ProblemMarks> {
+        let (doing, key) = ("reading the problems that are told", self.keys.notify_problems());
+        let fields: HashMap<String, Vec<u8>> = self.link.command(doing, "HGETALL", key).await?;
+        let mut marks = ProblemMarks::default();
+        for (field, value) in fields {
+            if field == JUDGED {
+                marks.judged = String::from_utf8_lossy(&value).into_owned();
+            } else {
+                marks.marks.insert(field, serde_json::from_slice(&value).unwrap_or_default());
+            }
+        }
+        Ok(marks)
+    }
+
+    /// Writes what was decided of a snapshot, and its events. Returns false if another has judged since `read`.
+    pub async fn tell_problems(
+        &self,
+        read: &ProblemMarks,
+        now_ms: u64,
+        steps: &ProblemSteps,
+    ) -> Result<bool> {
+        let mut script = self.scripts.notify_problems.prepare_invoke();
+        script.arg(&read.judged).arg(now_ms).arg(steps.marks.len());
+        for (key, mark) in &steps.marks {
+            let text = mark.as_ref().map(serde_json::to_string);
+            script.arg(key).arg(text.and_then(Result::ok).unwrap_or_default());
+        }
+        for event in &steps.events {
+            let fields = event.problem_fields();
+            script.arg(fields.len());
+            for (name, value) in fields {
+                script.arg(name).arg(value);
+            }
+        }
+        self.invoke("telling problems", &script).await
     }
 }

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use redis::Value;
 
+/// The result of a function that only runs commands.
+use super::Result as Stored;
 use super::text::{Legal, StoredText, read};
 use super::{Store, StoreError};
 use crate::config::OsisConfig;
@@ -44,8 +46,6 @@ impl From<StoreError> for ObjectError {
 }
 
 type Result<T> = std::result::Result<T, ObjectError>;
-/// The result of a function that only runs commands.
-type Stored<T> = std::result::Result<T, StoreError>;
 
 pub(super) struct Objects<'a> {
     store: &'a Store,

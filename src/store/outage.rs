@@ -1,7 +1,8 @@
 //! An outage of Redis, as the calls of one process meet it: since when it lasts, and when to log it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::StoreError;
 
@@ -30,7 +31,7 @@ struct OutageState {
 impl Outage {
     /// Notes a call that Redis did not answer or serve. Returns whether to log it: once in an outage, not soon after another.
     pub fn failed(&self, now: Instant) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.since.get_or_insert(now);
         state.began.get_or_insert(now);
         let is_due = state.logged_at.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL);
@@ -47,7 +48,7 @@ impl Outage {
         let is_refused = error.is_login_refused();
         let names_cause = is_refused || matches!(error, StoreError::NotServing { .. });
         let is_due = self.failed(now);
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.is_refused |= is_refused;
         let is_first = names_cause && !std::mem::replace(&mut state.has_cause, true);
         // Redis may stop to serve many times in a row.
@@ -59,12 +60,12 @@ impl Outage {
     }
 
     pub fn is_refused(&self) -> bool {
-        self.lock().is_refused
+        self.0.lock().is_refused
     }
 
     /// Returns how long an outage has lasted that was logged: once a minute, to log that too.
     pub fn lasts(&self, now: Instant) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let at = state.logged_at.filter(|_| state.is_logged)?;
         if now.duration_since(at) < LASTS_INTERVAL {
             return None;
@@ -75,12 +76,12 @@ impl Outage {
 
     /// Notes a call that Redis answered, perhaps without a write, which a read-only Redis answers too.
     pub fn answered(&self) {
-        self.lock().since = None;
+        self.0.lock().since = None;
     }
 
     /// Notes a call that shows that Redis serves. Returns how long the outage was, if it was logged.
     pub fn over(&self, now: Instant) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         (state.since, state.is_refused, state.has_cause) = (None, false, false);
         let began = state.began.take()?;
         std::mem::take(&mut state.is_logged).then(|| now.duration_since(began))
@@ -88,12 +89,7 @@ impl Outage {
 
     /// Returns since when no call was answered, if the last one was not.
     pub fn since(&self) -> Option<Instant> {
-        self.lock().since
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OutageState> {
-        // No code panics while it holds it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().since
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, Job, JobId, JobOutput, JobStatus, ReplyFormat};
 use crate::proto::message::Reply;
 
@@ -39,7 +39,7 @@ impl Store {
         (id, boot, claimed_at): (&JobId, &BootId, u64),
         output: &JobOutput,
         reply: Option<ReplyFormat>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let ttl_s = STAGED_TTL.as_secs();
         let key = self.keys.staged_output(id, boot, claimed_at);
         let mut staging = redis::pipe();
@@ -59,7 +59,7 @@ impl Store {
     }
 
     /// Reads the state of a job and, where terminal, its output or error. `None` if it is missing or its status illegal.
-    pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
+    pub async fn outcome(&self, id: &JobId) -> Result<Option<Outcome>> {
         match self.outcome_with(id, &[]).await?.0 {
             Some((status, bytes)) => Ok(Some((status, bytes?))),
             None => Ok(None),
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Does the same. A job that has not ended pushes a reply at its end, also if its submitter wanted none.
-    pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>, StoreError> {
+    pub async fn outcome_or_reply(&self, id: &JobId) -> Result<Option<Outcome>> {
         let mut asking = redis::pipe();
         asking.cmd("HDEL").arg(self.keys.job(id)).arg("reply").ignore();
         asking.add_command(self.outcome_command(id, &[]));
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Reads the state of a job. `None` if the job does not exist, or its status is illegal.
-    pub async fn state(&self, id: &JobId) -> Result<Option<JobStatus>, StoreError> {
+    pub async fn state(&self, id: &JobId) -> Result<Option<JobStatus>> {
         let status: Option<String> =
             self.link.command(READING, "HGET", (self.keys.job(id), "status")).await?;
         Ok(status.and_then(|status| status.parse().ok()))
@@ -92,7 +92,7 @@ impl Store {
         &self,
         doing: &'static str,
         ids: impl IntoIterator<Item = &JobId>,
-    ) -> Result<Vec<Option<JobStatus>>, StoreError> {
+    ) -> Result<Vec<Option<JobStatus>>> {
         let status = |id| ("HGET", (self.keys.job(id), "status"));
         let words: Vec<Option<String>> = self.link.each(doing, ids, status).await?;
         Ok(words.into_iter().map(|word| word?.parse().ok()).collect())
@@ -104,7 +104,7 @@ impl Store {
         &self,
         id: &JobId,
         more: &[&str],
-    ) -> Result<(Option<EndOfJob>, Fields), StoreError> {
+    ) -> Result<(Option<EndOfJob>, Fields)> {
         let command = self.outcome_command(id, more);
         let mut fields: Fields = self.link.query(READING, &command).await?;
         let key = self.keys.output(id);
@@ -121,7 +121,7 @@ impl Store {
                 Ok((Some(output), now)) if now == fields => Ok(Some(output)),
                 Ok((None, now)) if now == fields => {
                     let reason = format!("key {key} is gone, though the job has not expired");
-                    Err(StoreError::Failed { doing: READING_OUTPUT, reason })
+                    Err(StoreError::failed(READING_OUTPUT, reason))
                 }
                 Ok((_, now)) => {
                     fields = now;
@@ -142,7 +142,7 @@ impl Store {
         &self,
         ids: &[&JobId],
         bytes_max: u64,
-    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    ) -> Result<Vec<Option<Vec<u8>>>> {
         const DOING: &str = "reading outputs of jobs";
         let mut sizes = redis::pipe();
         for id in ids {
@@ -172,7 +172,7 @@ impl Store {
     }
 
     /// Adds the output that the hash of a job only names. Returns false if the job has changed meanwhile.
-    pub(super) async fn add_output(&self, job: &mut Job) -> Result<bool, StoreError> {
+    pub(super) async fn add_output(&self, job: &mut Job) -> Result<bool> {
         const NAMED: &str = "output_key";
         let is_whole = job.status != JobStatus::Finished || job.output.is_some();
         if is_whole || !job.extra.contains_key(NAMED) {
@@ -202,7 +202,7 @@ const OUTCOME_FIELDS: [&str; 6] =
 pub(super) type Fields = Vec<Option<Vec<u8>>>;
 
 /// The outcome of a job; its output may be unreadable.
-pub(super) type EndOfJob = (JobStatus, Result<Option<Vec<u8>>, StoreError>);
+pub(super) type EndOfJob = (JobStatus, Result<Option<Vec<u8>>>);
 
 fn status_of(fields: &Fields) -> Option<JobStatus> {
     str::from_utf8(fields.first()?.as_deref()?).ok()?.parse().ok()

@@ -1,10 +1,11 @@
 //! Calls that are larger than Redis takes. It closes the connection at them, and would at each repetition, so the
 //! second time is an answer and no outage.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, Value};
 
@@ -22,7 +23,6 @@ pub(super) struct MeasuredConnection {
 }
 
 impl MeasuredConnection {
-    /// `closed_at_bytes` gets the size.
     pub(super) fn new(
         connection: MultiplexedConnection,
         closed_at_bytes: &Arc<AtomicUsize>,
@@ -100,8 +100,7 @@ struct ClosedAt {
 impl OversizedCalls {
     /// Notes such a call. Returns whether the same call failed so shortly before.
     pub(super) fn note(&self, doing: &'static str, bytes: usize, now: Instant) -> bool {
-        // No code panics while it holds it.
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.0.lock();
         calls.retain(|call| now.duration_since(call.at) < REPEATED_WITHIN);
         let before = calls.iter().position(|call| call.doing == doing && call.bytes == bytes);
         match before {

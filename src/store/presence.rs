@@ -1,4 +1,5 @@
-//! Presence of actors: identities taken, kept and given up, and the list of live actors.
+//! Presence of actors: identities taken, kept and given up, the list of live actors, and the machines that actors were seen on,
+//! also while none of them is live.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,14 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::attempts::millis;
 use super::text::{Legal, StoredText};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, JobId};
+use crate::proto::labels::{Labels, label};
 use crate::proto::message::Presence;
 use crate::proto::selector::Selector;
 use crate::proto::target::{ActorId, ScriptType, Target};
 use crate::proto::word_table::words;
 
-/// The TTL of presence after its last refresh.
 pub(super) const PRESENCE_TTL_SECS: u64 = 15;
 
 /// The running jobs of one process that are looked at.
@@ -60,7 +61,7 @@ impl PresenceOf {
 
 impl Store {
     /// The machine of a boot; `None` once the boot is gone.
-    pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>, StoreError> {
+    pub async fn hostname_of(&self, boot: &BootId) -> Result<Option<String>> {
         let arguments = (self.keys.boot_hosts(), boot.as_str());
         self.link.command("reading the machine of an actor", "HGET", arguments).await
     }
@@ -73,7 +74,7 @@ impl Store {
         presence: &Presence,
         lease: Duration,
         replacing: Option<&str>,
-    ) -> Result<Appearance, StoreError> {
+    ) -> Result<Appearance> {
         let boot = presence.boot_id.as_ref().map_or("", BootId::as_str);
         let times = (PRESENCE_TTL_SECS, millis(lease));
         let replacing = replacing.unwrap_or_default();
@@ -90,7 +91,7 @@ impl Store {
         lease: Duration,
         actors: &[PresenceOf],
         beats: &[String],
-    ) -> Result<Renewal, StoreError> {
+    ) -> Result<Renewal> {
         const DOING: &str = "keeping the lease";
         let of_actor = |of: &PresenceOf| (of.actor.to_string(), of.presence.to_json());
         let presences: Vec<(String, String)> = actors.iter().map(of_actor).collect();
@@ -101,7 +102,7 @@ impl Store {
     }
 
     /// Gives up the identities of a boot. Returns how many jobs it still owned.
-    pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64, StoreError> {
+    pub async fn disappear(&self, boot: &BootId, actors: &[ActorId]) -> Result<u64> {
         let names: Vec<String> = actors.iter().map(ToString::to_string).collect();
         let arguments = (boot.as_str(), names.len(), names);
         self.run_script("giving up an identity", &self.scripts.disappear, arguments).await
@@ -109,7 +110,7 @@ impl Store {
 
     /// Counts the running jobs of live actors: their heartbeats tell them only now and then. The number of
     /// an actor whose process has more than [`READ_MAX`] jobs, or that is foreign, stays as it was.
-    pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<(), StoreError> {
+    pub async fn count_running(&self, actors: &mut [PresenceOf]) -> Result<()> {
         const COUNTING: &str = "counting running jobs";
         let boots: BTreeSet<BootId> =
             actors.iter().filter_map(|of| of.presence.boot_id.clone()).collect();
@@ -137,7 +138,7 @@ impl Store {
     }
 
     /// The actors of the last day, each with its last heartbeat, without those that have shut down.
-    pub async fn last_heartbeats(&self) -> Result<Vec<(ActorId, Timestamp)>, StoreError> {
+    pub async fn last_heartbeats(&self) -> Result<Vec<(ActorId, Timestamp)>> {
         let arguments = (self.keys.actors(), 0, -1, "WITHSCORES");
         let known: Vec<(StoredText, f64)> =
             self.link.command("listing actors", "ZRANGE", arguments).await?;
@@ -149,10 +150,7 @@ impl Store {
     }
 
     /// The live actors, of one type if given, in order of their names.
-    pub async fn actors(
-        &self,
-        script_type: Option<&ScriptType>,
-    ) -> Result<Vec<PresenceOf>, StoreError> {
+    pub async fn actors(&self, script_type: Option<&ScriptType>) -> Result<Vec<PresenceOf>> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ZRANGE").arg(self.keys.actors()).arg(0).arg(-1);
         pipeline.cmd("ZRANGE").arg(self.keys.foreign_actors()).arg(0).arg(-1);
@@ -172,5 +170,85 @@ impl Store {
             Some(PresenceOf { actor, presence: Presence::parse(&text?).ok()? })
         };
         Ok(known.into_iter().zip(texts).filter_map(read).collect())
+    }
+}
+
+const READING: &str = "reading the machines of actors";
+
+const PER_CALL: usize = 1000;
+
+/// An actor on a machine, as a supervisor last saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenActor {
+    pub actor: ActorId,
+    /// Its labels; one is the machine.
+    pub labels: Labels,
+    pub at: Timestamp,
+}
+
+impl SeenActor {
+    fn parse(actor: &str, at_us: i64, labels: &str) -> Option<Self> {
+        let (labels, at) = (serde_json::from_str(labels).ok()?, Timestamp::from_microsecond(at_us));
+        Some(Self { actor: actor.parse().ok()?, labels, at: at.ok()? })
+    }
+}
+
+impl Store {
+    /// Notes on which machines these actors live, and forgets those that were not seen for a time. Actors without the
+    /// label `machine` are on none: foreign ones, and older versions.
+    pub async fn note_machines(&self, live: &[PresenceOf], kept: Duration) -> Result<u64> {
+        let mut forgotten = 0;
+        let mut parts: Vec<&[PresenceOf]> = live.chunks(PER_CALL).collect();
+        // Without a live actor as well, older ones are forgotten.
+        parts.resize(parts.len().max(1), &[]);
+        for part in parts {
+            let mut script = self.scripts.note_machines.prepare_invoke();
+            script.arg(kept.as_secs());
+            for of in part {
+                if label(&of.presence.labels, "machine").is_some() {
+                    let labels = serde_json::to_string(&of.presence.labels).unwrap_or_default();
+                    script.arg(of.actor.to_string()).arg(labels);
+                }
+            }
+            forgotten += self.invoke::<u64>("noting the machines of actors", &script).await?;
+        }
+        Ok(forgotten)
+    }
+
+    /// Returns the actors that were seen on machines, the longest absent first.
+    pub async fn seen_actors(&self) -> Result<Vec<SeenActor>> {
+        let mut found = Vec::new();
+        for first in (0..).step_by(PER_CALL) {
+            let arguments = (self.keys.actors_seen(), first, first + PER_CALL - 1, "WITHSCORES");
+            let page: Vec<(StoredText, i64)> =
+                self.link.command(READING, "ZRANGE", arguments).await?;
+            if !page.is_empty() {
+                let actors: Vec<&str> = page.iter().map(|(actor, _)| &**actor).collect();
+                let arguments = (self.keys.actor_labels(), actors);
+                let labels: Vec<Option<StoredText>> =
+                    self.link.command(READING, "HMGET", arguments).await?;
+                let seen = page.iter().zip(labels);
+                found.extend(seen.filter_map(|((actor, at), labels)| {
+                    SeenActor::parse(actor, *at, labels.as_deref()?)
+                }));
+            }
+            if page.len() < PER_CALL {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Forgets actors that were seen on machines.
+    pub async fn forget_seen(&self, actors: &[ActorId]) -> Result<()> {
+        for part in actors.chunks(PER_CALL) {
+            let members: Vec<String> = part.iter().map(ToString::to_string).collect();
+            let mut pipeline = redis::pipe();
+            pipeline.atomic();
+            pipeline.cmd("ZREM").arg(self.keys.actors_seen()).arg(&members).ignore();
+            pipeline.cmd("HDEL").arg(self.keys.actor_labels()).arg(&members).ignore();
+            self.link.pipeline::<()>("forgetting a machine", &pipeline).await?;
+        }
+        Ok(())
     }
 }

@@ -2,9 +2,10 @@
 //! configuration: `CLIENT TRACKING` in broadcasting mode, on a connection of its own.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::Notify;
@@ -13,7 +14,7 @@ use tracing::{debug, warn};
 
 use super::adopt::START_PATIENCE;
 use super::store_error::CONNECTING;
-use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Store, StoreError};
+use super::{Adopted, AdoptionRules, AfterAdoption, Backoff, Result, Store, StoreError};
 use crate::proto::target::ActorId;
 
 /// The keys that may wait. With more of them, all lists are checked.
@@ -28,7 +29,6 @@ const STEP_EVERY: (Duration, Duration) = (Duration::from_millis(1), Duration::fr
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// The time between two checks of the presence of one actor.
 const ACTOR_EVERY: Duration = Duration::from_mins(1);
-/// The lists and actors whose times are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// The keys that Redis has reported, and that are not checked yet.
@@ -51,7 +51,7 @@ impl Heard {
         if message.kind != PushKind::Invalidate && !is_lost {
             return;
         }
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         match message.data.first() {
             Some(Value::Array(told)) if !is_lost => {
                 for key in told {
@@ -69,13 +69,13 @@ impl Heard {
     }
 
     fn taken(&self) -> BTreeSet<String> {
-        std::mem::take(&mut *self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.keys.lock())
     }
 }
 
 impl PushNotifications {
     /// Connects, and asks Redis to report the keys that programs write.
-    async fn hang(store: &Store) -> Result<Self, StoreError> {
+    async fn hang(store: &Store) -> Result<Self> {
         let heard = Arc::new(Heard::default());
         let of_connection = Arc::clone(&heard);
         let take = move |message: PushInfo| -> Result<(), redis::aio::SendError> {
@@ -114,8 +114,7 @@ impl<'a> Rounds<'a> {
         Self { store, due, looked_at, actors }
     }
 
-    /// Notes the keys that have changed.
-    async fn note(&mut self, keys: BTreeSet<String>) -> Result<(), StoreError> {
+    async fn note(&mut self, keys: BTreeSet<String>) -> Result<()> {
         let now = Instant::now();
         let is_all = keys.len() >= WAITING_MAX || keys.contains("");
         let mut actors = Vec::new();
@@ -156,7 +155,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Takes one step on each list that is due.
-    async fn go(&mut self, rules: AdoptionRules) -> Result<(), StoreError> {
+    async fn go(&mut self, rules: AdoptionRules) -> Result<()> {
         let now = Instant::now();
         let due: Vec<String> =
             self.due.iter().filter(|(_, at)| **at <= now).map(|(list, _)| list.clone()).collect();
@@ -236,7 +235,7 @@ async fn listen(
     store: &Store,
     mut bell: PushNotifications,
     rules: &impl Fn() -> AdoptionRules,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut rounds = Rounds::new(store);
     let heard_by = Arc::clone(&bell.heard);
     // Earlier pushes.
@@ -265,10 +264,7 @@ async fn listen(
 }
 
 /// Looks at the lists, until it is time to ask Redis again.
-async fn look_again_and_again(
-    store: &Store,
-    rules: &impl Fn() -> AdoptionRules,
-) -> Result<(), StoreError> {
+async fn look_again_and_again(store: &Store, rules: &impl Fn() -> AdoptionRules) -> Result<()> {
     let (mut rounds, until) = (Rounds::new(store), Instant::now() + REFUSED_FOR);
     while Instant::now() < until {
         rounds.note(BTreeSet::from([String::new()])).await?;
@@ -280,7 +276,7 @@ async fn look_again_and_again(
 
 impl Store {
     /// Tells whether Redis tells of pushes by plain commands: the reason if it does not.
-    pub async fn receives_push_notifications(&self) -> Result<Option<String>, StoreError> {
+    pub async fn receives_push_notifications(&self) -> Result<Option<String>> {
         match PushNotifications::hang(self).await {
             Ok(_) => Ok(None),
             Err(error) if error.is_outage() => Err(error),

@@ -1,6 +1,6 @@
-//! The state of queues; pause, resume, purge.
+//! The state of queues, and the expressions of `where` that their jobs have; pause, resume, purge.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use redis::Value;
@@ -8,14 +8,13 @@ use redis::Value;
 use super::attempts::kept;
 use super::newest::whole;
 use super::text::{StoredText, read};
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{JobId, JobStatus, Retention};
 use crate::proto::pauses::{PauseRule, Pauses};
 use crate::proto::queue::Queue;
 use crate::proto::selector::Selector;
-use crate::proto::target::Target;
+use crate::proto::target::{ScriptType, SelectorDigest, Target};
 
-/// Queues that one round trip reads.
 const QUEUES_PER_PAGE: usize = 500;
 /// The entries at each end of a list that are compared with its ready index.
 const COMPARED: i64 = 500;
@@ -80,10 +79,7 @@ fn names_of(queues: &[Queue]) -> Vec<String> {
 
 impl Store {
     /// The state of every queue that may hold jobs or is paused, and of these `others`, in the order of their names.
-    pub async fn queue_states(
-        &self,
-        others: BTreeSet<Queue>,
-    ) -> Result<Vec<QueueState>, StoreError> {
+    pub async fn queue_states(&self, others: BTreeSet<Queue>) -> Result<Vec<QueueState>> {
         let paused = self.pauses().await?;
         let mut queues = others;
         queues.extend(self.queues().await?.into_iter().chain(paused.queues.iter().cloned()));
@@ -105,8 +101,7 @@ impl Store {
         Ok(states)
     }
 
-    /// Names the limits that hold the first jobs of queues.
-    async fn name_limits(&self, states: &mut [QueueState]) -> Result<(), StoreError> {
+    async fn name_limits(&self, states: &mut [QueueState]) -> Result<()> {
         const DOING: &str = "listing queues";
         let mut held: Vec<&mut QueueState> = states.iter_mut().filter(|of| of.held > 0).collect();
         let first = |state: &&mut QueueState| ("ZRANGE", (self.keys.held(&state.queue), 0, 0));
@@ -126,7 +121,7 @@ impl Store {
         &self,
         queues: &[Queue],
         paused: &Pauses,
-    ) -> Result<(Vec<QueueState>, Vec<u64>), StoreError> {
+    ) -> Result<(Vec<QueueState>, Vec<u64>)> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors().cmd("TIME");
         for queue in queues {
@@ -174,7 +169,7 @@ impl Store {
 
     /// The targets known to Redis: of live actors, of queues that hold jobs or are
     /// paused, and every script type that ever had a job or an actor.
-    pub async fn known_targets(&self) -> Result<BTreeSet<Target>, StoreError> {
+    pub async fn known_targets(&self) -> Result<BTreeSet<Target>> {
         let mut known: BTreeSet<Target> =
             self.types().await?.into_iter().map(Target::any).collect();
         let queues = self.queues().await?.into_iter().chain(self.pauses().await?.queues);
@@ -185,7 +180,7 @@ impl Store {
         Ok(known)
     }
 
-    pub async fn pauses(&self) -> Result<Pauses, StoreError> {
+    pub async fn pauses(&self) -> Result<Pauses> {
         let names: Vec<StoredText> =
             self.link.command("listing paused queues", "SMEMBERS", self.keys.paused()).await?;
         let names: Vec<String> = names.into_iter().map(String::from).collect();
@@ -193,7 +188,7 @@ impl Store {
     }
 
     /// Pauses all queues of a rule, also those that come later. Returns true if the rule is new.
-    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool, StoreError> {
+    pub async fn pause_by_rule(&self, rule: &PauseRule) -> Result<bool> {
         let names = [rule.to_string()];
         let news = self.pause_or_resume("pausing queues", "pause", &names).await?;
         Ok(news.contains(&true))
@@ -201,7 +196,7 @@ impl Store {
 
     /// Ends the pause of all queues of a rule: the rules that pause no others, and the queues that were paused by
     /// their names. Returns the resumed ones.
-    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses, StoreError> {
+    pub async fn resume_by_rule(&self, rule: &PauseRule) -> Result<Pauses> {
         let Pauses { mut queues, mut rules } = self.pauses().await?;
         queues.retain(|queue| rule.covers(queue));
         rules.retain(|other| rule.includes(other));
@@ -215,12 +210,12 @@ impl Store {
     }
 
     /// Pauses queues: no actor of Hero claims from them until they are resumed. Returns true for each that was not paused.
-    pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
+    pub async fn pause(&self, queues: &[Queue]) -> Result<Vec<bool>> {
         self.pause_or_resume("pausing queues", "pause", &names_of(queues)).await
     }
 
     /// Resumes queues. Returns true for each that was paused.
-    pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>, StoreError> {
+    pub async fn resume(&self, queues: &[Queue]) -> Result<Vec<bool>> {
         self.pause_or_resume("resuming queues", "resume", &names_of(queues)).await
     }
 
@@ -229,7 +224,7 @@ impl Store {
         doing: &'static str,
         what: &str,
         names: &[String],
-    ) -> Result<Vec<bool>, StoreError> {
+    ) -> Result<Vec<bool>> {
         self.run_script(doing, &self.scripts.pause, (what, names)).await
     }
 
@@ -238,11 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`], with the jobs before it ended.
-    pub async fn purge(
-        &self,
-        queue: &Queue,
-        retention: impl Into<Retention>,
-    ) -> Result<u64, StoreError> {
+    pub async fn purge(&self, queue: &Queue, retention: impl Into<Retention>) -> Result<u64> {
         let retention = kept(retention);
         let (mut purged, mut still_to_go) = (0, None);
         loop {
@@ -265,7 +256,7 @@ impl Store {
     /// Returns the number of jobs that wait in a queue: the length of its ready index, and the jobs that programs pushed, as
     /// far as they stand at the ends of its list. The list has entries of jobs that were stopped or deleted until a sweep
     /// removes them, and the index lacks what programs pushed until it is adopted: neither length alone is the number.
-    async fn depth_of(&self, queue: &Queue, list: u64, ready: u64) -> Result<u64, StoreError> {
+    async fn depth_of(&self, queue: &Queue, list: u64, ready: u64) -> Result<u64> {
         const DOING: &str = "counting the jobs of a queue";
         if list <= ready {
             return Ok(list);
@@ -288,5 +279,85 @@ impl Store {
         // Without a stale entry at its ends, a list has none: programs push faster than they are adopted.
         let all = if pushed == others.len() as u64 && pushed > 0 { list } else { ready + pushed };
         Ok(all.min(list))
+    }
+}
+
+const READING: &str = "reading the expressions of jobs";
+
+const PER_PAGE: usize = 1000;
+
+/// The expressions of a type that were used since a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsedSelectors {
+    pub texts: BTreeMap<SelectorDigest, String>,
+    /// The number of all expressions of the type.
+    pub number: usize,
+    /// The time of the latest use, in µs.
+    pub until_us: u64,
+}
+
+impl Store {
+    /// Returns the expressions of a type that were used at this time or later.
+    pub async fn selectors(
+        &self,
+        script_type: &ScriptType,
+        since_us: u64,
+    ) -> Result<UsedSelectors> {
+        let key = self.keys.selectors_used(script_type);
+        let mut found = UsedSelectors::default();
+        let mut from_us = since_us;
+        loop {
+            let mut pipeline = redis::pipe();
+            pipeline.cmd("ZCARD").arg(&key);
+            pipeline.cmd("ZRANGEBYSCORE").arg(&key).arg(from_us).arg("+inf").arg("WITHSCORES");
+            pipeline.arg("LIMIT").arg(0).arg(PER_PAGE);
+            let (number, used): (usize, Vec<(StoredText, u64)>) =
+                self.link.pipeline(READING, &pipeline).await?;
+            found.number = number;
+            let is_last = used.len() < PER_PAGE;
+            // What is used meanwhile moves to the end: a place by rank would leave others out.
+            let last_us = used.last().map_or(from_us, |(_, at)| *at);
+            from_us = if last_us > from_us || is_last { last_us } else { from_us + 1 };
+            let digests = used.into_iter().filter_map(|(of, _)| of.parse().ok());
+            let digests: Vec<SelectorDigest> = digests.collect();
+            found.texts.extend(self.texts_of(script_type, &digests).await?);
+            if is_last {
+                found.until_us = from_us;
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Returns the expressions of those queues that have one and are known.
+    pub(super) async fn selectors_of(
+        &self,
+        queues: &[Queue],
+    ) -> Result<BTreeMap<SelectorDigest, String>> {
+        let mut of_types: BTreeMap<&ScriptType, Vec<SelectorDigest>> = BTreeMap::new();
+        for target in queues.iter().map(|queue| &queue.target) {
+            if let Some(digest) = target.selector() {
+                of_types.entry(target.script_type()).or_default().push(digest.clone());
+            }
+        }
+        let mut texts = BTreeMap::new();
+        for (script_type, digests) in of_types {
+            texts.extend(self.texts_of(script_type, &digests).await?);
+        }
+        Ok(texts)
+    }
+
+    async fn texts_of(
+        &self,
+        script_type: &ScriptType,
+        digests: &[SelectorDigest],
+    ) -> Result<BTreeMap<SelectorDigest, String>> {
+        if digests.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let fields: Vec<&str> = digests.iter().map(SelectorDigest::as_str).collect();
+        let arguments = (self.keys.selectors(script_type), fields);
+        let texts: Vec<Option<StoredText>> = self.link.command(READING, "HMGET", arguments).await?;
+        let known = digests.iter().zip(texts);
+        Ok(known.filter_map(|(of, text)| Some((of.clone(), String::from(text?)))).collect())
     }
 }

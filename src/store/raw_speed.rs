@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::JobId;
 
 impl Store {
     /// Times `count` PINGs, one after the other.
-    pub async fn time_pings(&self, count: usize) -> Result<Vec<Duration>, StoreError> {
+    pub async fn time_pings(&self, count: usize) -> Result<Vec<Duration>> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
             let began = Instant::now();
@@ -18,7 +18,7 @@ impl Store {
     }
 
     /// Times `count` pushes of a job id, a thousand in a round trip, to a list that is deleted afterwards.
-    pub async fn time_pushes(&self, count: usize) -> Result<Duration, StoreError> {
+    pub async fn time_pushes(&self, count: usize) -> Result<Duration> {
         const PUSHES_PER_ROUND_TRIP: usize = 1000;
         let doing = "measuring redis";
         let id = JobId::random();
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// The bytes of memory that Redis uses.
-    pub async fn memory_used_bytes(&self) -> Result<u64, StoreError> {
+    pub async fn memory_used_bytes(&self) -> Result<u64> {
         let doing = "asking redis for its memory";
         let info: String = self.link.command(doing, "INFO", "memory").await?;
         let used = info.lines().find_map(|line| line.strip_prefix("used_memory:"));

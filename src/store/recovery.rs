@@ -1,15 +1,21 @@
 //! Recovery: what dead actors, lost connections and foreign programs have left behind. Every
 //! operation is idempotent; any number of supervisors may run them at once.
+//!
+//! Among it are jobs that stand in no index, since foreign actors that waited popped their ids before Hero knew of them.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
+
+use redis::{FromRedisValue, ParsingError, Value};
 
 use super::attempts::{kept, millis};
 use super::backoff::micros;
-use super::{JobNote, Store, StoreError};
-use crate::proto::job::{BootId, Retention};
+use super::{Result, Store};
+use crate::proto::job::{BootId, JobId, Retention};
 use crate::proto::message::RECOVERING;
 use crate::proto::target::{Fallback, ScriptType};
+use crate::proto::text::text_of;
 use crate::proto::word_table::words;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,7 +72,7 @@ impl Store {
         pause: Duration,
         crash_limit: u32,
         retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Result<Recovered> {
         let (boot, death) = gone.map_or(("", ""), |(boot, death)| (boot.as_str(), death.as_str()));
         let arguments = (boot, crash_limit, kept(retention), millis(pause), death);
         let mut found = Recovered::default();
@@ -86,7 +92,7 @@ impl Store {
     }
 
     /// Shortens the waits that a step back of Redis's clock has made longer.
-    pub async fn shorten_waits(&self) -> Result<(), StoreError> {
+    pub async fn shorten_waits(&self) -> Result<()> {
         let (doing, script) =
             ("shortening waits after a step of the clock", &self.scripts.shorten_waits);
         while self.run_script(doing, script, ENTRIES_PER_STEP).await? {}
@@ -94,10 +100,7 @@ impl Store {
     }
 
     /// Puts back jobs that foreign actors popped and never started.
-    pub async fn recover_pops(
-        &self,
-        retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
+    pub async fn recover_pops(&self, retention: impl Into<Retention>) -> Result<Recovered> {
         let arguments = (millis(POP_GRACE), HEAD_DEPTH, PER_SWEEP, kept(retention));
         let (put_back, started, ended, orphans, notes): (u64, u64, u64, u64, Vec<JobNote>) = self
             .run_script("recovering foreign pops", &self.scripts.recover_pops, arguments)
@@ -113,7 +116,7 @@ impl Store {
         &self,
         after: Duration,
         of_types: &BTreeMap<ScriptType, Fallback>,
-    ) -> Result<Vec<JobNote>, StoreError> {
+    ) -> Result<Vec<JobNote>> {
         let of_types = of_types.iter().map(|(of, fallback)| (of.as_str(), fallback.as_str()));
         let of_types: Vec<(&str, &str)> = of_types.collect();
         let doing = "moving jobs from queues without live actors";
@@ -130,7 +133,7 @@ impl Store {
         every: Duration,
         crash_limit: u32,
         retention: impl Into<Retention>,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Result<Recovered> {
         let times = (timeout.as_secs_f64(), millis(FOREIGN_MARGIN), millis(every));
         let (doing, arguments) =
             ("tending jobs of foreign actors", (times, crash_limit, kept(retention)));
@@ -140,16 +143,13 @@ impl Store {
     }
 
     /// Returns the keys that scripts found to have a wrong type, with it; each again after `again` if not repaired.
-    pub async fn report_wrong_types(
-        &self,
-        again: Duration,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+    pub async fn report_wrong_types(&self, again: Duration) -> Result<Vec<(String, String)>> {
         let doing = "reading which keys have the wrong type";
         self.run_script(doing, &self.scripts.report_wrong_types, again.as_secs()).await
     }
 
     /// Returns the fixed keys of a wrong type, and all keys where scripts found one lately, as sentences.
-    pub async fn wrong_types(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn wrong_types(&self) -> Result<Vec<String>> {
         const DOING: &str = "reading types of keys";
         let mut pipeline = redis::pipe();
         let fixed = self.keys.fixed();
@@ -171,9 +171,121 @@ impl Store {
         Ok(found)
     }
 
-    pub async fn recover_orphans(&self) -> Result<Recovered, StoreError> {
+    pub async fn recover_orphans(&self) -> Result<Recovered> {
         let orphans =
             self.run_script("removing orphans", &self.scripts.recover_orphans, PER_SWEEP).await?;
         Ok(Recovered { orphans, ..Recovered::default() })
+    }
+}
+
+/// A job that stands in no index and in no list is left to the actor that may have popped it, and to the program that
+/// may be about to push it, for this time.
+const GRACE: Duration = Duration::from_secs(10);
+/// The keys that one step of the walk looks at.
+const KEYS_PER_STEP: u32 = 50;
+/// Two steps of the walk are at least so far apart, by whichever supervisors.
+const STEP_PAUSE: Duration = Duration::from_millis(125);
+
+/// The values that `find_unindexed.lua` returns.
+type Answer = (u64, u64, u64, u64, u64, String, Vec<JobNote>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundUnindexed {
+    /// The jobs that it put where they belong.
+    pub recovered: Recovered,
+    pub next: Duration,
+    /// The jobs that the walk, which has ended, found to be in no index and to name no legal script type, if the last
+    /// walk found another number: this number, and the id of one.
+    pub untyped: Option<(u64, String)>,
+}
+
+/// The noted entries that are read for people.
+const SHOWN_MAX: isize = 1000;
+
+impl Store {
+    /// Lists the ids of the last minute without a hash, each after its list: at most a thousand.
+    pub async fn ids_without_hash(&self) -> Result<Vec<(String, String)>> {
+        let arguments = (self.keys.unindexed(), 0, SHOWN_MAX - 1);
+        let noted: Vec<String> =
+            self.link.command("reading which ids were pushed early", "ZRANGE", arguments).await?;
+        let pushed = |entry: &String| {
+            let (list, id) = entry.split_once(' ')?;
+            Some((list.to_owned(), id.to_owned()))
+        };
+        Ok(noted.iter().filter_map(pushed).collect())
+    }
+
+    /// Looks at jobs that are noted since they stand in no index, and, with `walks`, at some of the hashes of all jobs.
+    /// Walks are `pause` apart. Calling again is safe.
+    pub async fn find_unindexed(
+        &self,
+        walks: bool,
+        pause: Duration,
+        retention: impl Into<Retention>,
+    ) -> Result<FoundUnindexed> {
+        let mut script = self.scripts.find_unindexed.prepare_invoke();
+        script.arg(millis(GRACE)).arg(if walks { KEYS_PER_STEP } else { 0 });
+        script.arg(millis(STEP_PAUSE.min(pause))).arg(millis(pause)).arg(kept(retention));
+        let (put_back, started, ended, next_ms, number, one, notes): Answer =
+            self.invoke("finding jobs that stand in no index", &script).await?;
+        let foreign = started + ended;
+        Ok(FoundUnindexed {
+            recovered: Recovered { put_back, foreign, notes, ..Recovered::default() },
+            next: Duration::from_millis(next_ms),
+            untyped: (number > 0).then_some((number, one)),
+        })
+    }
+
+    /// Notes that a client waits for a job: if it stands in no index, a supervisor looks at it.
+    pub async fn note_awaited(&self, id: &JobId) -> Result<()> {
+        let doing = "noting that a job is awaited";
+        self.run_script(doing, &self.scripts.note_awaited, id.as_str()).await
+    }
+}
+
+/// A note on one job that a sweep changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobNote {
+    pub job_id: String,
+    pub script_type: String,
+    /// The change: a sentence without its subject.
+    pub text: String,
+}
+
+impl JobNote {
+    /// Reads a note as `note_end` of the scripts writes it: `[id, script type, text]`.
+    pub(super) fn from_json(note: &str) -> Option<Self> {
+        let (job_id, script_type, text) = serde_json::from_str(note).ok()?;
+        Some(Self { job_id, script_type, text })
+    }
+}
+
+impl Display for JobNote {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Self { job_id, script_type, text } = self;
+        write!(out, "job {job_id} of {script_type} {text}")
+    }
+}
+
+impl FromRedisValue for JobNote {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (id, script_type, text): (Vec<u8>, Vec<u8>, Vec<u8>) =
+            FromRedisValue::from_redis_value(value)?;
+        let [job_id, script_type, text] = [id, script_type, text].map(|bytes| text_of(&bytes));
+        Ok(Self { job_id, script_type, text })
+    }
+}
+
+impl Store {
+    /// Returns the patterns of keys that Redis refuses to this login, as an access list writes them: `hero:job:*`.
+    pub async fn refused_keys(&self) -> Result<Vec<String>> {
+        let mut refused = Vec::new();
+        for (pattern, key) in self.keys.patterns() {
+            match self.link.command::<u64>("looking at the access list", "EXISTS", key).await {
+                Err(error) if error.is_access_refused() => refused.push(pattern),
+                answer => _ = answer?,
+            }
+        }
+        Ok(refused)
     }
 }

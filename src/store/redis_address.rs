@@ -14,9 +14,9 @@ use redis::{
 
 use super::cluster::Cluster;
 use super::node;
-use super::refused_connection::explained;
+use super::node::explained;
 use super::sentinel::Sentinels;
-use super::store_error::{CONNECTING, StoreError};
+use super::store_error::{CONNECTING, Result, StoreError};
 use crate::config::{ClusterUrl, Password, RedisConfig, SentinelUrl, TlsFiles};
 use crate::proto::keys::Keys;
 
@@ -68,16 +68,13 @@ enum Guides {
 
 impl RedisAddress {
     /// Reads the settings and the files that they name; connects to nothing yet.
-    pub(super) fn read(config: &RedisConfig) -> Result<Self, StoreError> {
+    pub(super) fn read(config: &RedisConfig) -> Result<Self> {
         let password = config.password().map_err(|e| StoreError::Settings(e.to_string()))?;
         Self::with_password(config, password)
     }
 
     /// Reads the settings with this password, or with the password of the URL alone.
-    pub(super) fn with_password(
-        config: &RedisConfig,
-        password: Option<Password>,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn with_password(config: &RedisConfig, password: Option<Password>) -> Result<Self> {
         let address: Arc<str> = config.redacted_url().into();
         let unusable = |error: RedisError| StoreError::Settings(format!("{address}: {error}"));
         let (guides, mut info) = said(config)?;
@@ -112,7 +109,7 @@ impl RedisAddress {
         Ok(Self { place, login, address: Arc::clone(&address), is_default_user, files })
     }
 
-    pub(super) async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection, StoreError> {
+    pub(super) async fn connect(&self, blocks: bool) -> Result<MultiplexedConnection> {
         let response_timeout = (!blocks).then_some(RESPONSE_TIMEOUT);
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -124,7 +121,7 @@ impl RedisAddress {
         &self,
         login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<MultiplexedConnection> {
         match &self.place {
             ServerPlace::Fixed => {
                 let connected = match node::open(login.clone(), config).await {
@@ -148,7 +145,7 @@ impl RedisAddress {
     async fn checked(
         &self,
         mut connection: MultiplexedConnection,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<MultiplexedConnection> {
         let ping = redis::cmd("PING");
         let asked = ping.query_async::<redis::Value>(&mut connection);
         let error = match tokio::time::timeout(RESPONSE_TIMEOUT, asked).await {
@@ -168,7 +165,7 @@ impl RedisAddress {
     pub(super) async fn connect_for_pushes(
         &self,
         take: impl AsyncPushSender,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(RESPONSE_TIMEOUT))
@@ -178,7 +175,6 @@ impl RedisAddress {
         self.connect_as(&login, &config).await
     }
 
-    /// The cluster that it is a node of.
     pub(super) fn cluster(&self) -> Option<&Cluster> {
         match &self.place {
             ServerPlace::Owner(cluster) => Some(cluster),
@@ -195,7 +191,7 @@ fn tcp_settings() -> TcpSettings {
 }
 
 /// Parses the URL: the sentinels or nodes, if any, and the address and login.
-fn said(config: &RedisConfig) -> Result<(Option<Guides>, ConnectionInfo), StoreError> {
+fn said(config: &RedisConfig) -> Result<(Option<Guides>, ConnectionInfo)> {
     let address = config.redacted_url();
     let wrong = |reason: String| StoreError::Settings(format!("{address}: {reason}"));
     config
@@ -230,7 +226,7 @@ pub enum Reach {
 
 impl Reach {
     /// The transport of these settings. Connects to nothing and reads no secret.
-    pub fn of(config: &RedisConfig) -> Result<Self, StoreError> {
+    pub fn of(config: &RedisConfig) -> Result<Self> {
         let (guides, info) = said(config)?;
         if guides.is_some() {
             return Ok(Self::Named);

@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::text::read;
 use super::write_trial::WriteTrial;
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::text::counted;
 use crate::proto::units::readable_size;
 
@@ -88,7 +88,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; without the right to INFO, everything is unknown and this is no error.
-    pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState, StoreError> {
+    pub async fn redis_state(&self, asks_config: bool) -> Result<RedisState> {
         const DOING: &str = "asking redis for its state";
         let info: String = match self.link.query(DOING, &redis::cmd("INFO")).await {
             Ok(info) => info,
@@ -132,7 +132,7 @@ impl Store {
     }
 
     /// Returns the run id of the server, another one after each of its starts; `None` if the user of Redis may not know it.
-    pub async fn server_run_id(&self) -> Result<Option<String>, StoreError> {
+    pub async fn server_run_id(&self) -> Result<Option<String>> {
         let info = self.link.command::<String>("reading the run id of redis", "INFO", "server");
         match info.await {
             Ok(info) => Ok(info_value(&info, "run_id")),

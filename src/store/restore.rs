@@ -5,32 +5,28 @@ use std::collections::BTreeMap;
 use redis::ToRedisArgs;
 
 use super::attempts::kept;
-use super::{Store, StoreError};
-use crate::proto::backup::{Bytes, CronCopy, DeadCopy, JobCopy, LimitCopy, LogCopy, ObjectCopy};
+use super::jobs::moved;
+use super::{Result, RetryOutcome, Store, StoreError};
+use crate::proto::backup::{
+    Bytes, CronCopy, DeadCopy, GraphCopy, GraphJobsCopy, JobCopy, LimitCopy, LogCopy, NotifyCopy,
+    ObjectCopy,
+};
 use crate::proto::job::{JobId, JobStatus, Retention};
+use crate::proto::notification::NotifyMessage;
 use crate::proto::object::{Context, Field, ObjectType};
 use crate::proto::queue::Queue;
 
 const DOING: &str = "restoring jobs";
+const RESTORING_GRAPHS: &str = "restoring graphs";
 
 /// Fields that a job loses with its actor.
 const OF_THE_ATTEMPT: [&str; 5] = ["started_at", "actor", "boot_id", "progress", "progress_text"];
 /// Fields that name slots, queues and keys of the old namespace.
 const OF_THE_NAMESPACE: [&str; 4] = ["limits", "held_by", "legacy", "output_key"];
 
-/// The answer to a restored job that was sent on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RestoredPlace {
-    Moved(JobStatus),
-    /// Its fields name no queue: it stays `created`.
-    Illegal,
-    /// It was deleted meanwhile.
-    Missing,
-}
-
 impl Store {
     /// Returns true if the namespace has neither jobs nor objects.
-    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+    pub async fn is_empty(&self) -> Result<bool> {
         for mut index in self.backup_indexes().await? {
             if !self.backup_page(&mut index, 1).await?.is_empty() {
                 return Ok(false);
@@ -46,7 +42,7 @@ impl Store {
         job: &JobCopy,
         later_us: i64,
         retention: Retention,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut script = self.scripts.restore_job.prepare_invoke();
         let ttl = job.ttl_ms.map(|ms| ms.max(1).to_string()).unwrap_or_default();
         let score = job.order.map(|order| order.saturating_add(later_us).to_string());
@@ -58,7 +54,8 @@ impl Store {
         Ok(answer == "ok")
     }
 
-    /// Sends a restored job on its way, to the state that it had in the backup. Calling again is safe.
+    /// Sends a restored job on its way, to the state that it had in the backup. It stays `created` if its fields name no queue.
+    /// Calling again is safe.
     pub async fn restore_place(
         &self,
         id: &JobId,
@@ -66,19 +63,15 @@ impl Store {
         queue: Option<&Queue>,
         pending: &[String],
         retention: Retention,
-    ) -> Result<RestoredPlace, StoreError> {
+    ) -> Result<RetryOutcome> {
         let queue = queue.map(ToString::to_string).unwrap_or_default();
         let arguments = (id.as_str(), before.as_str(), queue, kept(retention), pending);
         let answer: String = self.run_script(DOING, &self.scripts.restore_place, arguments).await?;
-        match answer.as_str() {
-            "illegal" => Ok(RestoredPlace::Illegal),
-            "missing" => Ok(RestoredPlace::Missing),
-            state => StoreError::or_parsed(DOING, state).map(RestoredPlace::Moved),
-        }
+        moved(&answer, "").ok_or_else(|| StoreError::unexpected(DOING))
     }
 
     /// Restores a part of the log of a job, kept for `ttl_ms`. Calling again is safe.
-    pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<(), StoreError> {
+    pub async fn restore_log(&self, log: &LogCopy, ttl_ms: u64) -> Result<()> {
         let mut script = self.scripts.restore_log.prepare_invoke();
         script.arg(log.id.as_str()).arg(ttl_ms.max(1)).arg(log.entries.len());
         for (id, fields) in &log.entries {
@@ -91,7 +84,7 @@ impl Store {
     }
 
     /// Restores the state of a periodic job. Returns false if it has one.
-    pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool, StoreError> {
+    pub async fn restore_cron(&self, cron: &CronCopy) -> Result<bool> {
         let values = |fields: &BTreeMap<String, Bytes>| -> Vec<Vec<u8>> {
             let of_field = |(name, value): (&String, &Bytes)| {
                 [name.clone().into_bytes(), value.decode().unwrap_or_default()]
@@ -104,14 +97,14 @@ impl Store {
     }
 
     /// Restores the starts under a limit. Returns false if it has some.
-    pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool, StoreError> {
+    pub async fn restore_limit(&self, limit: &LimitCopy) -> Result<bool> {
         let starts: Vec<(i64, &str)> =
             limit.starts.iter().map(|(start, at)| (*at, start.as_str())).collect();
         self.restore_key("limit", &limit.name, Some(limit.ttl_ms), starts).await
     }
 
     /// Restores the dead letters of a script type. Returns false if it has some.
-    pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool, StoreError> {
+    pub async fn restore_dead(&self, dead: &DeadCopy) -> Result<bool> {
         let ids: Vec<&str> = dead.ids.iter().map(JobId::as_str).collect();
         self.restore_key("dead", dead.script_type.as_str(), None, ids).await
     }
@@ -122,7 +115,7 @@ impl Store {
         name: &str,
         ttl_ms: Option<u64>,
         values: Vec<impl ToRedisArgs>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         if values.is_empty() {
             return Ok(true);
         }
@@ -139,7 +132,7 @@ impl Store {
         object_type: &ObjectType,
         indexed: &[Field],
         objects: &[ObjectCopy],
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<String>> {
         let mut script = self.scripts.restore_objects.prepare_invoke();
         script.arg(context.as_key_part()).arg(object_type.as_str()).arg(indexed.len());
         script.arg(indexed.iter().map(Field::as_str).collect::<Vec<_>>()).arg(objects.len());
@@ -160,6 +153,51 @@ impl Store {
         }
         let answer: String = self.invoke("restoring objects", &script).await?;
         Ok(Some(answer).filter(|answer| answer != "ok"))
+    }
+
+    /// Restores a graph or batch, which ends after [`Store::close_batch`]. Returns false if its id is taken.
+    pub async fn restore_graph(&self, graph: &GraphCopy) -> Result<bool> {
+        let mut script = self.scripts.restore_graph.prepare_invoke();
+        script.arg(graph.id.as_str()).arg(graph.ttl_ms.max(1));
+        for (name, value) in &graph.fields {
+            script.arg(name).arg(value.decode().unwrap_or_default());
+        }
+        let answer: String = self.invoke(RESTORING_GRAPHS, &script).await?;
+        Ok(answer == "ok")
+    }
+
+    /// Restores jobs of a graph, which have been restored themselves. Calling again is safe.
+    pub async fn restore_graph_jobs(&self, of: &GraphJobsCopy) -> Result<()> {
+        for jobs in of.jobs.chunks(Self::GRAPHS_PER_PAGE_MAX) {
+            let jobs: Vec<_> = jobs.iter().map(|(job, score)| (job.as_str(), *score)).collect();
+            let arguments = (of.id.as_str(), "", jobs);
+            self.run_script::<String>(RESTORING_GRAPHS, &self.scripts.restore_graph, arguments)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Restores notifications. A message is tried for an hour again, with its id. Calling again is safe.
+    pub async fn restore_notify(&self, copy: &NotifyCopy) -> Result<()> {
+        let mut script = self.scripts.restore_notify.prepare_invoke();
+        script.arg(copy.messages.len());
+        for (due_ms, message) in &copy.messages {
+            let again = NotifyMessage { tried_ms: 0, ..message.clone() };
+            let text = serde_json::to_string(&again).unwrap_or_default();
+            script.arg(&message.id).arg(due_ms).arg(text);
+        }
+        let bytes = |of: &Bytes| of.decode().unwrap_or_default();
+        script.arg(copy.events.len());
+        for (id, fields) in &copy.events {
+            script.arg(id).arg(fields.len());
+            for field in fields {
+                script.arg(bytes(field));
+            }
+        }
+        for (name, at) in &copy.failing {
+            script.arg(bytes(name)).arg(bytes(at));
+        }
+        self.invoke::<String>("restoring notifications", &script).await.map(drop)
     }
 }
 

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 
 use super::cursor::Cursor;
 use super::listing::{JobSummary, LISTED, ListQuery};
-use super::{Shards, Store, StoreError};
+use super::{Result, Shards, Store};
 use crate::proto::error_kind::{ErrorKindFilter, FailureCause};
 use crate::proto::job::{JobField, JobId, JobStatus, StateFilter, Tags};
 use crate::proto::job_filter::{FilterRow, FilterTest, JobFilter, flag};
@@ -264,7 +264,7 @@ impl Shards {
         query: &ListQuery,
         search: &JobSearch,
         sees: impl Fn(&JobSummary) -> bool,
-    ) -> Result<FoundJobs, StoreError> {
+    ) -> Result<FoundJobs> {
         let (began, mut found) = (Instant::now(), FoundJobs::default());
         let Some(query) = &search.narrow(query) else {
             return Ok(FoundJobs { complete: true, ..FoundJobs::default() });
@@ -331,27 +331,22 @@ impl Shards {
     }
 
     /// Returns jobs with all fields of a list, unless they have all that are wanted.
-    async fn whole_jobs(
-        &self,
-        jobs: Vec<JobSummary>,
-        has_all: bool,
-    ) -> Result<Vec<JobSummary>, StoreError> {
+    async fn whole_jobs(&self, jobs: Vec<JobSummary>, has_all: bool) -> Result<Vec<JobSummary>> {
         if has_all || jobs.is_empty() {
             return Ok(jobs);
         }
-        let ids = jobs.into_iter().map(|job| (self.shard_of(&job.id), job.id)).collect();
+        let ids = self.by_shard(jobs.into_iter().map(|job| job.id));
         let whole = self.of_each(ids, Store::whole_summaries).await?;
         Ok(whole.into_iter().flatten().collect())
     }
 
     /// Returns the number of ended jobs of an older version, not sorted by their ends: no list has them.
-    async fn unsorted(&self) -> Result<u64, StoreError> {
+    async fn unsorted(&self) -> Result<u64> {
         let counts = self.each(Store::count_ended).await?;
         Ok(counts.into_iter().map(|counts| counts.unsorted).sum())
     }
 
-    /// Returns the live actors on a machine.
-    async fn actors_on(&self, host: &str) -> Result<HashSet<String>, StoreError> {
+    async fn actors_on(&self, host: &str) -> Result<HashSet<String>> {
         let live = self.each(|store| store.actors(None)).await?;
         let there = live.into_iter().flatten().filter(|of| of.presence.hostname == host);
         Ok(there.map(|of| of.actor.to_string()).collect())

@@ -1,12 +1,13 @@
 //! The states, ends and times that a search implies, and the places of its jobs, so that it reads no others: their states and ends, and the times
 //! between which they stand in the indexes.
+//! The children of a job are places of a search too: their parent names them, so that no other job is read.
 
 use super::cursor::Cursor;
-use super::listing::ListQuery;
 use super::newest::BoundedIndex;
 use super::search_jobs::{Condition, JobSearch};
-use super::{Store, StoreError};
-use crate::proto::job::{JobEnd, JobStatus};
+use super::{JobSummary, ListQuery, Result, Shards, Store};
+use crate::proto::error_kind::FailureCause;
+use crate::proto::job::{JobEnd, JobId, JobStatus};
 
 /// A range of the places of ended jobs, in microseconds: they stand there by when they ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Store {
         &self,
         query: &ListQuery,
         range: &PlaceRange,
-    ) -> Result<Vec<Cursor>, StoreError> {
+    ) -> Result<Vec<Cursor>> {
         let limit = query.limit.clamp(1, ListQuery::LIMIT_MAX);
         let script_type = query.script_type.as_ref();
         let after = range.begin(query.cursor.as_ref());
@@ -106,7 +107,6 @@ impl JobSearch {
         (!statuses.is_empty()).then(|| ListQuery { statuses, ends, ..query.clone() })
     }
 
-    /// Returns the places that jobs of the search can have.
     pub(super) fn range(&self) -> PlaceRange {
         // Times in hashes have milliseconds, places the whole time.
         const MS_US: i64 = 1000;
@@ -122,6 +122,55 @@ impl JobSearch {
             _ => None,
         });
         PlaceRange { from: from.max(), to: to.min() }
+    }
+}
+
+impl Shards {
+    /// Returns the jobs that the script of a job submitted, the latest first; `None` if the job is gone or hidden from the
+    /// caller, who learns no difference, so that nobody knows them.
+    pub(super) async fn children_of(
+        &self,
+        parent: &str,
+        sees: impl Fn(&JobSummary) -> bool,
+    ) -> Result<Option<Vec<JobId>>> {
+        let (Ok(parent), Ok(store)) = (parent.parse::<JobId>(), self.of(parent)) else {
+            return Ok(None);
+        };
+        let summary = store.summaries(vec![parent.clone()]).await?;
+        if !summary.into_iter().flatten().any(|job| sees(&job)) {
+            return Ok(None);
+        }
+        let job = store.job(&parent).await?.and_then(Result::ok);
+        Ok(job.map(|job| job.children.into_iter().rev().collect()))
+    }
+
+    /// A page of children in the states of a query, each with the cursor after it.
+    pub(super) async fn placed_children(
+        &self,
+        children: &[JobId],
+        query: &ListQuery,
+    ) -> Result<Vec<(Cursor, Option<JobSummary>)>> {
+        let after = query.cursor.as_ref();
+        let first = after.and_then(|after| children.iter().position(|id| *id == after.id));
+        let page = children.iter().skip(first.map_or(0, |place| place + 1)).take(query.limit);
+        let ids = self.by_shard(page.clone().cloned());
+        let jobs = self.of_each(ids, Store::whole_summaries).await?;
+        let placed = |(id, job): (&JobId, Option<JobSummary>)| {
+            let created = job.as_ref().and_then(|job| job.time("created_at"));
+            let created_us = created.map_or(0, jiff::Timestamp::as_microsecond);
+            (Cursor::new(created_us, id.clone()), job.filter(|job| query.asks_for(job)))
+        };
+        Ok(page.zip(jobs).map(placed).collect())
+    }
+}
+
+impl ListQuery {
+    /// Returns true if a job is in one of the states and has one of the ends that are asked for.
+    fn asks_for(&self, job: &JobSummary) -> bool {
+        let error = job.fields.get("error").filter(|_| job.status == JobStatus::Error);
+        let end = error.map(|error| FailureCause::of(error).end());
+        self.wanted_statuses().any(|status| status == job.status)
+            && end.is_none_or(|end| self.ends.is_empty() || self.ends.contains(&end))
     }
 }
 

@@ -11,7 +11,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionInfo, ErrorKind, RedisConnectionInfo, RedisError};
 
 use super::node::{self, Place};
-use super::store_error::{CONNECTING, StoreError, describe};
+use super::store_error::{CONNECTING, Result, StoreError, describe};
 use crate::config::SentinelUrl;
 
 const SENTINEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ impl Sentinels {
         address: &str,
         login: &ConnectionInfo,
         config: &AsyncConnectionConfig,
-    ) -> Result<MultiplexedConnection, StoreError> {
+    ) -> Result<MultiplexedConnection> {
         let number = self.url.sentinels.len();
         let first = self.first.load(Ordering::Relaxed);
         let mut problems = Vec::new();

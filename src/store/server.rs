@@ -1,14 +1,15 @@
 //! The Redis of a namespace, whose address and login may change while the program runs: by a reload, or as the
 //! password in a file changed and Redis refuses the old one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::watch;
 
 use super::redis_address::RedisAddress;
-use super::store_error::StoreError;
+use super::store_error::{Result, StoreError};
 use crate::config::{Password, RedisConfig};
 
 /// The Redis of a namespace. Clones share its address and login.
@@ -37,15 +38,12 @@ pub(super) struct Connected {
 
 impl Server {
     /// Reads the settings; connects to nothing yet.
-    pub(super) fn new(config: &RedisConfig) -> Result<Self, StoreError> {
+    pub(super) fn new(config: &RedisConfig) -> Result<Self> {
         Ok(Self::of(RedisAddress::read(config)?, Some(Arc::new(config.clone()))))
     }
 
     /// Reads the settings with this password, or with the password of the URL alone.
-    pub(super) fn with_password(
-        config: &RedisConfig,
-        password: Option<Password>,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn with_password(config: &RedisConfig, password: Option<Password>) -> Result<Self> {
         Ok(Self::of(RedisAddress::with_password(config, password)?, None))
     }
 
@@ -55,17 +53,17 @@ impl Server {
     }
 
     pub(super) fn way(&self) -> Arc<RedisAddress> {
-        Arc::clone(&self.current().way)
+        Arc::clone(&self.0.now.lock().way)
     }
 
     /// The number of the way: it changes with the address or the login.
     pub(super) fn number(&self) -> u64 {
-        self.current().number
+        self.0.now.lock().number
     }
 
     /// The address, for messages: no password in it.
     pub(super) fn address(&self) -> Arc<str> {
-        Arc::clone(&self.current().way.address)
+        Arc::clone(&self.0.now.lock().way.address)
     }
 
     /// Since when Redis refuses the login, now and later.
@@ -78,9 +76,9 @@ impl Server {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
-    pub(super) fn change(&self, config: &RedisConfig) -> Result<(), StoreError> {
+    pub(super) fn change(&self, config: &RedisConfig) -> Result<()> {
         let way = RedisAddress::read(config)?;
-        let mut now = self.current();
+        let mut now = self.0.now.lock();
         let is_same = now.config.as_deref() == Some(config) && way.files == now.way.files;
         if !is_same {
             *now = CurrentAddress {
@@ -93,7 +91,7 @@ impl Server {
     }
 
     /// Connects. If Redis refuses the login, reads it again, and tries once more where it has changed.
-    pub(super) async fn connect(&self, blocks: bool) -> Result<Connected, StoreError> {
+    pub(super) async fn connect(&self, blocks: bool) -> Result<Connected> {
         let (way, number) = self.way_and_number();
         let connected = match way.connect(blocks).await {
             Err(refused) if refused.is_login_refused() => match self.read_again(number).await {
@@ -112,8 +110,8 @@ impl Server {
     }
 
     /// Reads the login again. Returns whether it differs from the login of the way with this number.
-    async fn read_again(&self, number: u64) -> Result<bool, StoreError> {
-        let Some(config) = self.current().config.clone() else { return Ok(false) };
+    async fn read_again(&self, number: u64) -> Result<bool> {
+        let Some(config) = self.0.now.lock().config.clone() else { return Ok(false) };
         let server = self.clone();
         // Files may be on a slow disk.
         let read = tokio::task::spawn_blocking(move || server.change(&config)).await;
@@ -121,7 +119,7 @@ impl Server {
         Ok(self.number() != number)
     }
 
-    fn note<T>(&self, connected: &Result<T, StoreError>) {
+    fn note<T>(&self, connected: &Result<T>) {
         let is_refused = connected.as_ref().is_err_and(StoreError::is_login_refused);
         self.0.refused.send_if_modified(|since| {
             let before = *since;
@@ -131,12 +129,7 @@ impl Server {
     }
 
     fn way_and_number(&self) -> (Arc<RedisAddress>, u64) {
-        let now = self.current();
+        let now = self.0.now.lock();
         (Arc::clone(&now.way), now.number)
-    }
-
-    fn current(&self) -> MutexGuard<'_, CurrentAddress> {
-        // No code panics while it holds it.
-        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

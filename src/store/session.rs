@@ -1,6 +1,6 @@
 //! Calls of sessions: given to a job that runs, and answered by it.
 
-use super::{Store, StoreError};
+use super::{Result, Store, StoreError};
 use crate::proto::job::{BootId, CallKind, JobId, SessionAnswer, SessionCall};
 use crate::proto::message::Control;
 
@@ -39,7 +39,7 @@ impl Store {
         id: &JobId,
         call: &SessionCall,
         calls_max: u64,
-    ) -> Result<CallDelivery, StoreError> {
+    ) -> Result<CallDelivery> {
         const DOING: &str = "calling a session";
         let most = match call.kind {
             CallKind::Run { .. } => calls_max.to_string(),
@@ -70,7 +70,7 @@ impl Store {
         boot: &BootId,
         (id, claimed_at): (&JobId, u64),
         served: Option<(&JobId, &SessionAnswer)>,
-    ) -> Result<NextCall, StoreError> {
+    ) -> Result<NextCall> {
         const DOING: &str = "answering a call of a session";
         let served = served.map(|(call, answer)| (call.as_str(), answer.to_json()));
         let arguments = (boot.as_str(), id.as_str(), claimed_at, served.unwrap_or_default());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::config::RedisConfig;
 use crate::proto::shard::{NoSuchShard, Shard, ShardCount};
 
@@ -16,11 +16,8 @@ impl Shards {
     /// Reads the settings, and changes the store of each shard by `set`. Connects to nothing yet.
     ///
     /// # Errors
-    /// [`StoreError::Settings`] if a URL or the password file cannot be used.
-    pub fn open(
-        config: &RedisConfig,
-        set: impl Fn(Store) -> Result<Store, StoreError>,
-    ) -> Result<Self, StoreError> {
+    /// [`StoreError::Settings`](super::StoreError::Settings) if a URL or the password file cannot be used.
+    pub fn open(config: &RedisConfig, set: impl Fn(Store) -> Result<Store>) -> Result<Self> {
         let open = |shard: Shard| {
             let store = Store::open(&config.of_shard(shard))?;
             set(Store { shard, ..store })
@@ -63,8 +60,8 @@ impl Shards {
     /// name.
     ///
     /// # Errors
-    /// [`StoreError::Settings`] if the settings of a shard cannot be used.
-    pub fn change_login(&self, config: &RedisConfig) -> Result<(), StoreError> {
+    /// [`StoreError::Settings`](super::StoreError::Settings) if the settings of a shard cannot be used.
+    pub fn change_login(&self, config: &RedisConfig) -> Result<()> {
         self.0.iter().try_for_each(|store| store.change_login(&config.of_shard(store.shard())))
     }
 
@@ -72,12 +69,9 @@ impl Shards {
     ///
     /// # Errors
     /// The first error of a shard: there is no answer with a part of the shards.
-    pub async fn each<'a, T, A>(
-        &'a self,
-        ask: impl FnMut(&'a Store) -> A,
-    ) -> Result<Vec<T>, StoreError>
+    pub async fn each<'a, T, A>(&'a self, ask: impl FnMut(&'a Store) -> A) -> Result<Vec<T>>
     where
-        A: Future<Output = Result<T, StoreError>>,
+        A: Future<Output = Result<T>>,
     {
         try_join_all(self.0.iter().map(ask)).await
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::StoredText;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::job::{JobId, JobStatus};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,14 +20,12 @@ impl IdsFound {
     pub const LOOKED_MAX: usize = 100_000;
 }
 
-/// Ids that one round trip reads of one index.
 const IDS_PER_PAGE: usize = 500;
-/// Indexes that one round trip reads.
 const INDEXES_PER_PAGE: usize = 20;
 
 impl Store {
     /// Looks for the ids that begin with a text, among the newest of every state and type.
-    pub async fn ids_beginning(&self, text: &str) -> Result<IdsFound, StoreError> {
+    pub async fn ids_beginning(&self, text: &str) -> Result<IdsFound> {
         let mut open: Vec<String> = Vec::new();
         for status in JobStatus::ALL {
             open.extend(self.indexes(status, None).await?);

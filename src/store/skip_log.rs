@@ -1,8 +1,8 @@
 //! The log of skipped ids: a flood of entries of work queues that are no jobs is reported once a second by a process.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 /// The shortest time between two log lines.
@@ -24,7 +24,7 @@ impl SkipLog {
         if some.is_empty() {
             return;
         }
-        let mut untold = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untold = self.0.lock();
         untold.skipped += skipped;
         if untold.told_at.is_none_or(|at| at.elapsed() >= INTERVAL) {
             let some: Vec<String> = some.iter().map(|(id, why)| format!("{id}: {why}")).collect();

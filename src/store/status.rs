@@ -1,17 +1,21 @@
-//! The state of the whole namespace for a person: supervisors, and the jobs of each script type.
+//! The state of the whole namespace for a person: supervisors, and the jobs of each script type. And whether Redis lost all keys
+//! of the namespace while Hero ran, by FLUSHALL or by a restart without its data: a supervisor notices it, as its presence is gone
+//! and the mark of the data is another one.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use redis::Value;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::presence::PRESENCE_TTL_SECS;
 use super::text::{Legal, read};
-use super::{Store, StoreError};
-use crate::proto::job::{BootId, JobStatus, TypeTimes};
+use super::{Result, Store};
+use crate::proto::job::{BootId, JobEnd, JobStatus, TypeTimes};
 use crate::proto::message::SupervisorPresence;
 use crate::proto::target::ScriptType;
 
-/// Script types that one round trip reads.
 const TYPES_PER_PAGE: usize = 500;
 
 /// The jobs of one script type, counted.
@@ -72,7 +76,7 @@ impl Store {
         id: &BootId,
         presence: &SupervisorPresence,
         times: &TypeTimes,
-    ) -> Result<(u64, Option<String>), StoreError> {
+    ) -> Result<(u64, Option<String>)> {
         let mut script = self.scripts.supervise.prepare_invoke();
         script.arg(id.as_str()).arg(presence.to_json()).arg(PRESENCE_TTL_SECS);
         for (field, seconds) in times.fields() {
@@ -83,7 +87,7 @@ impl Store {
         Ok((live, Some(mark).filter(|mark| !mark.is_empty())))
     }
 
-    pub async fn supervisor_leaves(&self, id: &BootId) -> Result<(), StoreError> {
+    pub async fn supervisor_leaves(&self, id: &BootId) -> Result<()> {
         let mut pipeline = redis::pipe();
         pipeline.cmd("DEL").arg(self.keys.supervisor(id)).ignore();
         pipeline.cmd("ZREM").arg(self.keys.supervisors()).arg(id.as_str()).ignore();
@@ -91,7 +95,7 @@ impl Store {
     }
 
     /// The live supervisors, by unit and host.
-    pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>, StoreError> {
+    pub async fn supervisors(&self) -> Result<Vec<SupervisorPresence>> {
         const DOING: &str = "listing supervisors";
         let Legal::<BootId>(known) =
             self.link.command(DOING, "ZRANGE", (self.keys.supervisors(), 0, -1)).await?;
@@ -108,7 +112,7 @@ impl Store {
     }
 
     /// The jobs of every known script type, counted. Reads counts alone: it costs the types and not the jobs.
-    pub async fn type_states(&self) -> Result<Vec<TypeState>, StoreError> {
+    pub async fn type_states(&self) -> Result<Vec<TypeState>> {
         const DOING: &str = "counting jobs";
         let (s, us): (u64, u64) = self.link.query(DOING, &redis::cmd("TIME")).await?;
         let now_us = s * 1_000_000 + us;
@@ -154,6 +158,154 @@ fn last_hour(sample: &str, counters: &[Option<u64>], now_us: u64) -> Option<Last
     let mut counters = counters.iter().map(|counter| counter.unwrap_or_default());
     let mut grown = || Some(counters.next().unwrap_or_default().saturating_sub(numbers.next()??));
     Some(LastHour { finished: grown()?, failed: grown()?, dead: grown()?, since })
+}
+
+const FIELD: &str = "emptied";
+/// It is a problem for so long.
+const TOLD: Duration = Duration::from_hours(24);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmptiedRedis {
+    #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
+    pub at: Timestamp,
+    /// The number of jobs when they were last counted before.
+    pub jobs: u64,
+    /// True if another process of Redis has the namespace now.
+    pub restarted: bool,
+}
+
+fn as_text<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(at)
+}
+
+fn of_text<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
+}
+
+impl Store {
+    pub async fn note_emptied(&self, emptied: &EmptiedRedis) -> Result<()> {
+        let text = serde_json::to_string(emptied).unwrap_or_default();
+        let arguments = (self.keys.marks(), FIELD, text);
+        self.link.command("noting that redis was emptied", "HSET", arguments).await
+    }
+
+    /// Returns the last loss of all keys, if it was in the last day before `now`.
+    pub async fn emptied(&self, now: Timestamp) -> Result<Option<EmptiedRedis>> {
+        let arguments = (self.keys.marks(), FIELD);
+        let text: Option<String> =
+            self.link.command("asking whether redis was emptied", "HGET", arguments).await?;
+        let emptied: Option<EmptiedRedis> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let is_told = |of: &EmptiedRedis| {
+            Duration::try_from(now.duration_since(of.at)).is_ok_and(|age| age < TOLD)
+        };
+        Ok(emptied.filter(is_told))
+    }
+}
+
+const TERMINAL: [JobStatus; 2] = [JobStatus::Finished, JobStatus::Error];
+const TYPES_PER_STEP: usize = 100;
+const INDEXES_PER_PAGE: usize = 1000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCounts {
+    /// The jobs of each state, the held ones among the dispatched.
+    pub states: [(JobStatus, u64); JobStatus::ALL.len()],
+    pub ends: [(JobEnd, u64); JobEnd::ALL.len()],
+    /// The ended jobs of an older version that are not sorted by their ends yet.
+    pub unsorted: u64,
+}
+
+impl Default for JobCounts {
+    fn default() -> Self {
+        let states = JobStatus::ALL.map(|status| (status, 0));
+        Self { states, ends: JobEnd::ALL.map(|end| (end, 0)), unsorted: 0 }
+    }
+}
+
+impl JobCounts {
+    pub fn of_state(&self, status: JobStatus) -> u64 {
+        self.states.iter().filter(|(of, _)| *of == status).map(|(_, number)| number).sum()
+    }
+
+    /// Returns the number of jobs with one of these ends; `None` while some are unsorted.
+    pub fn of_ends(&self, ends: &[JobEnd]) -> Option<u64> {
+        let wanted = self.ends.iter().filter(|(end, _)| ends.contains(end));
+        (self.unsorted == 0).then(|| wanted.map(|(_, number)| number).sum())
+    }
+
+    pub fn all(&self) -> u64 {
+        self.states.iter().map(|(_, number)| number).sum()
+    }
+
+    fn add(&mut self, status: JobStatus, number: u64) {
+        let own = self.states.iter_mut().filter(|(of, _)| *of == status);
+        own.for_each(|(_, sum)| *sum += number);
+    }
+
+    /// Adds the sizes of the indexes of a type: of the terminal states, then of the ends.
+    fn add_ended(&mut self, sizes: &[u64]) {
+        let (of_states, of_ends) = sizes.split_at(TERMINAL.len().min(sizes.len()));
+        for (status, number) in TERMINAL.into_iter().zip(of_states) {
+            let ends = JobEnd::ALL.into_iter().zip(of_ends);
+            let sorted: u64 =
+                ends.filter(|(end, _)| end.status() == status).map(|(_, number)| number).sum();
+            self.unsorted += number.abs_diff(sorted);
+            self.add(status, *number);
+        }
+        self.ends.iter_mut().zip(of_ends).for_each(|((_, sum), number)| *sum += number);
+    }
+
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.states.iter_mut().zip(other.states).for_each(|((_, sum), (_, of))| *sum += of);
+        self.ends.iter_mut().zip(other.ends).for_each(|((_, sum), (_, of))| *sum += of);
+        self.unsorted += other.unsorted;
+        self
+    }
+}
+
+impl Store {
+    /// Counts the jobs of each state and end. It costs the indexes and not the jobs.
+    pub async fn count_jobs(&self) -> Result<JobCounts> {
+        let mut counts = self.count_ended().await?;
+        for status in JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
+            let indexes = self.indexes(status, None).await?;
+            counts.add(status, self.sizes(&indexes).await?.into_iter().sum());
+        }
+        Ok(counts)
+    }
+
+    /// Counts the ended jobs alone. The indexes of a type are counted in one step, so that none is between two.
+    pub(super) async fn count_ended(&self) -> Result<JobCounts> {
+        let mut counts = JobCounts::default();
+        for types in self.types().await?.chunks(TYPES_PER_STEP) {
+            let mut step = redis::pipe();
+            for of in types {
+                for status in TERMINAL {
+                    step.cmd("ZCARD").arg(self.keys.index(status, of));
+                }
+                for end in JobEnd::ALL {
+                    step.cmd("ZCARD").arg(self.keys.ended(end, of));
+                }
+            }
+            let sizes: Vec<u64> = self.read_at_once("counting jobs", &step).await?;
+            for of_type in sizes.chunks(TERMINAL.len() + JobEnd::ALL.len()) {
+                counts.add_ended(of_type);
+            }
+        }
+        Ok(counts)
+    }
+
+    async fn sizes(&self, indexes: &[String]) -> Result<Vec<u64>> {
+        let mut sizes = Vec::with_capacity(indexes.len());
+        for page in indexes.chunks(INDEXES_PER_PAGE) {
+            let size = |index: &'_ String| ("ZCARD", index.clone());
+            let numbers: Vec<Option<u64>> = self.link.each("counting jobs", page, size).await?;
+            // A key of a wrong type counts nothing.
+            sizes.extend(numbers.into_iter().map(Option::unwrap_or_default));
+        }
+        Ok(sizes)
+    }
 }
 
 #[cfg(test)]

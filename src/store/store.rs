@@ -9,7 +9,6 @@ mod ack;
 mod acting;
 mod adopt;
 mod amqp;
-mod asked_output;
 mod atomic_batch;
 mod attempt_ends;
 mod attempts;
@@ -23,75 +22,54 @@ mod cluster;
 mod confirmations;
 mod connection;
 mod control;
-mod cron_added;
 mod cron_marks;
 mod cron_state;
 mod cursor;
-mod dead;
 mod dependents;
-mod edit;
-mod emptied;
 mod events;
 mod external_redis;
 mod files;
-mod graph_copies;
 mod graphs;
-mod idle;
 mod inputs;
 mod jobs;
 mod legacy;
-mod lifetimes;
 mod limits;
-mod listed_state;
 mod listing;
 mod logs;
-mod machines;
 mod merged;
 mod named_scripts;
 mod newest;
 mod node;
-mod notes;
 mod notifications;
-mod notify_backup;
 mod objects;
 mod outage;
 mod outputs;
 mod oversized_calls;
 mod portions;
 mod presence;
-mod problem_marks;
 mod push_notifications;
-mod queue_place;
 mod queues;
 mod raw_speed;
 mod recovery;
 mod redis_address;
 mod redis_state;
-mod refused_connection;
-mod refused_keys;
 mod restore;
-mod samples;
 mod schedule;
 mod scripts;
-mod search_children;
 mod search_jobs;
 mod search_range;
-mod selectors;
 mod sentinel;
 mod server;
 mod session;
 mod shards;
 mod short_ids;
 mod skip_log;
-mod state_counts;
 mod statistics;
 mod status;
 mod store_error;
 mod submission;
-mod tell;
 mod text;
 mod tokens;
-mod unindexed;
 mod write_trial;
 
 pub use adopt::{Adopted, AdoptionRules, AfterAdoption, START_PATIENCE};
@@ -101,63 +79,49 @@ pub use attempt_ends::{AttemptEnd, Counts, Recorded, Verdict};
 pub use attempts::{Attempt, Claim, Claimed, ReturnedAttempt};
 pub use backoff::Backoff;
 pub use backup::{BackupIndex, CopiedJob};
-pub use blocker::{Blocker, mismatch};
+pub use blocker::{Blocker, QueuePlace, mismatch};
 pub use children::ChildSubmitted;
 pub use connection::{Blocking, Waker};
 pub use control::{HandedOn, StopOutcome, Woken};
-pub use cron_added::{CronEdit, CronEdited};
-pub use cron_marks::{BackfilledJob, CronEnds, CronMark, FiredCron};
+pub use cron_marks::{BackfilledJob, CronEdit, CronEdited, CronEnds, CronMark, FiredCron};
 pub use cron_state::{
     Disabled, FIRINGS_MAX, Fired, FiredBatch, Firing, FiringOutcome, LastFiring, PeriodicJobState,
 };
 pub use cursor::Cursor;
 pub use dependents::JobDependents;
-pub use edit::{EditOutcome, JobEdit};
-pub use emptied::EmptiedRedis;
 pub use events::JobEvent;
 pub use external_redis::ExternalRedis;
 pub use files::FileSide;
 pub use graphs::{GraphMember, GraphPage, NewGraph};
-pub use idle::{Outlook, WorkKind};
 pub use inputs::{AbsentOutput, AskedInputs, NoInputs, Outputs};
-pub use jobs::{DeleteOutcome, RetriedGraph, RetryOutcome};
+pub use jobs::{DeleteOutcome, EditOutcome, JobEdit, RetriedGraph, RetryOutcome, TellOutcome};
 pub use legacy::{CircleState, LegacyState, LegacySweep, TasksTaken};
-pub use lifetimes::{CheckedJobs, FoundLate};
 pub use limits::{ClaimLimits, LimitState, Tended};
 pub use listing::{JobSummary, ListQuery, Page};
 pub use logs::{AppendedLogs, LogEntry, LogLine, RefusedLines};
-pub use machines::SeenActor;
 pub use named_scripts::{ScriptEdit, ScriptEdited};
-pub use notes::JobNote;
-pub use notifications::{NotifySnapshot, ReadEvents, wanted_if_named};
+pub use notifications::{NotifySnapshot, ProblemMarks, ReadEvents, wanted_if_named};
 pub use objects::{Reindexed, TendedIndex, TendedIndexes};
 pub use outage::Outage;
 pub use outputs::Outcome;
-pub use presence::{Appearance, PresenceOf, Renewal};
-pub use problem_marks::ProblemMarks;
+pub use presence::{Appearance, PresenceOf, Renewal, SeenActor};
 pub use push_notifications::adopt_what_is_pushed;
-pub use queue_place::QueuePlace;
-pub use queues::QueueState;
-pub use recovery::{BootDeath, Recovered};
+pub use queues::{QueueState, UsedSelectors};
+pub use recovery::{BootDeath, FoundUnindexed, JobNote, Recovered};
 pub use redis_address::Reach;
 pub use redis_state::{ClusterPlace, RedisRisk, RedisState, RiskKind};
-pub use restore::RestoredPlace;
-pub use samples::CounterSample;
-pub use schedule::Dispatched;
+pub use schedule::{CheckedJobs, Dispatched, FoundLate, Outlook, WorkKind};
 pub use scripts::{LuaSource, lua_sources};
 pub use search_jobs::{FoundJobs, IllegalFilter, JobSearch};
-pub use selectors::UsedSelectors;
 pub use session::{CallDelivery, NextCall};
 pub use shards::Shards;
 pub use short_ids::IdsFound;
-pub use state_counts::JobCounts;
-pub use statistics::Sampled;
-pub use status::{LastHour, TypeState};
+pub use statistics::{CounterSample, Sampled};
+pub use status::{EmptiedRedis, JobCounts, LastHour, TypeState};
+pub(crate) use store_error::Result;
 pub use store_error::{StoreError, is_about_login};
 pub use submission::Submitted;
-pub use tell::TellOutcome;
 pub use tokens::{TokenAdded, TokenRotated};
-pub use unindexed::FoundUnindexed;
 pub use write_trial::WriteTrial;
 
 use std::sync::Arc;
@@ -202,7 +166,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if the URL or the password file cannot be used.
-    pub fn open(config: &RedisConfig) -> Result<Self, StoreError> {
+    pub fn open(config: &RedisConfig) -> Result<Self> {
         let keys = Keys::new(config.namespace.clone());
         Ok(Self {
             link: SharedConnection::new(Server::new(config)?),
@@ -269,7 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Settings`] if they cannot be used: nothing changes then.
-    pub fn change_login(&self, config: &RedisConfig) -> Result<(), StoreError> {
+    pub fn change_login(&self, config: &RedisConfig) -> Result<()> {
         self.link.server.change(config)
     }
 
@@ -279,7 +243,7 @@ impl Store {
     }
 
     /// Pings Redis; in a cluster the node that has the keys, and has all of them.
-    pub async fn ping(&self) -> Result<(), StoreError> {
+    pub async fn ping(&self) -> Result<()> {
         let mut command = redis::cmd("PING");
         if self.link.server.way().cluster().is_some() {
             command = redis::cmd("EXISTS");
@@ -293,7 +257,7 @@ impl Store {
         doing: &'static str,
         script: &LuaScript,
         arguments: impl ToRedisArgs,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let mut invocation = script.prepare_invoke();
         invocation.arg(arguments);
         self.invoke(doing, &invocation).await
@@ -306,7 +270,7 @@ impl Store {
         id: Option<&JobId>,
         script: &LuaScript,
         arguments: impl ToRedisArgs,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let mut invocation = script.prepare_invoke();
         invocation.arg(arguments);
         self.invoke_for_caller(doing, id, invocation).await
@@ -319,7 +283,7 @@ impl Store {
         doing: &'static str,
         id: Option<&JobId>,
         mut script: ScriptInvocation<'_>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         script.arg(&*self.rights.argument(id));
         self.invoke(doing, &script).await
     }
@@ -329,7 +293,7 @@ impl Store {
         &self,
         doing: &'static str,
         commands: &redis::Pipeline,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let mut script = self.scripts.read_at_once.prepare_invoke();
         for command in commands.cmd_iter() {
             let words: Vec<&[u8]> = command
@@ -348,7 +312,7 @@ impl Store {
         &self,
         doing: &'static str,
         script: &ScriptInvocation<'_>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         self.link.invoke(doing, script).await.map_err(|error| match error {
             StoreError::Failed { doing, reason } => {
                 StoreError::Failed { doing, reason: self.scripts.with_files(&reason) }

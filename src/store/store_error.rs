@@ -6,6 +6,8 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::proto::units::readable_size;
 
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// The reason why an operation on the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -131,7 +133,7 @@ impl StoreError {
             ErrorKind::InvalidClientConfig => Self::Settings(reason),
             _ if has_not_run(error) || serves_elsewhere(error) => not_serving(&reason),
             ErrorKind::Parse if is_of_other_form(&reason) => {
-                Self::Failed { doing, reason: told_form(&reason) }
+                Self::failed(doing, told_form(&reason))
             }
             _ if is_connection_lost(error) => {
                 Self::Unreachable { address, reason, sent: doing != CONNECTING }
@@ -181,7 +183,6 @@ impl StoreError {
         Self::not_serving(address, reason.to_owned())
     }
 
-    /// The error of a call that is larger than Redis takes.
     pub(super) fn oversized(address: &str, doing: &'static str, bytes: usize) -> Self {
         Self::Oversized { address: address.to_owned(), doing, bytes }
     }
@@ -202,7 +203,11 @@ impl StoreError {
     }
 
     pub(super) fn unexpected(doing: &'static str) -> Self {
-        Self::Failed { doing, reason: "unexpected answer of redis".to_owned() }
+        Self::failed(doing, "unexpected answer of redis")
+    }
+
+    pub fn failed(doing: &'static str, reason: impl Into<String>) -> Self {
+        Self::Failed { doing, reason: reason.into() }
     }
 }
 

@@ -139,7 +139,6 @@ pub(super) fn submission(
     }
 }
 
-/// The reason why a script refused a job.
 pub(super) fn refused(code: &str, detail: String) -> Option<Submitted> {
     match code {
         "exists" => Some(Submitted::Exists),

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use redis::streams::StreamId;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::proto::text::text_of;
@@ -29,6 +30,11 @@ pub(super) fn written_at(place: &str) -> Option<Timestamp> {
     Timestamp::from_millisecond(place.split_once('-')?.0.parse().ok()?).ok()
 }
 
+/// Returns a field of an entry of a stream, which another program may have written; empty without it.
+pub(super) fn stream_text(entry: &StreamId, name: &str) -> String {
+    String::from_utf8_lossy(&entry.get::<Vec<u8>>(name).unwrap_or_default()).into_owned()
+}
+
 /// A text of Redis, with other bytes than UTF-8 as `\xNN`: in a list, one must not hide the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StoredText(String);
@@ -38,6 +44,33 @@ impl Deref for StoredText {
 
     fn deref(&self) -> &str {
         &self.0
+    }
+}
+
+/// Fields of a hash, which another program may have written.
+pub(super) struct HashFields {
+    names: &'static [&'static str],
+    texts: Vec<Option<StoredText>>,
+}
+
+impl HashFields {
+    /// The answer to HMGET of these names; without one none is there.
+    pub(super) fn of(
+        names: &'static [&'static str],
+        texts: Option<Vec<Option<StoredText>>>,
+    ) -> Self {
+        Self { names, texts: texts.unwrap_or_default() }
+    }
+
+    /// Returns a field; `None` if it is absent or empty.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        let place = self.names.iter().position(|of| *of == name)?;
+        self.texts.get(place)?.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// Returns a field; `None` if it cannot be parsed.
+    pub(super) fn parsed<T: FromStr>(&self, name: &str) -> Option<T> {
+        self.text(name)?.parse().ok()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tokens of the API: one hash of records, by the SHA-256 of the token.
 
 use super::text::StoredText;
-use super::{Store, StoreError};
+use super::{Result, Store};
 use crate::proto::access::{TokenName, TokenRecord};
 
 /// The tokens that a namespace keeps, so that each may be read at once.
@@ -27,11 +27,7 @@ pub enum TokenRotated {
 
 impl Store {
     /// Adds a token. `hash` is its SHA-256 in hexadecimal.
-    pub async fn add_token(
-        &self,
-        hash: &str,
-        record: &TokenRecord,
-    ) -> Result<TokenAdded, StoreError> {
+    pub async fn add_token(&self, hash: &str, record: &TokenRecord) -> Result<TokenAdded> {
         let json = serde_json::to_string(record).unwrap_or_default();
         let arguments = (hash, record.name.as_str(), json, TOKENS_MAX);
         let added: i64 =
@@ -50,7 +46,7 @@ impl Store {
         name: &TokenName,
         (created_at, created_by): (&str, &str),
         expires_s: Option<i64>,
-    ) -> Result<TokenRotated, StoreError> {
+    ) -> Result<TokenRotated> {
         let expires_s = expires_s.map(|end| end.to_string()).unwrap_or_default();
         let arguments = (hash, name.as_str(), created_at, created_by, expires_s);
         let rotated: i64 =
@@ -63,25 +59,21 @@ impl Store {
     }
 
     /// Removes a token with all its secrets, or only the one that another has replaced. Returns false if there was none.
-    pub async fn remove_token(
-        &self,
-        name: &TokenName,
-        only_replaced: bool,
-    ) -> Result<bool, StoreError> {
+    pub async fn remove_token(&self, name: &TokenName, only_replaced: bool) -> Result<bool> {
         let only = if only_replaced { "1" } else { "" };
         let arguments = (name.as_str(), only);
         self.run_script("revoking a token", &self.scripts.remove_token, arguments).await
     }
 
     /// Returns the record of the token with this SHA-256.
-    pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>, StoreError> {
+    pub async fn token(&self, hash: &str) -> Result<Option<TokenRecord>> {
         let record: Option<StoredText> =
             self.link.command("looking at a token", "HGET", (self.keys.tokens(), hash)).await?;
         Ok(record.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Returns all tokens in the order of their names, also those that have expired.
-    pub async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
+    pub async fn tokens(&self) -> Result<Vec<TokenRecord>> {
         let records: Vec<StoredText> =
             self.link.command("listing tokens", "HVALS", self.keys.tokens()).await?;
         let mut records: Vec<TokenRecord> =

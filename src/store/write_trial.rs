@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use super::{Store, StoreError};
+use super::{Result, Store};
 
 /// The answer of Redis to a write that changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub enum WriteTrial {
 
 impl Store {
     /// Deletes a key that never exists, which Redis refuses as any other write.
-    pub(super) async fn try_write(&self, doing: &'static str) -> Result<WriteTrial, StoreError> {
+    pub(super) async fn try_write(&self, doing: &'static str) -> Result<WriteTrial> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors();
         pipeline.cmd("DEL").arg(self.keys.probe());

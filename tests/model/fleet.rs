@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hero::client::JobBuilder;
-use hero::proto::graph::GraphKind;
 use hero::proto::job::{Job, JobId, JobStatus};
 use hero::proto::window::{FailureBound, GraphWindow, PauseAfter, StopAfter};
 use hero::store::{BatchOutcome, NewGraph, RetryOutcome, StopOutcome, Verdict};
@@ -269,17 +268,7 @@ impl Walk {
             goes_on: GoesOn::No,
         };
         graph.edit(window);
-        let new = NewGraph {
-            id: legal(&name),
-            kind: GraphKind::Graph,
-            name: None,
-            caller: String::new(),
-            callbacks: Vec::new(),
-            notify: Vec::new(),
-            window,
-            cron: None,
-            every: None,
-        };
+        let new = NewGraph { id: legal(&name), window, ..NewGraph::default() };
         let answer = self.world.store.submit_atomic_batch(&jobs, Some(&new), RETENTION).await;
         assert_eq!(answer.expect("redis answers"), BatchOutcome::Accepted);
         let said = format!("submit {name}: {window}, {:?}", graph.jobs);

@@ -23,13 +23,10 @@ fn new_graph(id: &str) -> NewGraph {
     NewGraph {
         id: id.parse().expect("legal"),
         kind: GraphKind::Batch,
-        name: None,
         caller: "cron tidy".to_owned(),
-        callbacks: Vec::new(),
-        notify: Vec::new(),
         window: GraphWindow { at_a_time: Some(2), ..GraphWindow::default() },
         cron: Some(tidy()),
-        every: None,
+        ..NewGraph::default()
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use hero::client::JobBuilder;
 use hero::proto::graph::{GraphCallback, GraphJobOutcome, GraphKind, GraphState};
 use hero::proto::job::{Job, JobId, JobStatus, is_id_of_callback};
-use hero::proto::window::GraphWindow;
 use hero::store::{BatchOutcome, DeleteOutcome, NewGraph, Verdict};
 
 use super::recovery::recover_pops;
@@ -24,17 +23,7 @@ fn member(name: &str, after: &[&str]) -> Job {
 
 fn new_graph(kind: GraphKind) -> NewGraph {
     let name = Some("nightly".parse().expect("a legal name"));
-    NewGraph {
-        id: id("g"),
-        kind,
-        name,
-        caller: "me".to_owned(),
-        callbacks: Vec::new(),
-        notify: Vec::new(),
-        window: GraphWindow::default(),
-        cron: None,
-        every: None,
-    }
+    NewGraph { id: id("g"), kind, name, caller: "me".to_owned(), ..NewGraph::default() }
 }
 
 /// Submits jobs as the graph `g`.

@@ -19,9 +19,7 @@ fn window(at_a_time: Option<u32>, stop_after: &str) -> GraphWindow {
 }
 
 pub(super) fn new_graph(kind: GraphKind, window: GraphWindow) -> NewGraph {
-    let (name, callbacks, notify) = (None, Vec::new(), Vec::new());
-    let (caller, cron, every) = (String::new(), None, None);
-    NewGraph { id: id("g"), kind, name, caller, callbacks, notify, window, cron, every }
+    NewGraph { id: id("g"), kind, window, ..NewGraph::default() }
 }
 
 /// A job of `g`.
@@ -244,7 +242,7 @@ async fn retry_of_a_stopped_graph_counts_failures_from_zero() {
 async fn callback_of_a_stopped_graph_runs() {
     let (world, life) = (World::new(), Life::of("osis-default-1"));
     let mut new = new_graph(GraphKind::Graph, window(Some(1), "1"));
-    new.callbacks = vec![(GraphCallback::Failure, job("any"))];
+    new.callbacks.insert(GraphCallback::Failure, job("any"));
     submit_graph(&world, &["a", "b"].map(member), &new).await;
     assert_eq!(claimed(&world, &life).await, ["a"]);
     world.finish(&life, &id("a"), failed()).await;

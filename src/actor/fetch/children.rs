@@ -83,7 +83,7 @@ fn graph_of(jobs: &mut [Job], run: &RunningJob, boot: &Boot) -> NewGraph {
         job.graph_id = Some(id.clone());
     }
     let caller = run.job.spec.caller_id.clone();
-    NewGraph::of_jobs(id, caller)
+    NewGraph { id, caller, ..NewGraph::default() }
 }
 
 /// Sets the time of children with a delay, by the clock of the Redis that gets them.

@@ -6,6 +6,7 @@ use ring::digest::{Context, SHA256};
 
 use super::BackupError;
 use crate::proto::backup::{BackupLine, End, FORMAT, Head};
+use crate::proto::text::hexadecimal;
 
 /// The longest line that is read, in bytes.
 const LINE_MAX: u64 = 512 << 20;
@@ -30,10 +31,8 @@ impl Sum {
     }
 
     fn end(&self) -> End {
-        let digest = self.digest.clone().finish();
-        let sha256 = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
-        let (lines, jobs, objects) = (self.lines, self.jobs, self.objects);
-        End { lines, jobs, objects, sha256: sha256.concat() }
+        let sha256 = hexadecimal(self.digest.clone().finish().as_ref());
+        End { lines: self.lines, jobs: self.jobs, objects: self.objects, sha256 }
     }
 }
 

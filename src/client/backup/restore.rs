@@ -14,7 +14,7 @@ use crate::proto::pauses::Pauses;
 use crate::proto::queue::Queue;
 use crate::proto::shard::Shard;
 use crate::proto::text::counted;
-use crate::store::{CronEdit, RestoredPlace, ScriptEdit, Store};
+use crate::store::{CronEdit, RetryOutcome, ScriptEdit, Store};
 
 /// The limits of one call: objects, and bytes of their bodies, exceeded by one object at most.
 const OBJECTS: usize = 100;
@@ -244,9 +244,10 @@ impl RestoreRun<'_> {
             let place =
                 self.client.of(&id)?.restore_place(&id, status, queue.as_ref(), &pending, kept);
             match place.await? {
-                RestoredPlace::Moved(_) if status == JobStatus::Started => self.restored.again += 1,
-                RestoredPlace::Illegal => self.restored.stay += 1,
-                RestoredPlace::Moved(_) | RestoredPlace::Missing => {}
+                RetryOutcome::Moved(_) if status == JobStatus::Started => self.restored.again += 1,
+                RetryOutcome::Illegal => self.restored.stay += 1,
+                // It runs, or was deleted meanwhile.
+                _ => {}
             }
         }
         Ok(())

@@ -196,18 +196,18 @@ async fn each(
             }
         }
     }
-    let is_empty = !more && !has_members && context.client.drop_empty_batch(&batch.id).await?;
+    let is_empty = !more && !has_members && context.client.drop_empty_batch(batch.id()).await?;
     if !more && !is_empty {
         context.client.close_batch(batch).await?;
     }
-    stored.id = (!is_empty).then(|| batch.id.clone());
+    stored.id = (!is_empty).then(|| batch.id().clone());
     Ok(stored)
 }
 
 /// Refuses a job that an earlier job of the same batch is.
 fn of_other_batch(stored: StoredJob, batch: &NewBatch) -> Result<StoredJob> {
     match &stored.before {
-        Some(known) if known.graph_id.as_ref() == Some(&batch.id) => {
+        Some(known) if known.graph_id.as_ref() == Some(batch.id()) => {
             Err(ClientError::IdTaken(stored.id).into())
         }
         _ => Ok(stored),
@@ -222,7 +222,7 @@ async fn whole(
 ) -> Result<StoredBatch> {
     match context.client.submit_all_or_none_of(batch, &read.jobs, &read.files).await {
         Ok(accepted) => {
-            Ok(StoredBatch { id: Some(batch.id.clone()), accepted, ..StoredBatch::default() })
+            Ok(StoredBatch { id: Some(batch.id().clone()), accepted, ..StoredBatch::default() })
         }
         Err(ClientError::Refused { place, error, .. }) => {
             if matches!(*error, ClientError::IdTaken(_))
@@ -314,15 +314,14 @@ async fn read(context: &CallContext, params: &mut Batch) -> Result<JobsToSubmit>
 async fn without_jobs(context: &CallContext, params: &mut Batch) -> Result<NewBatch> {
     let Batch { at_a_time, stop_after, pause_after, .. } = *params;
     let asked = [params.on_success.take(), params.on_failure.take(), params.on_end.take()];
-    Ok(NewBatch {
-        name: params.name.take().map(|Spelled(name)| name),
-        callbacks: callbacks(context, asked).await?,
-        notify: notifications(&params.notify)?,
-        window: GraphWindow { at_a_time, stop_after, pause_after },
-        every: params.every,
-        is_joined: params.opening.is_some(),
-        ..NewBatch::with_id(params.id.take().map(|Spelled(id)| id))
-    })
+    let mut batch = NewBatch::with_id(params.id.take().map(|Spelled(id)| id));
+    batch.is_joined = params.opening.is_some();
+    batch.graph.name = params.name.take().map(|Spelled(name)| name);
+    batch.graph.callbacks = callbacks(context, asked).await?;
+    batch.graph.notify = notifications(&params.notify)?;
+    batch.graph.window = GraphWindow { at_a_time, stop_after, pause_after };
+    batch.graph.every = params.every;
+    Ok(batch)
 }
 
 /// Returns the machines or actors of a batch; those with a copy that was not rejected have the ids in their order.

@@ -29,7 +29,6 @@ pub(super) const FINDING: &str = "finding objects";
 
 /// A candidate: its place in the order, and its id.
 type Candidate = (Vec<u8>, ObjectId);
-/// The terms of an object in the indexes.
 type Terms = BTreeMap<String, String>;
 
 /// The order of an answer: an index, by id if none is named, and which way along it.

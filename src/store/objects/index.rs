@@ -23,7 +23,6 @@ pub struct Reindexed {
     pub removed: Vec<Field>,
 }
 
-/// The progress of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum IndexState {
     Absent,
