@@ -182,8 +182,8 @@ impl<'a> Child<'a> {
         }
         rules.as_ref().map_or(Ok(()), |rules| restrict_files(rules.as_fd()))?;
         self.place_descriptors()?;
-        for (resource, soft, hard) in limits.list().into_iter().flatten() {
-            setrlimit(resource, soft, hard)?;
+        for (resource, soft, hard) in limits.iter().flatten() {
+            setrlimit(*resource, *soft, *hard)?;
         }
         if let Some(number) = self.run_number {
             setrlimit(RUN_NUMBER, number, number)?;

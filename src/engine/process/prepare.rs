@@ -5,7 +5,6 @@
 mod build_cache;
 mod environment;
 mod files;
-mod input_files;
 mod node;
 mod programs;
 mod python;
@@ -17,8 +16,8 @@ mod v;
 
 pub(super) use build_cache::Until;
 pub use environment::variable_names;
+pub(crate) use environment::{Environment, check_variable, environment};
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
-pub(crate) use environment::{check_variable, environment};
 pub(super) use files::{INPUT, WAY_TO_OUTPUT};
 pub use programs::{SYSTEM_PATH, find_in, find_program, program_of};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
@@ -42,7 +41,7 @@ use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
-use environment::{environment_over, take_variables};
+use environment::take_variables;
 use programs::{BINARY, resolve, version_of};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
@@ -71,7 +70,7 @@ pub(super) struct Preparer {
 pub(super) struct Prepared {
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
-    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) env: Environment,
     /// The options of the interpreter that the script asks for, among `args`.
     pub(super) options: Vec<OsString>,
     /// The arguments that the job gives, the last of `args`.
@@ -124,15 +123,15 @@ impl Preparer {
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let home = scratch.split().map_err(|error| cannot_write(&error))?;
-        let env = environment_over(&self.config.options.env, script, &home);
+        let env = environment(&self.config.options.env, script, &home);
         let mut env = env.map_err(Failure::script)?;
-        if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
-            env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
+        if self.is_python() {
+            env.entry(UNBUFFERED.0.into()).or_insert_with(|| UNBUFFERED.1.into());
         }
         let asked = shebang::asked(source, &self.config.command)
             .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
-        input_files::provide(&mut env, script, &scratch)?;
+        files::provide_kept(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.config.options.env.keys());
         let asks_node = node::is_in_question(&self.config.command, extension, variables);
@@ -296,7 +295,7 @@ impl Preparer {
             let args = words.map(|word| fill(word, &script, Some(&built))).collect();
             let mut tool = self.tool(compiler.clone(), args, &scratch);
             let (name, value) = v::ONLY_COMPILES;
-            tool.env.push((name.into(), value.into()));
+            tool.env.insert(name.into(), value.into());
             let ran = (self.run_tool)(tool, until, Some(log))?;
             ran.map_err(|messages| Failure::script(format!("does not compile: {messages}")))?;
             if !fs::symlink_metadata(&built).is_ok_and(|data| data.is_file()) {

@@ -21,7 +21,7 @@ pub(super) fn run_tool(
     let spec = Spec {
         program: tool.program,
         args: tool.args,
-        env: env.into_iter().collect(),
+        env,
         cwd: tool.folder,
         home: tool.folder,
         sandbox: tool.sandbox,
@@ -39,11 +39,7 @@ pub(super) fn run_tool(
         Ended::Itself if report.status.success() => {
             Ok(Ok(String::from_utf8_lossy(&report.written.stdout).into_owned()))
         }
-        Ended::Itself
-        | Ended::TooMuchOutput
-        | Ended::TooMuchOnDisk
-        | Ended::TooMuchMemory
-        | Ended::TooManyProcesses => Ok(Err(messages(&report, tool.folder))),
+        Ended::Itself | Ended::Exceeded(_) => Ok(Err(messages(&report, tool.folder))),
     }
 }
 

@@ -28,7 +28,7 @@ use self::pipe::Pipe;
 use super::deadline::poll_until;
 use super::start::{Pipes, Run, Spec};
 use crate::engine::Stream;
-use crate::sandbox::pidfd;
+use crate::sandbox::{Limit, pidfd};
 
 /// The maximum number of processes that are named.
 const HOLDERS_MAX: usize = 5;
@@ -53,7 +53,7 @@ pub(super) struct WatchedChild<'a> {
 pub(super) enum WatchEvent {
     Exited,
     /// It has to be ended for this reason.
-    Exceeded(Ended),
+    MustEnd(Ended),
 }
 
 #[derive(Debug)]
@@ -111,22 +111,22 @@ impl<'a> WatchedChild<'a> {
         until: Instant,
     ) -> io::Result<Option<WatchEvent>> {
         let now = Instant::now();
-        if let Some(why) = self.job_use.exceeded(now) {
-            return Ok(Some(WatchEvent::Exceeded(why)));
+        if let Some(limit) = self.job_use.exceeded(now) {
+            return Ok(Some(WatchEvent::MustEnd(Ended::Exceeded(limit))));
         }
         if now >= watch.deadline {
-            return Ok(Some(WatchEvent::Exceeded(Ended::Timeout)));
+            return Ok(Some(WatchEvent::MustEnd(Ended::Timeout)));
         }
         let until = self.job_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
         let has_exited = self.wait(Some(cancelled), until)?;
         self.read(watch);
         if self.exceeds {
-            return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOutput)));
+            return Ok(Some(WatchEvent::MustEnd(Ended::Exceeded(Limit::Output))));
         }
         if has_exited {
             return Ok(Some(WatchEvent::Exited));
         }
-        Ok(watch.cancel.requested().map(|reason| WatchEvent::Exceeded(Ended::Stopped(reason))))
+        Ok(watch.cancel.requested().map(|reason| WatchEvent::MustEnd(Ended::Stopped(reason))))
     }
 
     /// Waits like [`WatchedChild::next`] for a child that is being ended, without limits. Returns whether it has exited.

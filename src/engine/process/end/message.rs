@@ -34,6 +34,24 @@ pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
     }
 }
 
+/// Describes the limit that a child was ended for; `bytes_max` is the one of its output.
+pub(crate) fn exceeded_message(limit: Limit, bytes_max: u64) -> String {
+    let message = match limit {
+        Limit::Output => return format!("output too large: more than {bytes_max} bytes"),
+        Limit::Disk => {
+            "disk full: more in the job's folder and its open files than its sandbox.disk allows"
+        }
+        Limit::Memory => {
+            "out of memory: a process of the job took more than its sandbox.memory allows"
+        }
+        Limit::JobMemory => {
+            "out of memory: the job as a whole took more than its sandbox.job_memory allows"
+        }
+        _ => "too many processes: more than the job's sandbox.processes allows",
+    };
+    message.to_owned()
+}
+
 pub(crate) fn output_text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);

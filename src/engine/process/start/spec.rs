@@ -23,7 +23,7 @@ pub(crate) struct Spec<'a> {
     /// Its arguments, without its own name.
     pub(crate) args: Vec<OsString>,
     /// Its complete environment.
-    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) env: BTreeMap<OsString, OsString>,
     /// Its working directory.
     pub(crate) cwd: &'a Path,
     /// Its private folder, which it may write in.

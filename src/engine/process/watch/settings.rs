@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::{Cancel, Log, StopReason};
+use crate::sandbox::Limit;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
@@ -53,12 +54,6 @@ pub(crate) enum Ended {
     Timeout,
     /// Ended by Hero: a stop was requested.
     Stopped(StopReason),
-    /// Ended by Hero: standard output or the reported output is too large.
-    TooMuchOutput,
-    /// Ended by Hero: its private folder and its files without a name are too large.
-    TooMuchOnDisk,
-    /// Ended by Hero: a process of the job has too much memory.
-    TooMuchMemory,
-    /// Ended by Hero: the job has too many processes.
-    TooManyProcesses,
+    /// Ended by Hero: the job exceeds a limit that Hero measures itself.
+    Exceeded(Limit),
 }

@@ -279,13 +279,17 @@ impl GitRepo {
 
 /// Returns a git command that never prompts for a password.
 fn git(folder: &Path) -> ExternalProgram {
-    ExternalProgram::new("git").env("GIT_TERMINAL_PROMPT", "0").folder(folder)
+    ExternalProgram::new("git").default_env("GIT_TERMINAL_PROMPT", "0").folder(folder)
 }
 
 /// Runs a git command and returns its output. Scripts look for "Git error" in the message of a failure.
 fn output(job: SalJob<'_>, command: ExternalProgram) -> CallResult<String> {
     let ran = command.run(job)?;
-    if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure("Git error").into()) }
+    if ran.success() {
+        Ok(ran.stdout())
+    } else {
+        Err(format!("Git error: {}", ran.failure()).into())
+    }
 }
 
 /// Returns server, account and name of `https://SERVER/ACCOUNT/NAME.git` or `git@SERVER:ACCOUNT/NAME.git`.
