@@ -5,7 +5,6 @@
 //! `watch` (pipes, channel, deadline, limits) → `end` (ask, kill, reap, find orphans).
 
 pub(crate) mod child;
-mod deadline;
 mod end;
 mod fed_program;
 mod prepare;
@@ -16,7 +15,6 @@ mod start;
 mod tree;
 mod watch;
 
-pub(crate) use deadline::poll_until;
 pub(crate) use end::{
     Ending, Explainer, ask_to_end, exceeded_message, failed_message, output_text, with_path,
 };

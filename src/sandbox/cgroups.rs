@@ -13,11 +13,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags};
 use nix::unistd::{AccessFlags, access};
 use tracing::warn;
 
+use super::deadline::poll_until;
 use super::limits::Limit;
 use super::usage::Usage;
 use crate::config::SandboxConfig;
@@ -223,13 +223,9 @@ impl JobGroup {
             if counted(&String::from_utf8_lossy(&text[..read]), "populated") == 0 {
                 return;
             }
-            let left = until.saturating_duration_since(Instant::now());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
             let mut waits = [PollFd::new(events.as_fd(), PollFlags::POLLPRI)];
-            match poll(&mut waits, timeout) {
-                Err(Errno::EINTR) => {}
-                Ok(ready) if ready > 0 => {}
-                _ => return,
+            if !poll_until(&mut waits, until).unwrap_or(false) {
+                return;
             }
         }
     }

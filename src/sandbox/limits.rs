@@ -8,49 +8,31 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use nix::sys::signal::Signal;
 
 use crate::config::SandboxConfig;
+use crate::proto::word_table::words;
 
 /// The limits of one process: resources with their soft and hard limits.
 pub(super) type Limits = [Option<(Resource, u64, u64)>; 7];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    Cpu,
+words! {
+    /// A limit that a job has reached, as its field `limit` names it.
+    Limit;
+    Cpu = "cpu",
     /// The memory, or the address space, of a process.
-    Memory,
+    Memory = "memory",
     /// The processes of the user.
-    Processes,
-    OpenFiles,
-    FileSize,
+    Processes = "processes",
+    OpenFiles = "open files",
+    FileSize = "file size",
     /// The size of the job's own folder.
-    Disk,
-    Output,
-    JobMemory,
+    Disk = "disk",
+    Output = "output",
+    JobMemory = "job memory",
     /// The processes and threads of the job as a whole.
-    JobProcesses,
-    UnitMemory,
+    JobProcesses = "job processes",
+    UnitMemory = "unit memory",
     /// The memory of a slice that the unit is in.
-    SliceMemory,
-    MachineMemory,
-}
-
-impl Limit {
-    /// Returns the text of the job's field `limit`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::Processes => "processes",
-            Self::OpenFiles => "open files",
-            Self::FileSize => "file size",
-            Self::Disk => "disk",
-            Self::Output => "output",
-            Self::JobMemory => "job memory",
-            Self::JobProcesses => "job processes",
-            Self::UnitMemory => "unit memory",
-            Self::SliceMemory => "slice memory",
-            Self::MachineMemory => "machine memory",
-        }
-    }
+    SliceMemory = "slice memory",
+    MachineMemory = "machine memory",
 }
 
 /// Returns the limits that are set, none above this process's own: to raise one takes a privilege. A child never

@@ -5,6 +5,7 @@
 //! seccomp for system calls. This takes no helper program, no namespace and no privilege.
 
 use hero_config as config;
+use hero_proto as proto;
 
 #[cfg(test)]
 #[path = "../test_support.rs"]
@@ -13,6 +14,7 @@ mod test_support;
 mod allowance;
 mod cgroups;
 mod confine;
+mod deadline;
 mod describe;
 mod files;
 mod limits;
@@ -29,13 +31,13 @@ pub use cgroups::{JobGroup, divide_cgroup, lacks_groups};
 pub use confine::{
     Launch, Restrictions, give_back_freed_memory, pidfd, reap, set_run_number, spawn,
 };
+pub use deadline::poll_until;
 pub use limits::{Limit, limit_hit};
 pub use policy::Network;
 pub use rights::Rights;
 pub use support::Support;
 pub use usage::Usage;
 
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,6 +48,7 @@ use seccompiler::BpfProgram;
 use self::limits::{limits_of, without_limits};
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
+use crate::proto::text::hexadecimal;
 
 #[derive(Debug, Clone)]
 pub struct Sandbox {
@@ -144,16 +147,12 @@ impl Sandbox {
 
     /// Their system call filter in the kernel's form, in hexadecimal digits.
     pub fn filter_hex(&self) -> Option<String> {
-        let filter = self.filter.as_ref()?;
-        let mut hex = String::with_capacity(filter.len() * 16);
-        for step in filter.iter() {
+        let steps = self.filter.as_ref()?.iter().flat_map(|step| {
             let [c0, c1] = step.code.to_ne_bytes();
             let [k0, k1, k2, k3] = step.k.to_ne_bytes();
-            for byte in [c0, c1, step.jt, step.jf, k0, k1, k2, k3] {
-                let _ = write!(hex, "{byte:02x}");
-            }
-        }
-        Some(hex)
+            [c0, c1, step.jt, step.jf, k0, k1, k2, k3]
+        });
+        Some(hexadecimal(&steps.collect::<Vec<u8>>()))
     }
 }
 

@@ -25,10 +25,9 @@ use self::channel::Channel;
 use self::job_use::JobUse;
 use self::patience::Patience;
 use self::pipe::Pipe;
-use super::deadline::poll_until;
 use super::start::{Pipes, Run, Spec};
 use crate::engine::Stream;
-use crate::sandbox::{Limit, pidfd};
+use crate::sandbox::{Limit, pidfd, poll_until};
 
 /// The maximum number of processes that are named.
 const HOLDERS_MAX: usize = 5;

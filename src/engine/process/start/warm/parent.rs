@@ -20,14 +20,13 @@ use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
 use super::module_files::ModuleFiles;
-use crate::engine::process::deadline::poll_until;
 use crate::engine::process::prepare::{
     HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH, UNBUFFERED,
 };
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
 use crate::engine::process::start::spec::{CHANNEL, Spec};
 use crate::engine::process::start::started::Pipes;
-use crate::sandbox::{JobGroup, Restrictions, Sandbox, set_run_number};
+use crate::sandbox::{JobGroup, Restrictions, Sandbox, poll_until, set_run_number};
 
 /// The program of the parent, which is too long for a command line.
 const TEXT: &str = include_str!("parent.py");
