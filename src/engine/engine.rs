@@ -237,6 +237,19 @@ impl Failure {
         }
     }
 
+    #[must_use]
+    pub(crate) fn with_exit_code(mut self, code: Option<i32>) -> Self {
+        if let Self::Script { exit_code, .. }
+        | Self::Killed { exit_code, .. }
+        | Self::Postponed { exit_code, .. }
+        | Self::Discarded { exit_code, .. }
+        | Self::Waits { exit_code, .. } = &mut self
+        {
+            *exit_code = code;
+        }
+        self
+    }
+
     pub fn script(message: impl Into<String>) -> Self {
         Self::Script { message: message.into(), exit_code: None }
     }

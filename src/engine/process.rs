@@ -38,8 +38,8 @@ use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
 use end::{
-    Collected, ModuleFolders, above_the_job, asked_failure, collect, error_of, job_output,
-    log_output, missing_for_processes, missing_of_own_folder,
+    Collected, ModuleFolders, above_the_job, collect, error_of, job_output, log_output,
+    missing_for_processes, missing_of_own_folder,
 };
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
@@ -110,7 +110,7 @@ impl CommandEngine {
             && let Some(asked) = report.written.asked
         {
             log_output(&report.written.stdout, log);
-            return Err(asked_failure(asked, report.status.code()));
+            return Err(asked.with_exit_code(report.status.code()));
         }
         if report.ended == Ended::Itself && report.status.success() {
             let output = match report.written.reported.take() {
@@ -304,9 +304,7 @@ impl Engine for CommandEngine {
         let limits = (script.deadline, self.job.kill_grace);
         let watch = Watch {
             keeps_stdout_end: self.overflow(script) == OutputOverflow::Truncate,
-            stderr_bytes_max: 0,
-            log_stdout: false,
-            channel: true,
+            is_of_job: true,
             ..Watch::of_tool(cancel, limits, self.job.output_size_max, Some(log))
         };
         let report =

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use super::end::ChildProcess;
 pub(crate) use super::start::Spec;
 use super::start::{Started, Warmed, start};
-pub(crate) use super::watch::{AskedEnd, ChildOutput, Ended, Watch};
+pub(crate) use super::watch::{ChildOutput, Ended, Watch};
 use super::watch::{WatchEvent, WatchedChild};
 use crate::engine::Usage;
 use crate::sandbox::limit_hit;
@@ -28,7 +28,7 @@ pub(crate) fn run(
 ) -> io::Result<ChildReport> {
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes, is_cold } =
-        start(spec, warmed, watch.channel)?;
+        start(spec, warmed, watch.is_of_job)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
     // Without its number, an error does not pass for one from before the script began.
     let unnumbered = |error: io::Error| io::Error::other(error.to_string());

@@ -10,9 +10,7 @@ mod traceback;
 pub(crate) use explain::{Ending, Explainer, with_path};
 pub(super) use explain::{ModuleFolders, missing_of_own_folder};
 pub(super) use files::{Collected, collect};
-pub(super) use message::{
-    above_the_job, asked_failure, describe, job_output, log_output, missing_for_processes,
-};
+pub(super) use message::{above_the_job, describe, job_output, log_output, missing_for_processes};
 pub(crate) use message::{exceeded_message, failed_message, output_text};
 #[cfg(test)]
 pub(super) use orphans::sweep;

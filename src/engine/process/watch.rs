@@ -10,7 +10,6 @@ mod patience;
 mod pipe;
 mod settings;
 
-pub(crate) use channel::AskedEnd;
 pub(super) use lines::{LineSplitter, without_noise};
 pub(crate) use settings::{Ended, Watch};
 
@@ -26,7 +25,7 @@ use self::job_use::JobUse;
 use self::patience::Patience;
 use self::pipe::Pipe;
 use super::start::{Pipes, Run, Spec};
-use crate::engine::Stream;
+use crate::engine::{Failure, Stream};
 use crate::sandbox::{Limit, pidfd, poll_until};
 
 /// The maximum number of processes that are named.
@@ -68,13 +67,12 @@ pub(crate) struct ChildOutput {
     /// The output that the child reported on its channel.
     pub(crate) reported: Option<String>,
     /// The meaning of its end, as it said there.
-    pub(crate) asked: Option<AskedEnd>,
+    pub(crate) asked: Option<Failure>,
     /// The maximum memory of its process that was measured while it ran.
     pub(crate) memory_seen_bytes: u64,
 }
 
 impl<'a> WatchedChild<'a> {
-    /// Watches the child `pid` of a run.
     pub(super) fn new(
         pid: Pid,
         run: Run,
@@ -87,7 +85,7 @@ impl<'a> WatchedChild<'a> {
         let channel = match (channel, answers) {
             (Some(ends), Some(answers)) => {
                 write_ends.push(ends.write_end);
-                Some(Channel::new(ends.read_end, answers.write_end, watch.stdout_bytes_max)?)
+                Some(Channel::new(ends.read_end, answers.write_end, watch.output_bytes_max)?)
             }
             _ => None,
         };

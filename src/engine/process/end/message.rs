@@ -5,10 +5,9 @@ use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
 
-use super::super::child::AskedEnd;
 use super::reason::reason_of;
+use crate::engine::Log;
 use crate::engine::process::watch::LineSplitter;
-use crate::engine::{Failure, Log};
 use crate::proto::job::JobOutput;
 use crate::sandbox::Limit;
 
@@ -91,17 +90,6 @@ pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
         Limit::SliceMemory => Some("the slice of its unit reached its MemoryMax"),
         Limit::MachineMemory => Some("the machine had no more memory"),
         _ => None,
-    }
-}
-
-pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
-    match asked {
-        AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
-        AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
-        AskedEnd::Wait(Ok(wait)) => Failure::Waits { wait: Box::new(wait), exit_code },
-        AskedEnd::Wait(Err(message)) | AskedEnd::Unreadable(message) => {
-            Failure::Script { message, exit_code }
-        }
     }
 }
 
