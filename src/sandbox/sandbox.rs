@@ -18,7 +18,6 @@ mod deadline;
 mod describe;
 mod files;
 mod limits;
-mod oom_score;
 mod policy;
 mod rights;
 mod search;

@@ -9,10 +9,8 @@ mod node;
 mod programs;
 mod python;
 mod scratch;
-mod shebang;
 mod source;
 mod tool;
-mod v;
 
 pub(super) use build_cache::Until;
 pub use environment::variable_names;
@@ -42,7 +40,7 @@ use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
 use environment::take_variables;
-use programs::{BINARY, resolve, version_of};
+use programs::{BINARY, V_ONLY_COMPILES, V_RAN_INSTEAD, folder_of_v, resolve, version_of};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
@@ -128,7 +126,7 @@ impl Preparer {
         if self.is_python() {
             env.entry(UNBUFFERED.0.into()).or_insert_with(|| UNBUFFERED.1.into());
         }
-        let asked = shebang::asked(source, &self.config.command)
+        let asked = source::asked(source, &self.config.command)
             .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
         files::provide_kept(&mut env, script, &scratch)?;
@@ -152,7 +150,7 @@ impl Preparer {
             args.splice(0..0, option);
         }
         args.extend(given_args.iter().map(OsString::from));
-        let (packages, compiler) = (None, v::folder_of(&program));
+        let (packages, compiler) = (None, folder_of_v(&program));
         let mut prepared = Prepared {
             program,
             args,
@@ -294,12 +292,12 @@ impl Preparer {
             let words = compile.iter().skip(1);
             let args = words.map(|word| fill(word, &script, Some(&built))).collect();
             let mut tool = self.tool(compiler.clone(), args, &scratch);
-            let (name, value) = v::ONLY_COMPILES;
+            let (name, value) = V_ONLY_COMPILES;
             tool.env.insert(name.into(), value.into());
             let ran = (self.run_tool)(tool, until, Some(log))?;
             ran.map_err(|messages| Failure::script(format!("does not compile: {messages}")))?;
             if !fs::symlink_metadata(&built).is_ok_and(|data| data.is_file()) {
-                let hint = if extension == ".vsh" { v::RAN_INSTEAD } else { "" };
+                let hint = if extension == ".vsh" { V_RAN_INSTEAD } else { "" };
                 let message = format!("the compiler succeeded, but wrote no program{hint}");
                 return Err(Failure::script(message));
             }
@@ -315,7 +313,7 @@ impl Preparer {
         let env = self.config.options.env.iter().map(|(name, value)| (name.into(), value.into()));
         let (env, folder) = (env.collect(), scratch.path());
         let (sandbox, kill_grace) = (&self.sandbox, self.kill_grace);
-        let read = v::folder_of(&program).into_iter().collect();
+        let read = folder_of_v(&program).into_iter().collect();
         Tool { program, args, env, folder, sandbox, read, kill_grace }
     }
 

@@ -2,7 +2,6 @@
 
 mod registry;
 mod spec;
-mod started;
 mod warm;
 
 pub use registry::ProcessRun;
@@ -10,7 +9,7 @@ pub(super) use registry::{Registered, RegisteredChild, Run, command};
 pub(super) use registry::{pause_starts, registered};
 pub(super) use spec::CHANNEL_NUMBER;
 pub(crate) use spec::Spec;
-pub(super) use started::{Pipes, Started};
+pub(super) use spec::{Pipes, Started};
 pub(super) use warm::{Warm, Warmed};
 
 use std::ffi::{OsStr, OsString};
