@@ -6,14 +6,13 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::folder::ContentFolder;
 use crate::proto::job::ContentHash;
 
 /// A content that is this old without a job is deleted. A file that is written, and one whose job is about to
 /// be stored, is newer, by the clock of its file system; also if Redis was away for hours meanwhile.
-const AGE: Duration = Duration::from_hours(24);
+const AGE_SECONDS: i64 = 24 * 60 * 60;
 /// Follows the name of a content that is set aside.
 const ASIDE: &str = ".aside-";
 /// The maximum number of entries of one part of the folder that are looked at in one round.
@@ -41,7 +40,7 @@ impl SetAside {
     /// # Errors
     /// Errors of the file system, except that another process was first.
     pub fn put_back(self) -> io::Result<()> {
-        gone_is_done(fs::rename(self.path, self.home))
+        found(fs::rename(self.path, self.home)).map(drop)
     }
 
     /// Deletes the content.
@@ -49,7 +48,7 @@ impl SetAside {
     /// # Errors
     /// Errors of the file system, except that another process was first.
     pub fn delete(self) -> io::Result<()> {
-        gone_is_done(fs::remove_file(self.path))
+        found(fs::remove_file(self.path)).map(drop)
     }
 }
 
@@ -62,7 +61,7 @@ impl ContentFolder {
             if let Some(data) = old(&entry.path(), now)?
                 && data.is_file()
             {
-                gone_is_done(fs::remove_file(entry.path()))?;
+                found(fs::remove_file(entry.path()))?;
             }
         }
         Ok(now)
@@ -71,10 +70,8 @@ impl ContentFolder {
     /// Returns the old files in one of the 256 parts of the folder.
     pub fn aged(&self, part: u8, now: i64) -> io::Result<AgedContents> {
         let mut aged = AgedContents::default();
-        let entries = match fs::read_dir(self.path(&format!("{part:02x}"))) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(aged),
-            entries => entries?,
-        };
+        let entries = found(fs::read_dir(self.path(&format!("{part:02x}"))))?;
+        let Some(entries) = entries else { return Ok(aged) };
         for entry in entries.take(ENTRIES_MAX) {
             let entry = entry?;
             let name = entry.file_name();
@@ -84,7 +81,7 @@ impl ContentFolder {
                 name.split_once(ASIDE).map_or((name, false), |(hash, _)| (hash, true));
             let Ok(hash) = hash.parse::<ContentHash>() else { continue };
             let Some(data) = old(&entry.path(), now)? else { continue };
-            if is_aside && data.ctime() + seconds(AGE) < now {
+            if is_aside && data.ctime() + AGE_SECONDS < now {
                 let home = self.path_of(&hash);
                 aged.aside.push(SetAside { hash, path: entry.path(), home });
             } else if !is_aside {
@@ -98,9 +95,8 @@ impl ContentFolder {
     pub fn set_aside(&self, hash: &ContentHash, now: i64) -> io::Result<Option<SetAside>> {
         let home = self.path_of(hash);
         let path = home.with_file_name(format!("{hash}{ASIDE}{:016x}", fastrand::u64(..)));
-        match fs::rename(&home, &path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            done => done?,
+        if found(fs::rename(&home, &path))?.is_none() {
+            return Ok(None);
         }
         let is_old = old(&path, now)?.is_some();
         let aside = SetAside { hash: hash.clone(), path, home };
@@ -114,20 +110,14 @@ impl ContentFolder {
 
 /// Returns the data of a file that was last written or touched long ago.
 fn old(path: &Path, now: i64) -> io::Result<Option<fs::Metadata>> {
-    match fs::symlink_metadata(path) {
-        Ok(data) => Ok(Some(data).filter(|data| data.mtime() + seconds(AGE) < now)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let data = found(fs::symlink_metadata(path))?;
+    Ok(data.filter(|data| data.mtime() + AGE_SECONDS < now))
 }
 
-fn seconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
-}
-
-fn gone_is_done(done: io::Result<()>) -> io::Result<()> {
+/// Returns `None` for a file that does not exist.
+fn found<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }

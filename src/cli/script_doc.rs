@@ -16,7 +16,7 @@ use super::Global;
 use super::script::ScriptSource;
 use crate::config::Config;
 use crate::engine::rhai::{Finding, Function, Group};
-use crate::engine::scripts::{check_script, function_documents, script_groups};
+use crate::engine::scripts::{check_script, script_groups};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
@@ -65,7 +65,8 @@ impl Doc {
             (Some(_), false) => pages::in_full(&chosen),
             (None, false) => pages::overview(&chosen),
         };
-        global.print(|| json!(function_documents(&chosen)), text)
+        let functions = || chosen.iter().flat_map(|group| &group.functions).collect::<Vec<_>>();
+        global.print(|| json!(functions()), text)
     }
 }
 
@@ -115,7 +116,7 @@ fn said(name: &str, found: &Finding) -> String {
 
 /// The functions with this name, alone or after their type, or the group with this name.
 fn chosen(groups: &[Group], name: &str) -> Result<Vec<Group>, Error> {
-    let is_named = |function: &&Function| function.name == name || function.full_name() == name;
+    let is_named = |function: &&Function| function.name == name || function.full_name == name;
     let chosen: Vec<Group> = groups
         .iter()
         .map(|group| {
@@ -213,7 +214,11 @@ mod tests {
         let sal = sal_engine(&RhaiLimits::default()).expect("sal");
         let names = |name: &str| -> Vec<String> {
             let groups = chosen(sal.groups(), name).expect(name);
-            groups.iter().flat_map(|group| &group.functions).map(Function::full_name).collect()
+            groups
+                .iter()
+                .flat_map(|group| &group.functions)
+                .map(|function| function.full_name.clone())
+                .collect()
         };
         assert_eq!(names("run"), ["run", "Command.run"]);
         assert_eq!(names("GitTree.list"), ["GitTree.list"]);

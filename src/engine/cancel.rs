@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// The reason for stopping a running script. Of two requests the later reason of this list counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StopReason {
     /// The actor is shutting down: the job goes back to its queue.
+    #[error("stopped by the shutdown")]
     Shutdown = 1,
     /// A stop request: the job ends in `stopped_by_request`.
+    #[error("stopped_by_request")]
     Requested,
     /// The actor lost its lease: the job belongs to another actor.
+    #[error("stopped with the lease lost")]
     LeaseLost,
 }
 

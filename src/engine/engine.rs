@@ -27,10 +27,11 @@ pub use backends::{Backends, ObjectStore, ScriptRedis};
 pub use cancel::{Cancel, StopReason};
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::rhai::RhaiEngine;
 use crate::config::{EngineKind, JobConfig, SalConfig, TypeConfig, no_process};
 use crate::proto::access::Bounds;
 use crate::proto::job::{
@@ -39,6 +40,7 @@ use crate::proto::job::{
 };
 use crate::proto::target::ScriptType;
 pub use crate::sandbox::Usage;
+use heroscript::HeroScriptEngine;
 
 /// The stack of a thread that runs an engine, unless the engine needs more. Only used pages become memory.
 pub const STACK_SIZE_BYTES: usize = 64 * 1024 * 1024;
@@ -50,24 +52,33 @@ pub fn build(
     sal: &SalConfig,
     backends: &Backends,
 ) -> Arc<dyn Engine> {
-    let beside = |engine: rhai::RhaiEngine| {
-        let engine = engine.with_backends(backends).with_type(config);
-        Arc::new(heroscript::HeroScriptEngine::beside(engine, &config.modules))
-    };
-    let limits = &config.limits;
-    let engine: Arc<dyn Engine> = match config.engine {
-        EngineKind::Osis => beside(rhai::RhaiEngine::osis(script_type, limits, job)),
-        EngineKind::Sal => beside(rhai::RhaiEngine::sal(script_type, limits, job, sal)),
-        EngineKind::HeroScript => Arc::new(heroscript::HeroScriptEngine::new(
-            script_type,
-            &config.modules,
-            &config.limits,
-            job,
-            backends,
-        )),
-        EngineKind::Command => Arc::new(process::CommandEngine::new(script_type, config, job)),
+    let engine: Arc<dyn Engine> = match build_rhai(script_type.clone(), config, job, sal, backends)
+    {
+        Some(engine) => Arc::new(engine),
+        None => Arc::new(process::CommandEngine::new(script_type, config, job)),
     };
     hooks::around(engine, config, job)
+}
+
+/// Returns the engine of a type whose scripts are interpreted here; `None` if they are processes.
+fn build_rhai(
+    script_type: ScriptType,
+    config: &TypeConfig,
+    job: &JobConfig,
+    sal: &SalConfig,
+    backends: &Backends,
+) -> Option<HeroScriptEngine> {
+    let (limits, modules) = (&config.limits, &config.modules);
+    let rhai = match config.engine {
+        EngineKind::Osis => RhaiEngine::osis(script_type, limits, job),
+        EngineKind::Sal => RhaiEngine::sal(script_type, limits, job, sal),
+        EngineKind::HeroScript => {
+            return Some(HeroScriptEngine::new(script_type, modules, limits, job, backends));
+        }
+        EngineKind::Command => return None,
+    };
+    let rhai = rhai.with_backends(backends).with_type(config);
+    Some(HeroScriptEngine::beside(rhai, modules))
 }
 
 /// The outputs of a job's prerequisites, by id and by name in the job's graph; `None` for one that did not finish.
@@ -165,24 +176,25 @@ pub struct Success {
     pub exit_code: Option<i32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
+    #[error("{message}")]
     Script {
         /// The error of the job, with line and column if the engine knows them.
         message: String,
         exit_code: Option<i32>,
     },
     /// The machine could not start the script, as `before_start.rs` decides. Nothing of the script ran.
+    #[error("{message}")]
     Machine {
         /// The step that failed, and the reason.
         message: String,
     },
     /// The kernel killed the script for memory that its unit or the machine lacked. It runs again, as after a crash.
-    Killed {
-        message: String,
-        exit_code: Option<i32>,
-    },
+    #[error("{message}")]
+    Killed { message: String, exit_code: Option<i32> },
     /// The script asks to be run again later; this is no attempt of those that it has.
+    #[error("{message}")]
     Postponed {
         message: String,
         exit_code: Option<i32>,
@@ -190,21 +202,20 @@ pub enum Failure {
         delay: Option<Duration>,
     },
     /// The script failed and says that no further attempt can succeed.
-    Discarded {
-        message: String,
-        exit_code: Option<i32>,
-    },
+    #[error("{message}")]
+    Discarded { message: String, exit_code: Option<i32> },
     /// The script waits: its job runs again once what it waits for has come.
-    Waits {
-        wait: Box<AskedWait>,
-        exit_code: Option<i32>,
-    },
+    #[error("waits for {}", wait.words())]
+    Waits { wait: Box<AskedWait>, exit_code: Option<i32> },
     /// The job is invalid: no attempt can run it.
+    #[error("{message}")]
     Invalid {
         /// The error of the job: `invalid job: FIELD …`.
         message: String,
     },
+    #[error("timeout")]
     Timeout,
+    #[error("{0}")]
     Stopped(StopReason),
 }
 
@@ -226,6 +237,19 @@ impl Failure {
         }
     }
 
+    #[must_use]
+    pub(crate) fn with_exit_code(mut self, code: Option<i32>) -> Self {
+        if let Self::Script { exit_code, .. }
+        | Self::Killed { exit_code, .. }
+        | Self::Postponed { exit_code, .. }
+        | Self::Discarded { exit_code, .. }
+        | Self::Waits { exit_code, .. } = &mut self
+        {
+            *exit_code = code;
+        }
+        self
+    }
+
     pub fn script(message: impl Into<String>) -> Self {
         Self::Script { message: message.into(), exit_code: None }
     }
@@ -240,24 +264,6 @@ impl Failure {
     pub fn discarded(why: String, exit_code: Option<i32>) -> Self {
         let message = if why.is_empty() { "discarded by the script".to_owned() } else { why };
         Self::Discarded { message, exit_code }
-    }
-}
-
-impl Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Script { message, .. }
-            | Self::Postponed { message, .. }
-            | Self::Discarded { message, .. }
-            | Self::Machine { message }
-            | Self::Killed { message, .. }
-            | Self::Invalid { message } => f.write_str(message),
-            Self::Waits { wait, .. } => write!(f, "waits for {}", wait.words()),
-            Self::Timeout => f.write_str("timeout"),
-            Self::Stopped(StopReason::Requested) => f.write_str("stopped_by_request"),
-            Self::Stopped(StopReason::Shutdown) => f.write_str("stopped by the shutdown"),
-            Self::Stopped(StopReason::LeaseLost) => f.write_str("stopped with the lease lost"),
-        }
     }
 }
 

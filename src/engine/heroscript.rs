@@ -1,7 +1,6 @@
 //! The engine of `HeroScript`: each action `!!actor.action` of a script calls the function
 //! `actor_action(parameters)` of the Rhai file `actor.rhai`, in order, until one fails.
 
-mod form;
 mod parse;
 
 pub use parse::{HeroAction, HeroScriptError, ParameterValue, parse};
@@ -18,9 +17,11 @@ use crate::config::{JobConfig, RhaiLimits};
 use crate::error::reason;
 use crate::proto::target::ScriptType;
 use crate::proto::text::{did_you_mean, nearest};
-use form::is_of_actions;
 
 const FILES_MAX: usize = 256;
+/// The constants of scripts in Rhai, where `!!params.flag` is a condition.
+const CONSTANTS: [&str; 7] =
+    ["JOB_ID", "CALLER_ID", "CONTEXT_ID", "ENV", "args", "params", "INPUTS"];
 
 #[derive(Debug)]
 pub struct HeroScriptEngine {
@@ -125,6 +126,24 @@ impl HeroScriptEngine {
             did_you_mean(nearest(name, actions.into_iter()))
         ))
     }
+}
+
+/// Returns true for a script whose first statement is an action: `!!actor.name`. In Rhai a variable cannot stand
+/// there before it has a value, unless it is a constant of every script.
+fn is_of_actions(source: &str) -> bool {
+    let lines = source.strip_prefix('\u{feff}').unwrap_or(source).lines().map(str::trim_start);
+    let is_code =
+        |line: &&str| !(line.is_empty() || line.starts_with("//") || line.starts_with("#!"));
+    let action = lines.clone().find(is_code).and_then(|line| line.strip_prefix("!!"));
+    let Some((actor, rest)) = action.and_then(|action| action.split_once('.')) else {
+        return false;
+    };
+    let is_name = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let name = rest.split_ascii_whitespace().next().unwrap_or_default();
+    is_name(actor) && is_name(name) && !CONSTANTS.contains(&actor)
 }
 
 fn function_of(action: &HeroAction) -> String {

@@ -5,7 +5,6 @@
 //! `watch` (pipes, channel, deadline, limits) → `end` (ask, kill, reap, find orphans).
 
 pub(crate) mod child;
-mod deadline;
 mod end;
 mod fed_program;
 mod prepare;
@@ -16,14 +15,15 @@ mod start;
 mod tree;
 mod watch;
 
-pub(crate) use deadline::poll_until;
-pub(crate) use end::{Ending, Explainer, ask_to_end, failed_message, output_text, with_path};
+pub(crate) use end::{
+    Ending, Explainer, ask_to_end, exceeded_message, failed_message, output_text, with_path,
+};
 pub use fed_program::{FedProgram, feed_program};
+pub(crate) use prepare::{Environment, check_variable, environment, remove_leftovers};
 pub use prepare::{
     SYSTEM_PATH, Scratch, find_in, find_program, folder_of_jobs, folders_left, program_of,
     variable_names,
 };
-pub(crate) use prepare::{check_variable, environment, remove_leftovers};
 pub use service::{Service, ServiceSpec};
 pub use start::ProcessRun;
 
@@ -38,8 +38,8 @@ use crate::proto::target::ScriptType;
 use crate::sandbox::{Allowance, Limit, Sandbox, lacks_groups};
 use child::{ChildReport, Ended, Spec, Watch};
 use end::{
-    Collected, above_the_job, asked_failure, collect, error_of, job_output, log_output,
-    missing_for_processes, missing_module, missing_of_own_folder, missing_package,
+    Collected, ModuleFolders, above_the_job, collect, error_of, job_output, log_output,
+    missing_for_processes, missing_of_own_folder,
 };
 use prepare::{Prepared, Preparer, Until};
 use run_tool::run_tool;
@@ -108,7 +108,7 @@ impl CommandEngine {
             && let Some(asked) = report.written.asked
         {
             log_output(&report.written.stdout, log);
-            return Err(asked_failure(asked, report.status.code()));
+            return Err(asked.with_exit_code(report.status.code()));
         }
         if report.ended == Ended::Itself && report.status.success() {
             let output = match report.written.reported.take() {
@@ -117,24 +117,14 @@ impl CommandEngine {
             };
             return Ok(Success { output, exit_code: Some(0) });
         }
-        if report.ended != Ended::TooMuchOutput {
+        if report.ended != Ended::Exceeded(Limit::Output) {
             log_output(&report.written.stdout, log);
         }
         Err(match report.ended {
             Ended::Timeout => Failure::Timeout,
             Ended::Stopped(reason) => Failure::Stopped(reason),
-            Ended::TooMuchOutput => {
-                let bytes_max = self.job.output_size_max;
-                Failure::script(format!("output too large: more than {bytes_max} bytes"))
-            }
-            Ended::TooMuchOnDisk => Failure::script(
-                "disk full: more in the job's folder and its open files than its sandbox.disk allows",
-            ),
-            Ended::TooMuchMemory => Failure::script(
-                "out of memory: a process of the job took more than its sandbox.memory allows",
-            ),
-            Ended::TooManyProcesses => {
-                Failure::script("too many processes: more than the job's sandbox.processes allows")
+            Ended::Exceeded(limit) => {
+                Failure::script(exceeded_message(limit, self.job.output_size_max))
             }
             Ended::Itself => self.failed(&report, script),
         })
@@ -157,22 +147,18 @@ impl CommandEngine {
             return refused;
         }
         let has_other_folder = self.preparer.cwd().is_some();
-        let missing = missing_of_own_folder(&report.written.stderr_tail, home, has_other_folder);
+        let stderr = &report.written.stderr_tail;
+        let missing = missing_of_own_folder(stderr, home, has_other_folder);
         let module = || {
-            let is_python = self.preparer.is_python();
             let (env, script_type, read) = (&spec.env, &self.script_type, &config.read);
-            let folders = end::ModuleFolders { env, script_type, read };
-            let stderr = &report.written.stderr_tail;
-            if is_python {
-                missing_module(stderr, script.source, &folders)
+            let folders = ModuleFolders { env, script_type, read };
+            if self.preparer.is_python() {
+                folders.missing_module(stderr, script.source)
             } else {
-                missing_package(stderr, &folders)
+                folders.missing_package(stderr)
             }
         };
-        let of_silence = || {
-            let explainer = explainer(spec.allowance()?);
-            explainer.of_silence(report.status.code(), &report.written.stderr_tail)
-        };
+        let of_silence = || explainer(spec.allowance()?).of_silence(report.status.code(), stderr);
         missing.or_else(module).or_else(of_silence).into_iter().collect()
     }
 
@@ -213,9 +199,7 @@ impl CommandEngine {
         let (tail, exit_code) = (&report.written.stderr_tail, report.status.code());
         let failure = |message: String| Failure::Script { message, exit_code };
         if report.usage.limit == Some(Limit::JobMemory) {
-            let message = "out of memory: the job as a whole took more than its \
-                           sandbox.job_memory allows";
-            return failure(message.to_owned());
+            return failure(exceeded_message(Limit::JobMemory, self.job.output_size_max));
         }
         if let Some(above) = report.usage.limit.and_then(above_the_job) {
             let message = format!("out of memory: the kernel killed the job as {above}");
@@ -318,9 +302,7 @@ impl Engine for CommandEngine {
         let limits = (script.deadline, self.job.kill_grace);
         let watch = Watch {
             keeps_stdout_end: self.overflow(script) == OutputOverflow::Truncate,
-            stderr_bytes_max: 0,
-            log_stdout: false,
-            channel: true,
+            is_of_job: true,
             ..Watch::of_tool(cancel, limits, self.job.output_size_max, Some(log))
         };
         let report =

@@ -36,7 +36,7 @@ pub use functions::{Function, Group};
 use modules::Modules;
 use runtime::run::{ScriptRun, stack_bytes, terminated};
 use runtime::settings::SalSettings;
-use runtime::{failure, memory, output};
+use runtime::{failure, json_form, memory};
 pub use session::Session;
 
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl RhaiEngine {
             return Ok(output);
         }
         let names = |type_name| self.interpreter.map_type_name(type_name).to_owned();
-        output::text(value, bytes_max, &names).map(JobOutput::from)
+        json_form::text(value, bytes_max, &names).map(JobOutput::from)
     }
 
     fn run_with(

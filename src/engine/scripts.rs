@@ -2,31 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use regex::Regex;
 
 use crate::config::{EngineKind, JobConfig, OsisConfig, RhaiLimits, SalConfig, TypeConfig};
-use crate::engine::Backends;
-use crate::engine::heroscript::HeroScriptEngine;
 use crate::engine::process::CommandEngine;
 use crate::engine::rhai::{Finding, Group, RhaiEngine};
+use crate::engine::{Backends, build_rhai};
 use crate::error::{Error, Exit};
 use crate::proto::target::ScriptType;
-
-/// A function of scripts.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FunctionDocument {
-    /// Its name, after its type if it has one.
-    pub name: String,
-    /// The group of its documentation.
-    pub group: String,
-    /// Its signatures.
-    pub signatures: Vec<String>,
-    /// Its summary.
-    pub says: String,
-    /// An example.
-    pub example: String,
-}
 
 /// Checks a script without running it, and returns its mistakes. Blocks: the `check` command of a type is a process.
 /// Fails with [`Exit::Data`] if the type is not configured, with [`Exit::Usage`] if it has no check.
@@ -43,25 +26,18 @@ pub fn check_script(
             format!("the script type `{script_type}` is not configured"),
         ));
     };
-    let limits = &of_type.limits;
-    let beside =
-        |engine: RhaiEngine| HeroScriptEngine::beside(engine.with_type(of_type), &of_type.modules);
-    match of_type.engine {
-        EngineKind::Sal => Ok(beside(sal_engine(limits)?).check(source, &[])),
-        EngineKind::Osis => {
+    let backends = Backends { osis: osis.clone(), ..Backends::default() };
+    let sal = SalConfig::default();
+    match build_rhai(script_type.clone(), of_type, job, &sal, &backends) {
+        Some(engine) if of_type.engine == EngineKind::Osis => {
             let other = sal_engine(&RhaiLimits::default())?;
             let functions = other.groups().iter().flat_map(|group| &group.functions);
             let elsewhere: Vec<(&str, &str)> =
                 functions.map(|function| (function.name, "sal")).collect();
-            Ok(beside(osis_engine(limits, osis)?).check(source, &elsewhere))
+            Ok(engine.check(source, &elsewhere))
         }
-        EngineKind::HeroScript => {
-            let backends = Backends { osis: osis.clone(), ..Backends::default() };
-            let (script_type, modules) = (script_type.clone(), &of_type.modules);
-            let engine = HeroScriptEngine::new(script_type, modules, limits, job, &backends);
-            Ok(engine.check(source, &[]))
-        }
-        EngineKind::Command => {
+        Some(engine) => Ok(engine.check(source, &[])),
+        None => {
             if of_type.check.is_empty() {
                 let message = format!(
                     "cannot check a {script_type} script: type.{script_type}.check is not configured"
@@ -86,13 +62,9 @@ pub fn check_script(
 
 /// Returns the line that the message of a program names, as most do: `line 3`, or `script.js:3`; 0 if it names none.
 fn named_line(message: &str) -> usize {
-    let after = |word: &str| message.split_once(word).map(|(_, rest)| rest);
-    let of_file = || after("script.").and_then(|rest| rest.split_once(':')).map(|(_, rest)| rest);
-    let number = |rest: &str| {
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        rest[..end].parse().ok()
-    };
-    after("line ").and_then(number).or_else(|| of_file().and_then(number)).unwrap_or_default()
+    let number = |form: &str| Regex::new(form).ok()?.captures(message)?[1].parse().ok();
+    let of_file = || number(r"script\.[^:]*:([0-9]+)");
+    number("line ([0-9]+)").or_else(of_file).unwrap_or_default()
 }
 
 pub fn osis_engine(limits: &RhaiLimits, osis: &OsisConfig) -> Result<RhaiEngine, Error> {
@@ -107,24 +79,6 @@ pub fn sal_engine(limits: &RhaiLimits) -> Result<RhaiEngine, Error> {
 
 fn named(name: &str) -> Result<ScriptType, Error> {
     name.parse().map_err(|error| Error::new(Exit::Usage, format!("{error}")))
-}
-
-/// Returns the documentation of the functions of `osis`, `sal` or both. Fails with [`Exit::Usage`] for another type.
-pub fn script_functions(script_type: Option<&str>) -> Result<Vec<FunctionDocument>, Error> {
-    Ok(function_documents(&script_groups(script_type)?))
-}
-
-pub fn function_documents(groups: &[Group]) -> Vec<FunctionDocument> {
-    let documents = groups.iter().flat_map(|group| {
-        group.functions.iter().map(|function| FunctionDocument {
-            name: function.full_name(),
-            group: group.name.to_owned(),
-            signatures: function.signatures.clone(),
-            says: function.summary.to_owned(),
-            example: function.example.trim().to_owned(),
-        })
-    });
-    documents.collect()
 }
 
 /// Returns the functions of `osis`, `sal` or both without duplicates. Fails with [`Exit::Usage`] for another type.

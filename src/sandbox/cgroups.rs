@@ -13,11 +13,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags};
 use nix::unistd::{AccessFlags, access};
 use tracing::warn;
 
+use super::deadline::poll_until;
 use super::limits::Limit;
 use super::usage::Usage;
 use crate::config::SandboxConfig;
@@ -130,25 +130,9 @@ fn divide(own: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The bounds of a job as a whole. Zero sets none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CgroupBounds {
-    memory_bytes: u64,
-    processes: u64,
-}
-
-impl CgroupBounds {
-    /// `None` if nothing is bounded.
-    pub(super) fn of(config: &SandboxConfig) -> Option<Self> {
-        let bounds = Self { memory_bytes: config.job_memory, processes: config.job_processes };
-        (bounds.memory_bytes > 0 || bounds.processes > 0).then_some(bounds)
-    }
-
-    /// Creates an empty group with these bounds; `None` where jobs have no groups.
-    pub(super) fn group(self) -> io::Result<Option<JobGroup>> {
-        let Some(Ok(folder)) = FOLDER.get() else { return Ok(None) };
-        JobGroup::create(folder, self).map(Some)
-    }
+/// Returns whether a job as a whole has a bound.
+pub(super) fn bounds_jobs(config: &SandboxConfig) -> bool {
+    config.job_memory > 0 || config.job_processes > 0
 }
 
 /// The control group of one job. Dropping it kills its processes and removes it.
@@ -160,7 +144,15 @@ pub struct JobGroup {
 }
 
 impl JobGroup {
-    fn create(parent: &Path, bounds: CgroupBounds) -> io::Result<Self> {
+    /// Creates an empty group with the bounds of a job; `None` without bounds, and where jobs have no groups.
+    pub(super) fn of(config: &SandboxConfig) -> io::Result<Option<Self>> {
+        match FOLDER.get() {
+            Some(Ok(folder)) if bounds_jobs(config) => Self::create(folder, config).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn create(parent: &Path, bounds: &SandboxConfig) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let path = parent.join(format!("{JOB}{}", NEXT.fetch_add(1, Ordering::Relaxed)));
         let failed = |error: io::Error| {
@@ -173,10 +165,10 @@ impl JobGroup {
         Ok(group)
     }
 
-    fn set(&self, bounds: CgroupBounds) -> io::Result<()> {
+    fn set(&self, bounds: &SandboxConfig) -> io::Result<()> {
         let set = |name: &str, value: u64| fs::write(self.path.join(name), value.to_string());
-        if bounds.memory_bytes > 0 {
-            set("memory.max", bounds.memory_bytes)?;
+        if bounds.job_memory > 0 {
+            set("memory.max", bounds.job_memory)?;
             // A job that lost one of its processes is of no use.
             set("memory.oom.group", 1)?;
             match set("memory.swap.max", 0) {
@@ -185,8 +177,8 @@ impl JobGroup {
                 done => done?,
             }
         }
-        if bounds.processes > 0 {
-            set("pids.max", bounds.processes)?;
+        if bounds.job_processes > 0 {
+            set("pids.max", bounds.job_processes)?;
         }
         Ok(())
     }
@@ -231,13 +223,9 @@ impl JobGroup {
             if counted(&String::from_utf8_lossy(&text[..read]), "populated") == 0 {
                 return;
             }
-            let left = until.saturating_duration_since(Instant::now());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
             let mut waits = [PollFd::new(events.as_fd(), PollFlags::POLLPRI)];
-            match poll(&mut waits, timeout) {
-                Err(Errno::EINTR) => {}
-                Ok(ready) if ready > 0 => {}
-                _ => return,
+            if !poll_until(&mut waits, until).unwrap_or(false) {
+                return;
             }
         }
     }
@@ -355,9 +343,10 @@ mod tests {
     #[test]
     fn no_group_is_created_without_bounds() {
         let none = SandboxConfig { job_memory: 0, job_processes: 0, ..SandboxConfig::default() };
-        assert!(CgroupBounds::of(&none).is_none());
-        let bounds = CgroupBounds::of(&SandboxConfig::default()).expect("bounded by default");
+        assert!(!bounds_jobs(&none));
+        assert!(bounds_jobs(&SandboxConfig::default()), "bounded by default");
         // The tests have not divided their own group.
-        assert!(bounds.group().expect("nothing to create").is_none());
+        let group = JobGroup::of(&SandboxConfig::default());
+        assert!(group.expect("nothing to create").is_none());
     }
 }

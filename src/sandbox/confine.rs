@@ -23,16 +23,16 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use nix::fcntl::{FcntlArg, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::sys::prctl::set_no_new_privs;
 use nix::sys::resource::setrlimit;
 use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
-use nix::unistd::{Pid, chdir, setsid, write};
+use nix::unistd::{Pid, chdir, read, setsid, write};
 use seccompiler::{BpfProgram, apply_filter};
 
 use super::limits::{Limits, RUN_NUMBER, has_run_numbers};
-use super::oom_score;
 use super::usage::{Usage, used};
 
 /// The stack of a child until its program begins; it uses a few pages of it.
@@ -170,7 +170,7 @@ impl<'a> Child<'a> {
         if let Some(group) = self.group {
             write(group, b"0")?;
         }
-        oom_score::raise();
+        raise_oom_score();
         chdir(self.cwd.as_c_str())?;
         setsid()?;
         let Restrictions { confined, privileged, limits, rules, filter } = self.restrictions;
@@ -182,8 +182,8 @@ impl<'a> Child<'a> {
         }
         rules.as_ref().map_or(Ok(()), |rules| restrict_files(rules.as_fd()))?;
         self.place_descriptors()?;
-        for (resource, soft, hard) in limits.list().into_iter().flatten() {
-            setrlimit(resource, soft, hard)?;
+        for (resource, soft, hard) in limits.iter().flatten() {
+            setrlimit(*resource, *soft, *hard)?;
         }
         if let Some(number) = self.run_number {
             setrlimit(RUN_NUMBER, number, number)?;
@@ -245,6 +245,21 @@ fn execute(file: &CStr, args: &[*const c_char], env: &[*const c_char]) -> io::Er
     // SAFETY: both lists are the pointers of a `Strings`, which lives, with null at their end.
     unsafe { libc::execve(file.as_ptr(), args.as_ptr(), env.as_ptr()) };
     io::Error::last_os_error()
+}
+
+/// Makes this process and all that it starts the first that the kernel kills, before the daemon with its other jobs.
+/// Anyone may raise the score; where it cannot be written, or is as high, it stays. It allocates nothing, as a child calls
+/// it before its program begins.
+fn raise_oom_score() {
+    const LEAST: i32 = 500;
+    let flags = OFlag::O_RDWR | OFlag::O_CLOEXEC;
+    let Ok(file) = open(c"/proc/self/oom_score_adj", flags, Mode::empty()) else { return };
+    let mut text = [0; 16];
+    let length = read(&file, &mut text).unwrap_or_default();
+    let score = std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim().parse().ok());
+    if score.is_some_and(|score: i32| score < LEAST) {
+        let _ = write(&file, b"500");
+    }
 }
 
 /// Removes this process's signal handlers, which must not run in the child, and its ignoring of

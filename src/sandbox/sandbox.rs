@@ -5,6 +5,7 @@
 //! seccomp for system calls. This takes no helper program, no namespace and no privilege.
 
 use hero_config as config;
+use hero_proto as proto;
 
 #[cfg(test)]
 #[path = "../test_support.rs"]
@@ -13,10 +14,10 @@ mod test_support;
 mod allowance;
 mod cgroups;
 mod confine;
+mod deadline;
 mod describe;
 mod files;
 mod limits;
-mod oom_score;
 mod policy;
 mod rights;
 mod search;
@@ -29,13 +30,13 @@ pub use cgroups::{JobGroup, divide_cgroup, lacks_groups};
 pub use confine::{
     Launch, Restrictions, give_back_freed_memory, pidfd, reap, set_run_number, spawn,
 };
-pub use limits::{Limit, Limits, limit_hit};
+pub use deadline::poll_until;
+pub use limits::{Limit, limit_hit};
 pub use policy::Network;
 pub use rights::Rights;
 pub use support::Support;
 pub use usage::Usage;
 
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,73 +44,55 @@ use std::sync::Arc;
 use nix::sys::resource::RLIM_INFINITY;
 use seccompiler::BpfProgram;
 
-use self::cgroups::CgroupBounds;
+use self::limits::{limits_of, without_limits};
 use self::policy::Policy;
 use crate::config::{Require, SalConfig, SandboxConfig};
+use crate::proto::text::hexadecimal;
 
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     policy: Option<Policy>,
-    pub limits: Limits,
-    require: Require,
-    /// The largest size of a child's own folder; zero sets no bound.
-    disk_bytes_max: u64,
-    /// Bounds for a child together with all that it starts.
-    job_bounds: Option<CgroupBounds>,
+    /// Its limits, those of its job, and the level that the kernel must enforce.
+    pub limits: SandboxConfig,
     filter: Option<Arc<BpfProgram>>,
     support: Support,
 }
 
 impl Sandbox {
     pub fn of_type(config: &SandboxConfig) -> Self {
-        if !config.enabled {
-            return Self::new(None, Limits::default(), config.require, 0);
+        if config.enabled {
+            Self::new(Some(Policy::of_type(config)), config.clone())
+        } else {
+            Self::new(None, without_limits(config))
         }
-        let policy = Some(Policy::of_type(config));
-        let sandbox = Self::new(policy, Limits::of(config), config.require, config.disk);
-        Self { job_bounds: CgroupBounds::of(config), ..sandbox }
     }
 
     /// The sandbox of commands of SAL: these may access what its functions may.
     pub fn of_sal(config: &SalConfig) -> Self {
-        Self::new(Policy::of_sal(config), Limits::default(), Require::Basic, 0)
+        let limits = SandboxConfig { require: Require::Basic, ..SandboxConfig::default() };
+        Self::new(Policy::of_sal(config), without_limits(&limits))
     }
 
-    fn new(policy: Option<Policy>, limits: Limits, require: Require, disk_bytes_max: u64) -> Self {
+    fn new(policy: Option<Policy>, limits: SandboxConfig) -> Self {
         let support = Support::of_this_kernel();
         let filter = policy.as_ref().filter(|_| support.seccomp);
         let filter = filter.and_then(|policy| syscalls::filter(policy, support)).map(Arc::new);
-        Self { policy, limits, require, disk_bytes_max, job_bounds: None, filter, support }
+        Self { policy, limits, filter, support }
     }
 
     /// Returns why nothing may run in it here: the kernel enforces less than is required.
     pub fn refusal(&self) -> Option<String> {
         self.policy.as_ref()?;
-        self.support.refusal(self.require)
+        self.support.refusal(self.limits.require)
     }
 
     pub fn summary(&self) -> String {
         let Some(policy) = &self.policy else { return "no sandbox".to_owned() };
-        let groups = self.job_bounds.map(|_| match cgroups::outlook() {
+        let groups = cgroups::bounds_jobs(&self.limits).then(|| match cgroups::outlook() {
             Ok(()) => "; each job in a control group of its own".to_owned(),
             Err(reason) => format!("; started from here, jobs have no control groups: {reason}"),
         });
         format!("{}{}", self.support.summary(policy), groups.unwrap_or_default())
-    }
-
-    /// The largest size of a child's own folder; `None` without a bound.
-    pub fn disk_bytes_max(&self) -> Option<u64> {
-        Some(self.disk_bytes_max).filter(|bytes| *bytes > 0)
-    }
-
-    /// The largest number of processes of a job; `None` without a bound.
-    pub fn processes_max(&self) -> Option<u64> {
-        Some(self.limits.processes).filter(|count| *count > 0)
-    }
-
-    /// The maximum memory of a process; `None` without a bound.
-    pub fn memory_bytes_max(&self) -> Option<u64> {
-        Some(self.limits.memory_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// Creates the restrictions of one child: it may run `program`, write in `home` and read `more`.
@@ -130,7 +113,7 @@ impl Sandbox {
         Ok(Restrictions {
             confined: self.policy.is_some(),
             privileged: self.support.privileged,
-            limits: self.limits,
+            limits: limits_of(&self.limits),
             rules,
             filter: self.filter.clone(),
         })
@@ -144,7 +127,7 @@ impl Sandbox {
 
     /// Creates the control group of one child and of all that it starts, if they have one.
     pub fn job_group(&self) -> io::Result<Option<JobGroup>> {
-        self.job_bounds.map_or(Ok(None), CgroupBounds::group)
+        JobGroup::of(&self.limits)
     }
 }
 
@@ -157,22 +140,18 @@ impl Sandbox {
     /// Their limits as the numbers of `setrlimit(2)`: resource, soft, hard; -1 is infinity.
     pub fn limit_numbers(&self) -> impl Iterator<Item = (u32, i64, i64)> {
         let number = |limit: u64| if limit == RLIM_INFINITY { -1 } else { limit.cast_signed() };
-        let limits = self.limits.list().into_iter().flatten();
+        let limits = limits_of(&self.limits).into_iter().flatten();
         limits.map(move |(resource, soft, hard)| (resource as u32, number(soft), number(hard)))
     }
 
     /// Their system call filter in the kernel's form, in hexadecimal digits.
     pub fn filter_hex(&self) -> Option<String> {
-        let filter = self.filter.as_ref()?;
-        let mut hex = String::with_capacity(filter.len() * 16);
-        for step in filter.iter() {
+        let steps = self.filter.as_ref()?.iter().flat_map(|step| {
             let [c0, c1] = step.code.to_ne_bytes();
             let [k0, k1, k2, k3] = step.k.to_ne_bytes();
-            for byte in [c0, c1, step.jt, step.jf, k0, k1, k2, k3] {
-                let _ = write!(hex, "{byte:02x}");
-            }
-        }
-        Some(hex)
+            [c0, c1, step.jt, step.jf, k0, k1, k2, k3]
+        });
+        Some(hexadecimal(&steps.collect::<Vec<u8>>()))
     }
 }
 

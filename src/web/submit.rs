@@ -19,8 +19,7 @@ use super::site::Site;
 use super::visit::Visit;
 use super::web_error::{PageResult, sentence};
 use crate::config::{Config, JobConfig, format_size};
-use crate::engine::rhai::Finding;
-use crate::engine::scripts::FunctionDocument;
+use crate::engine::rhai::{Finding, Function};
 use crate::proto::job::JobFiles;
 use crate::rpc::results::{Documented, Findings};
 use crate::rpc::{RpcError, Scope};
@@ -214,11 +213,11 @@ async fn functions(visit: &Visit, script_type: &str) -> Markup {
     }
 }
 
-fn documented(function: &FunctionDocument) -> Markup {
+fn documented(function: &Function) -> Markup {
     html! {
         li {
             @for signature in &function.signatures { code { (signature) } " " }
-            p { (function.says) }
+            p { (function.summary) }
             @if !function.example.is_empty() { pre { (function.example) } }
         }
     }

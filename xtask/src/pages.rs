@@ -90,12 +90,12 @@ fn markdown(script_type: &str, groups: &[Group]) -> String {
     for group in groups {
         let _ = write!(text, "\n## {}\n\n{}\n", group.name, group.summary);
         for function in &group.functions {
-            let _ = write!(text, "\n### {}\n\n```\n", function.full_name());
+            let _ = write!(text, "\n### {}\n\n```\n", &function.full_name);
             for signature in &function.signatures {
                 let _ = writeln!(text, "{signature}");
             }
             let _ = writeln!(text, "```\n\n{}\n", function.summary);
-            let _ = write!(text, "```rust\n{}\n```\n", function.example.trim());
+            let _ = write!(text, "```rust\n{}\n```\n", function.example);
         }
     }
     if script_type == "sal" {

@@ -10,7 +10,7 @@ pub(super) fn overview(groups: &[Group]) -> String {
     let mut table = TextTable::new(&["FUNCTION", "DOES"]);
     for function in groups.iter().flat_map(|group| &group.functions) {
         let first = function.summary.split_inclusive(". ").next().unwrap_or_default();
-        table.row([function.full_name(), first.trim_end().to_owned()]);
+        table.row([function.full_name.clone(), first.trim_end().to_owned()]);
     }
     format!("{}\nhero script doc NAME documents one function.\n", table.render())
 }
@@ -25,7 +25,7 @@ pub(super) fn in_full(groups: &[Group]) -> String {
             let _ = writeln!(text, "{signature}");
         }
         let _ = writeln!(text, "\n  {}\n", function.summary);
-        for line in function.example.trim().lines() {
+        for line in function.example.lines() {
             let _ = writeln!(text, "    {line}");
         }
     }
@@ -39,7 +39,7 @@ pub fn definitions(script_type: &str, groups: &[Group]) -> String {
     for function in groups.iter().flat_map(|group| &group.functions) {
         for signature in &function.signatures {
             let _ = write!(text, "\n/// {}\n///\n/// ```\n", function.summary);
-            for line in function.example.trim().lines() {
+            for line in function.example.lines() {
                 let _ = writeln!(text, "/// {line}");
             }
             let _ = writeln!(text, "/// ```\n{}", definition(signature, function.receiver));

@@ -169,3 +169,26 @@ fn engine_of_rhai_runs_actions_too() {
     assert_eq!(error, format!("line 1, !!person.define: {why}"));
     assert_eq!(either.unavailable(), None);
 }
+
+#[test]
+fn script_is_of_actions_if_its_first_statement_is_one() {
+    for source in [
+        "!!person.define name:Ann",
+        "\u{feff}#!/usr/bin/env hero\n\n// people\n  !!person.define\n",
+        "!!a.b\r\n",
+    ] {
+        assert!(is_of_actions(source), "{source}");
+    }
+    for source in [
+        "",
+        "40 + 2",
+        "!!params.flag",
+        "!!true",
+        "let x = 1; !!x.y",
+        "!!a.b()",
+        "!! a.b",
+        "// !!a.b",
+    ] {
+        assert!(!is_of_actions(source), "{source}");
+    }
+}

@@ -7,10 +7,10 @@ use std::process::ExitStatus;
 use super::end::ChildProcess;
 pub(crate) use super::start::Spec;
 use super::start::{Started, Warmed, start};
-pub(crate) use super::watch::{AskedEnd, ChildOutput, Ended, Watch};
+pub(crate) use super::watch::{ChildOutput, Ended, Watch};
 use super::watch::{WatchEvent, WatchedChild};
 use crate::engine::Usage;
-use crate::sandbox::{Limit, limit_hit};
+use crate::sandbox::limit_hit;
 
 #[derive(Debug)]
 pub(crate) struct ChildReport {
@@ -28,7 +28,7 @@ pub(crate) fn run(
 ) -> io::Result<ChildReport> {
     let cancelled = watch.cancel.descriptor()?;
     let Started { pid, run, registered, group, pipes, is_cold } =
-        start(spec, warmed, watch.channel)?;
+        start(spec, warmed, watch.is_of_job)?;
     let mut process = ChildProcess::new(pid, run, registered, group);
     // Without its number, an error does not pass for one from before the script began.
     let unnumbered = |error: io::Error| io::Error::other(error.to_string());
@@ -48,10 +48,7 @@ pub(crate) fn run(
     }
     let ended = process.ended(too_much_output);
     usage.limit = match ended {
-        Ended::TooMuchOutput => Some(Limit::Output),
-        Ended::TooMuchOnDisk => Some(Limit::Disk),
-        Ended::TooMuchMemory => Some(Limit::Memory),
-        Ended::TooManyProcesses => Some(Limit::Processes),
+        Ended::Exceeded(limit) => Some(limit),
         Ended::Timeout | Ended::Stopped(_) => None,
         Ended::Itself => limit_hit(&spec.sandbox.limits, status, usage.cpu, &written.stderr_tail),
     };
@@ -91,7 +88,7 @@ fn attend(
         }
         match child.next(watch, cancelled, until)? {
             Some(WatchEvent::Exited) => return Ok(()),
-            Some(WatchEvent::Exceeded(why)) => process.ask_to_end(why, watch.kill_grace),
+            Some(WatchEvent::MustEnd(why)) => process.ask_to_end(why, watch.kill_grace),
             None => {}
         }
     }

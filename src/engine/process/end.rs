@@ -8,12 +8,10 @@ mod reason;
 mod traceback;
 
 pub(crate) use explain::{Ending, Explainer, with_path};
-pub(super) use explain::{ModuleFolders, missing_module, missing_of_own_folder, missing_package};
+pub(super) use explain::{ModuleFolders, missing_of_own_folder};
 pub(super) use files::{Collected, collect};
-pub(super) use message::{
-    above_the_job, asked_failure, describe, job_output, log_output, missing_for_processes,
-};
-pub(crate) use message::{failed_message, output_text};
+pub(super) use message::{above_the_job, describe, job_output, log_output, missing_for_processes};
+pub(crate) use message::{exceeded_message, failed_message, output_text};
 #[cfg(test)]
 pub(super) use orphans::sweep;
 pub(super) use traceback::error_of;
@@ -30,7 +28,7 @@ use self::orphans::{kill_orphans, wake_reaper};
 use super::start::{Registered, Run};
 use super::watch::Ended;
 use crate::engine::{StopReason, Usage};
-use crate::sandbox::{self, JobGroup};
+use crate::sandbox::{self, JobGroup, Limit};
 
 /// The longest wait for a child without a tick.
 const TICK_MAX: Duration = Duration::from_mins(1);
@@ -115,7 +113,7 @@ impl ChildProcess {
 
     /// The reason of the end: `too_much_output` counts if nothing came before it.
     pub(super) fn ended(&self, too_much_output: bool) -> Ended {
-        let last = if too_much_output { Ended::TooMuchOutput } else { Ended::Itself };
+        let last = if too_much_output { Ended::Exceeded(Limit::Output) } else { Ended::Itself };
         self.why.unwrap_or(last)
     }
 }

@@ -36,7 +36,7 @@ pub fn feed_program(fed: &FedProgram<'_>) -> Result<(), String> {
     let spec = Spec {
         program: Path::new(program).to_owned(),
         args: args.iter().map(Into::into).collect(),
-        env: basic_environment(scratch.path()).into_iter().collect(),
+        env: basic_environment(scratch.path()),
         cwd: scratch.path(),
         home: scratch.path(),
         sandbox: &sandbox,

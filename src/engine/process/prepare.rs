@@ -5,20 +5,17 @@
 mod build_cache;
 mod environment;
 mod files;
-mod input_files;
 mod node;
 mod programs;
 mod python;
 mod scratch;
-mod shebang;
 mod source;
 mod tool;
-mod v;
 
 pub(super) use build_cache::Until;
 pub use environment::variable_names;
+pub(crate) use environment::{Environment, check_variable, environment};
 pub(super) use environment::{LOCALE, UNBUFFERED, basic_environment};
-pub(crate) use environment::{check_variable, environment};
 pub(super) use files::{INPUT, WAY_TO_OUTPUT};
 pub use programs::{SYSTEM_PATH, find_in, find_program, program_of};
 pub(super) use python::{HERO_MODULE, MODULES, SEMAPHORES};
@@ -42,8 +39,8 @@ use crate::proto::job::InvalidJob;
 use crate::proto::text::shown;
 use crate::sandbox::Sandbox;
 use build_cache::{BuildCache, CacheEntry};
-use environment::{environment_over, take_variables};
-use programs::{BINARY, resolve, version_of};
+use environment::take_variables;
+use programs::{BINARY, V_ONLY_COMPILES, V_RAN_INSTEAD, folder_of_v, resolve, version_of};
 use python::Packages;
 use scratch::{HOME, ProcessFolder};
 
@@ -71,7 +68,7 @@ pub(super) struct Preparer {
 pub(super) struct Prepared {
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
-    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) env: Environment,
     /// The options of the interpreter that the script asks for, among `args`.
     pub(super) options: Vec<OsString>,
     /// The arguments that the job gives, the last of `args`.
@@ -124,15 +121,15 @@ impl Preparer {
         let extension = self.extension(script.extension)?;
         self.of_process.get_or_init(|| scratch.of_process());
         let home = scratch.split().map_err(|error| cannot_write(&error))?;
-        let env = environment_over(&self.config.env, script, &home);
+        let env = environment(&self.config.env, script, &home);
         let mut env = env.map_err(Failure::script)?;
-        if self.is_python() && env.iter().all(|(name, _)| name != UNBUFFERED.0) {
-            env.push((UNBUFFERED.0.into(), UNBUFFERED.1.into()));
+        if self.is_python() {
+            env.entry(UNBUFFERED.0.into()).or_insert_with(|| UNBUFFERED.1.into());
         }
-        let asked = shebang::asked(source, &self.config.command)
+        let asked = source::asked(source, &self.config.command)
             .map_err(|reason| source::illegal(&reason))?;
         take_variables(&mut env, asked.variables)?;
-        input_files::provide(&mut env, script, &scratch)?;
+        files::provide_kept(&mut env, script, &scratch)?;
         let stdin = files::provide(&mut env, script.files, (&self.contents, &scratch))?;
         let variables = script.env.keys().chain(self.config.env.keys());
         let asks_node = node::is_in_question(&self.config.command, extension, variables);
@@ -153,7 +150,7 @@ impl Preparer {
             args.splice(0..0, option);
         }
         args.extend(given_args.iter().map(OsString::from));
-        let (packages, compiler) = (None, v::folder_of(&program));
+        let (packages, compiler) = (None, folder_of_v(&program));
         let mut prepared = Prepared {
             program,
             args,
@@ -294,12 +291,12 @@ impl Preparer {
             let words = compile.iter().skip(1);
             let args = words.map(|word| fill(word, &script, Some(&built))).collect();
             let mut tool = self.tool(compiler.clone(), args, &scratch);
-            let (name, value) = v::ONLY_COMPILES;
-            tool.env.push((name.into(), value.into()));
+            let (name, value) = V_ONLY_COMPILES;
+            tool.env.insert(name.into(), value.into());
             let ran = (self.run_tool)(tool, until, Some(log))?;
             ran.map_err(|messages| Failure::script(format!("does not compile: {messages}")))?;
             if !fs::symlink_metadata(&built).is_ok_and(|data| data.is_file()) {
-                let hint = if extension == ".vsh" { v::RAN_INSTEAD } else { "" };
+                let hint = if extension == ".vsh" { V_RAN_INSTEAD } else { "" };
                 let message = format!("the compiler succeeded, but wrote no program{hint}");
                 return Err(Failure::script(message));
             }
@@ -315,7 +312,7 @@ impl Preparer {
         let env = self.config.env.iter().map(|(name, value)| (name.into(), value.into()));
         let (env, folder) = (env.collect(), scratch.path());
         let (sandbox, kill_grace) = (&self.sandbox, self.kill_grace);
-        let read = v::folder_of(&program).into_iter().collect();
+        let read = folder_of_v(&program).into_iter().collect();
         Tool { program, args, env, folder, sandbox, read, kill_grace }
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use regex::Regex;
+
 use super::child::{self, ChildReport, Ended, Spec, Watch};
 use super::end::describe;
 use super::prepare::{Tool, ToolResult, Until, basic_environment};
@@ -21,7 +23,7 @@ pub(super) fn run_tool(
     let spec = Spec {
         program: tool.program,
         args: tool.args,
-        env: env.into_iter().collect(),
+        env,
         cwd: tool.folder,
         home: tool.folder,
         sandbox: tool.sandbox,
@@ -39,11 +41,7 @@ pub(super) fn run_tool(
         Ended::Itself if report.status.success() => {
             Ok(Ok(String::from_utf8_lossy(&report.written.stdout).into_owned()))
         }
-        Ended::Itself
-        | Ended::TooMuchOutput
-        | Ended::TooMuchOnDisk
-        | Ended::TooMuchMemory
-        | Ended::TooManyProcesses => Ok(Err(messages(&report, tool.folder))),
+        Ended::Itself | Ended::Exceeded(_) => Ok(Err(messages(&report, tool.folder))),
     }
 }
 
@@ -68,20 +66,14 @@ fn messages(report: &ChildReport, folder: &Path) -> String {
 /// Puts the errors of a compiler before its warnings, so that these do not hide them. A message is a line
 /// `FILE:LINE:COLUMN: error: TEXT`, with the lines before it that name its function, and those after it.
 fn errors_first(text: &str) -> String {
-    let is_of = |line: &str, kinds: &[&str]| {
-        let mut parts = line.splitn(4, ':');
-        let place = (parts.next(), parts.next(), parts.next());
-        let (Some(_), Some(number), Some(_)) = place else { return false };
-        let rest = parts.next().unwrap_or_default().trim_start();
-        number.parse::<u32>().is_ok() && kinds.iter().any(|kind| rest.starts_with(kind))
-    };
+    const FORM: &str = r"^[^:]*:[0-9]+:[^:]*:\s*(?:((?:fatal )?error)|warning|notice):";
+    let Ok(form) = Regex::new(FORM) else { return text.to_owned() };
     let mut messages: Vec<(bool, Vec<&str>)> = Vec::new();
     let mut function = Vec::new();
     for line in text.lines() {
-        if is_of(line, &["error:", "fatal error:", "warning:", "notice:"]) {
-            let is_error = is_of(line, &["error:", "fatal error:"]);
+        if let Some(found) = form.captures(line) {
             function.push(line);
-            messages.push((is_error, std::mem::take(&mut function)));
+            messages.push((found.get(1).is_some(), std::mem::take(&mut function)));
         } else if line.ends_with(':') && !line.starts_with(' ') {
             function.push(line);
         } else if let Some((_, message)) = messages.last_mut() {

@@ -13,9 +13,8 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use super::deadline::poll_until;
 use super::start::{Registered, command};
-use crate::sandbox::pidfd;
+use crate::sandbox::{pidfd, poll_until};
 
 /// A [`Service`] to start. By default its standard input is empty, and it writes to this process's output.
 #[derive(Debug, Default)]

@@ -2,7 +2,6 @@
 
 mod registry;
 mod spec;
-mod started;
 mod warm;
 
 pub use registry::ProcessRun;
@@ -10,10 +9,10 @@ pub(super) use registry::{Registered, RegisteredChild, Run, command};
 pub(super) use registry::{pause_starts, registered};
 pub(super) use spec::CHANNEL_NUMBER;
 pub(crate) use spec::Spec;
-pub(super) use started::{Pipes, Started};
+pub(super) use spec::{Pipes, Started};
 pub(super) use warm::{Warm, Warmed};
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -26,8 +25,8 @@ pub(super) fn start(
     warmed: Option<Warmed<'_>>,
     has_channel: bool,
 ) -> io::Result<Started> {
-    let job_id = spec.env.iter().find(|(name, _)| name == "HERO_JOB_ID");
-    let job_id = job_id.map(|(_, id)| id.to_string_lossy()).unwrap_or_default();
+    let job_id = spec.env.get(OsStr::new("HERO_JOB_ID"));
+    let job_id = job_id.map(|id| id.to_string_lossy()).unwrap_or_default();
     let (run, restrictions) = (Run::next(&job_id), spec.restrictions()?);
     // A fork has the standard input of its parent, which is empty.
     if let Some(warmed) = warmed

@@ -10,7 +10,6 @@ mod patience;
 mod pipe;
 mod settings;
 
-pub(crate) use channel::AskedEnd;
 pub(super) use lines::{LineSplitter, without_noise};
 pub(crate) use settings::{Ended, Watch};
 
@@ -25,10 +24,9 @@ use self::channel::Channel;
 use self::job_use::JobUse;
 use self::patience::Patience;
 use self::pipe::Pipe;
-use super::deadline::poll_until;
 use super::start::{Pipes, Run, Spec};
-use crate::engine::Stream;
-use crate::sandbox::pidfd;
+use crate::engine::{Failure, Stream};
+use crate::sandbox::{Limit, pidfd, poll_until};
 
 /// The maximum number of processes that are named.
 const HOLDERS_MAX: usize = 5;
@@ -53,7 +51,7 @@ pub(super) struct WatchedChild<'a> {
 pub(super) enum WatchEvent {
     Exited,
     /// It has to be ended for this reason.
-    Exceeded(Ended),
+    MustEnd(Ended),
 }
 
 #[derive(Debug)]
@@ -69,13 +67,12 @@ pub(crate) struct ChildOutput {
     /// The output that the child reported on its channel.
     pub(crate) reported: Option<String>,
     /// The meaning of its end, as it said there.
-    pub(crate) asked: Option<AskedEnd>,
+    pub(crate) asked: Option<Failure>,
     /// The maximum memory of its process that was measured while it ran.
     pub(crate) memory_seen_bytes: u64,
 }
 
 impl<'a> WatchedChild<'a> {
-    /// Watches the child `pid` of a run.
     pub(super) fn new(
         pid: Pid,
         run: Run,
@@ -88,7 +85,7 @@ impl<'a> WatchedChild<'a> {
         let channel = match (channel, answers) {
             (Some(ends), Some(answers)) => {
                 write_ends.push(ends.write_end);
-                Some(Channel::new(ends.read_end, answers.write_end, watch.stdout_bytes_max)?)
+                Some(Channel::new(ends.read_end, answers.write_end, watch.output_bytes_max)?)
             }
             _ => None,
         };
@@ -111,22 +108,22 @@ impl<'a> WatchedChild<'a> {
         until: Instant,
     ) -> io::Result<Option<WatchEvent>> {
         let now = Instant::now();
-        if let Some(why) = self.job_use.exceeded(now) {
-            return Ok(Some(WatchEvent::Exceeded(why)));
+        if let Some(limit) = self.job_use.exceeded(now) {
+            return Ok(Some(WatchEvent::MustEnd(Ended::Exceeded(limit))));
         }
         if now >= watch.deadline {
-            return Ok(Some(WatchEvent::Exceeded(Ended::Timeout)));
+            return Ok(Some(WatchEvent::MustEnd(Ended::Timeout)));
         }
         let until = self.job_use.next.map_or(until, |at| at.min(until)).min(watch.deadline);
         let has_exited = self.wait(Some(cancelled), until)?;
         self.read(watch);
         if self.exceeds {
-            return Ok(Some(WatchEvent::Exceeded(Ended::TooMuchOutput)));
+            return Ok(Some(WatchEvent::MustEnd(Ended::Exceeded(Limit::Output))));
         }
         if has_exited {
             return Ok(Some(WatchEvent::Exited));
         }
-        Ok(watch.cancel.requested().map(|reason| WatchEvent::Exceeded(Ended::Stopped(reason))))
+        Ok(watch.cancel.requested().map(|reason| WatchEvent::MustEnd(Ended::Stopped(reason))))
     }
 
     /// Waits like [`WatchedChild::next`] for a child that is being ended, without limits. Returns whether it has exited.

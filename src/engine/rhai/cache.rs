@@ -10,11 +10,9 @@ const SCRIPTS_MAX: usize = 512;
 const SOURCE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Compiled scripts. A script that does not fit drops all others: the ones that still run are compiled again.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ScriptCache {
     contents: RwLock<CacheContents>,
-    scripts_max: usize,
-    source_bytes_max: usize,
 }
 
 #[derive(Debug, Default)]
@@ -23,17 +21,7 @@ struct CacheContents {
     source_bytes: usize,
 }
 
-impl Default for ScriptCache {
-    fn default() -> Self {
-        Self::bounded(SCRIPTS_MAX, SOURCE_BYTES_MAX)
-    }
-}
-
 impl ScriptCache {
-    fn bounded(scripts_max: usize, source_bytes_max: usize) -> Self {
-        Self { contents: RwLock::default(), scripts_max, source_bytes_max }
-    }
-
     pub(super) fn get(&self, source: &str) -> Option<Arc<AST>> {
         let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
         contents.scripts.get(source).cloned()
@@ -41,12 +29,12 @@ impl ScriptCache {
 
     /// Adds a script. A source larger than a quarter of the cache is not added.
     pub(super) fn put(&self, source: &str, compiled: &Arc<AST>) {
-        if source.len() > self.source_bytes_max / 4 {
+        if source.len() > SOURCE_BYTES_MAX / 4 {
             return;
         }
         let mut contents = self.contents.write().unwrap_or_else(PoisonError::into_inner);
         let source_bytes = contents.source_bytes + source.len();
-        if contents.scripts.len() >= self.scripts_max || source_bytes > self.source_bytes_max {
+        if contents.scripts.len() >= SCRIPTS_MAX || source_bytes > SOURCE_BYTES_MAX {
             *contents = CacheContents::default();
         }
         if contents.scripts.insert(source.into(), compiled.clone()).is_none() {
@@ -75,20 +63,22 @@ mod tests {
 
     #[test]
     fn number_and_total_source_size_are_bounded() {
-        let cache = ScriptCache::bounded(4, 1_000_000);
-        for number in 0..100 {
+        const WIDTH: usize = SOURCE_BYTES_MAX / 5;
+        let cache = ScriptCache::default();
+        for number in 0..2 * SCRIPTS_MAX {
             put(&cache, &number.to_string());
             assert!(cache.get(&number.to_string()).is_some());
-            assert!(cache.contents.read().expect("a lock").scripts.len() <= 4);
+            assert!(cache.contents.read().expect("a lock").scripts.len() <= SCRIPTS_MAX);
         }
-        let cache = ScriptCache::bounded(1000, 400);
-        for number in 0..50 {
-            put(&cache, &format!("{number:90}"));
-            put(&cache, &format!("{number:90}"));
-            put(&cache, &format!("{number:101}"));
+        let cache = ScriptCache::default();
+        for number in 0..12 {
+            let source = format!("{}{number:2}", " ".repeat(WIDTH - 2));
+            put(&cache, &source);
+            put(&cache, &source);
+            put(&cache, &" ".repeat(SOURCE_BYTES_MAX / 4 + 1));
             let contents = cache.contents.read().expect("a lock");
-            assert_eq!(contents.source_bytes, contents.scripts.len() * 90);
-            assert!(contents.source_bytes <= 400);
+            assert_eq!(contents.source_bytes, contents.scripts.len() * WIDTH);
+            assert!(contents.source_bytes <= SOURCE_BYTES_MAX);
         }
     }
 }

@@ -49,6 +49,16 @@ struct Call {
     position: Position,
 }
 
+/// The parts of a script that can be wrong without a run.
+#[derive(Default)]
+struct ScriptParts {
+    calls: Vec<Call>,
+    /// The names of properties, which may hold functions.
+    properties: BTreeSet<String>,
+    /// The modules that it imports by a text, with the places.
+    imports: Vec<(String, Position)>,
+}
+
 impl RhaiEngine {
     /// Returns every mistake that can be found without running the script; mistakes of the modules that it
     /// imports come after its own, ordered by line. `elsewhere` lists functions with the script type that has
@@ -62,8 +72,13 @@ impl RhaiEngine {
         let (mut findings, mut seen) = (Vec::new(), BTreeSet::new());
         let mut to_check = vec![(None, compiled)];
         while let Some((file, code)) = to_check.pop() {
-            findings.extend(unknown_functions(engine, file.as_deref(), &code, elsewhere));
-            for (name, position) in imports(&code) {
+            let parts = ScriptParts::of(&code);
+            let known = known(engine, &code);
+            let unknown = parts.unknown_calls(&known).map(|call| {
+                finding(file.as_deref(), call.position, unknown(&call.name, &known, elsewhere))
+            });
+            findings.extend(unknown);
+            for (name, position) in parts.imports {
                 match self.modules.load(engine, &name) {
                     Ok(module) => {
                         if seen.len() < MODULES_MAX && seen.insert(module.file.clone()) {
@@ -93,44 +108,6 @@ fn mistake(file: Option<&Path>, error: &EvalAltResult) -> Finding {
     finding(file, error.position(), text.to_owned())
 }
 
-fn unknown_functions(
-    engine: &Engine,
-    file: Option<&Path>,
-    compiled: &AST,
-    elsewhere: &[(&str, &str)],
-) -> Vec<Finding> {
-    let known = known(engine, compiled);
-    let mut properties = BTreeSet::new();
-    let mut calls = Vec::new();
-    compiled.walk(&mut |path: &[ASTNode<'_>]| {
-        if let Some(node) = path.last() {
-            collect(node, &mut calls, &mut properties);
-        }
-        true
-    });
-    calls
-        .into_iter()
-        .filter(|call| !known.contains(call.name.as_str()))
-        // A map may hold a function under that name.
-        .filter(|call| !(call.is_method && properties.contains(&call.name)))
-        .map(|call| finding(file, call.position, unknown(&call.name, &known, elsewhere)))
-        .collect()
-}
-
-/// Returns the modules that a script imports by a text, with the places.
-fn imports(compiled: &AST) -> Vec<(String, Position)> {
-    let mut imports = Vec::new();
-    compiled.walk(&mut |path: &[ASTNode<'_>]| {
-        if let Some(ASTNode::Stmt(Stmt::Import(import, _))) = path.last()
-            && let Expr::StringConstant(name, position) = &import.0
-        {
-            imports.push((name.to_string(), *position));
-        }
-        true
-    });
-    imports
-}
-
 fn known(engine: &Engine, compiled: &AST) -> BTreeSet<String> {
     let native =
         engine.collect_fn_metadata(None, |info| Some(info.metadata.name.to_string()), true);
@@ -138,30 +115,53 @@ fn known(engine: &Engine, compiled: &AST) -> BTreeSet<String> {
     native.into_iter().chain(own).chain(LANGUAGE_FUNCTIONS.map(ToOwned::to_owned)).collect()
 }
 
-fn collect(node: &ASTNode<'_>, calls: &mut Vec<Call>, properties: &mut BTreeSet<String>) {
-    let mut call = |of: &FnCallExpr, is_method: bool, position: Position| {
-        if of.op_token.is_none() && of.namespace.is_empty() {
-            calls.push(Call { name: of.name.to_string(), is_method, position });
-        }
-    };
-    match node {
-        ASTNode::Expr(Expr::FnCall(of, position)) | ASTNode::Stmt(Stmt::FnCall(of, position)) => {
-            call(of, false, *position);
-        }
-        ASTNode::Expr(Expr::MethodCall(of, position)) => call(of, true, *position),
-        ASTNode::Expr(Expr::Map(map, _)) => {
-            properties.extend(map.0.iter().map(|(name, _)| name.name.to_string()));
-        }
-        // The compiler has already evaluated a map of constants.
-        ASTNode::Expr(Expr::DynamicConstant(value, _)) => {
-            if let Some(map) = value.read_lock::<Map>() {
-                properties.extend(map.keys().map(ToString::to_string));
+impl ScriptParts {
+    fn of(compiled: &AST) -> Self {
+        let mut parts = Self::default();
+        compiled.walk(&mut |path: &[ASTNode<'_>]| {
+            path.last().into_iter().for_each(|node| parts.add(node));
+            true
+        });
+        parts
+    }
+
+    fn add(&mut self, node: &ASTNode<'_>) {
+        let mut call = |of: &FnCallExpr, is_method: bool, position: Position| {
+            if of.op_token.is_none() && of.namespace.is_empty() {
+                self.calls.push(Call { name: of.name.to_string(), is_method, position });
             }
+        };
+        match node {
+            ASTNode::Expr(Expr::FnCall(of, position))
+            | ASTNode::Stmt(Stmt::FnCall(of, position)) => {
+                call(of, false, *position);
+            }
+            ASTNode::Expr(Expr::MethodCall(of, position)) => call(of, true, *position),
+            ASTNode::Expr(Expr::Map(map, _)) => {
+                self.properties.extend(map.0.iter().map(|(name, _)| name.name.to_string()));
+            }
+            // The compiler has already evaluated a map of constants.
+            ASTNode::Expr(Expr::DynamicConstant(value, _)) => {
+                if let Some(map) = value.read_lock::<Map>() {
+                    self.properties.extend(map.keys().map(ToString::to_string));
+                }
+            }
+            ASTNode::Expr(Expr::Property(property, _)) => {
+                self.properties.insert(property.2.to_string());
+            }
+            ASTNode::Stmt(Stmt::Import(import, _)) => {
+                if let Expr::StringConstant(name, position) = &import.0 {
+                    self.imports.push((name.to_string(), *position));
+                }
+            }
+            _ => {}
         }
-        ASTNode::Expr(Expr::Property(property, _)) => {
-            properties.insert(property.2.to_string());
-        }
-        _ => {}
+    }
+
+    fn unknown_calls(&self, known: &BTreeSet<String>) -> impl Iterator<Item = &Call> {
+        let calls = self.calls.iter().filter(|call| !known.contains(call.name.as_str()));
+        // A map may hold a function under that name.
+        calls.filter(|call| !(call.is_method && self.properties.contains(&call.name)))
     }
 }
 

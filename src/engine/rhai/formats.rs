@@ -15,7 +15,9 @@ use super::runtime::run::with;
 use crate::config::RhaiLimits;
 use crate::engine::Script;
 use crate::proto::text::shown;
+pub(super) use budget::Budget;
 use budget::TOO_DEEP;
+pub(super) use json::from_json;
 
 const NO_RUN: &str = "no job runs on this thread";
 

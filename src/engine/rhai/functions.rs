@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use ::rhai::{
     Array, Blob, Dynamic, Engine, FLOAT, FnPtr, INT, ImmutableString, Map, RhaiNativeFunc,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Functions of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,28 +20,31 @@ pub struct Group {
     pub functions: Vec<Function>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A function of scripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FunctionDocument")]
 pub struct Function {
+    /// Its name, after its type if it has one.
+    #[serde(rename = "name")]
+    pub full_name: String,
+    /// The group of its documentation.
+    pub group: &'static str,
+    /// Its signatures.
+    pub signatures: Vec<String>,
+    /// Its summary.
+    #[serde(rename = "says")]
+    pub summary: &'static str,
+    /// An example.
+    // A last line `// → TEXT` gives its output.
+    pub example: &'static str,
+    #[serde(skip)]
     pub name: &'static str,
     /// The type of the value it is called on, as in `replacer.build()`; `None` for a plain function.
+    #[serde(skip)]
     pub receiver: Option<&'static str>,
-    /// Its overloads: `run(command: string, options: map) -> map`.
-    pub signatures: Vec<String>,
-    pub summary: &'static str,
-    /// A script that runs. A last line `// → TEXT` gives its output.
-    pub example: &'static str,
     /// The numbers of its arguments, including the receiver.
+    #[serde(skip)]
     pub arities: Vec<usize>,
-}
-
-impl Function {
-    /// Returns its unique name in the documentation: `run`, `Command.execute`.
-    pub fn full_name(&self) -> String {
-        match self.receiver {
-            Some(receiver) => format!("{receiver}.{}", self.name),
-            None => self.name.to_owned(),
-        }
-    }
 }
 
 /// Registers functions with an interpreter and collects their documentation.
@@ -86,14 +91,15 @@ impl<'a> Functions<'a> {
         let first = FUNC::param_types().first().copied();
         let receiver = first.and_then(|first| self.types.get(&first).copied());
         if let Some(group) = self.groups.last_mut() {
-            let (signatures, arities) = (Vec::new(), Vec::new());
             group.functions.push(Function {
+                full_name: receiver.map_or_else(|| name.to_owned(), |of| format!("{of}.{name}")),
+                group: group.name,
+                signatures: Vec::new(),
+                summary,
+                example: example.trim(),
                 name,
                 receiver,
-                signatures,
-                summary,
-                example,
-                arities,
+                arities: Vec::new(),
             });
         }
         Added { functions: self, name }.overload(parameters, function)

@@ -4,6 +4,5 @@ pub(super) mod context;
 pub(super) mod failure;
 pub(super) mod json_form;
 pub(super) mod memory;
-pub(super) mod output;
 pub(super) mod run;
 pub(super) mod settings;

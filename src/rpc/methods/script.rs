@@ -12,8 +12,8 @@ use super::params::{Nothing, Spelled};
 use super::{CallContext, Result, RpcError, Scope, blocking, code};
 use crate::client::{PublishedDocument, ScriptDocument, ScriptTextDocument};
 use crate::config::{EngineKind, read_script_head};
-use crate::engine::rhai::Finding;
-use crate::engine::scripts::{FunctionDocument, check_script, script_functions};
+use crate::engine::rhai::{Finding, Function};
+use crate::engine::scripts::{check_script, script_groups};
 use crate::proto::job::{Entrance, InvalidJob, JobSpec, Setting};
 use crate::proto::named_script::{Parameters, ScriptName, ScriptUse};
 use crate::proto::target::ScriptType;
@@ -250,7 +250,7 @@ struct FindFunctions {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Documented {
     /// The functions.
-    pub(crate) functions: Vec<FunctionDocument>,
+    pub(crate) functions: Vec<Function>,
 }
 
 async fn functions(context: CallContext, params: FindFunctions) -> Result<Documented> {
@@ -260,9 +260,11 @@ async fn functions(context: CallContext, params: FindFunctions) -> Result<Docume
         config.is_some_and(|config| config.engine == EngineKind::Sal)
     });
     let script_type = params.script_type.or_else(|| (!may_use_sal).then(|| "osis".to_owned()));
-    let mut functions = blocking(move || Ok(script_functions(script_type.as_deref())?)).await?;
+    let groups = blocking(move || Ok(script_groups(script_type.as_deref())?)).await?;
+    let mut functions: Vec<Function> =
+        groups.into_iter().flat_map(|group| group.functions).collect();
     if let Some(name) = params.name {
-        functions.retain(|function| function.name.contains(&name));
+        functions.retain(|function| function.full_name.contains(&name));
     }
     Ok(Documented { functions })
 }

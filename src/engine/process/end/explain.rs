@@ -5,17 +5,13 @@
 //! Standard error is the script's own text: everything read from it and said about it is bounded and escaped.
 
 mod limits;
+mod missing;
 mod network;
-mod node_module;
-mod own_folder;
 mod paths;
-mod python_module;
 mod words;
 
 pub(crate) use limits::Ending;
-pub(in crate::process) use node_module::missing_package;
-pub(in crate::process) use own_folder::missing_of_own_folder;
-pub(in crate::process) use python_module::{ModuleFolders, missing_module};
+pub(in crate::process) use missing::{ModuleFolders, missing_of_own_folder};
 
 use std::path::{Path, PathBuf};
 

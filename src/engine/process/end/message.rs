@@ -5,10 +5,9 @@ use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
 
-use super::super::child::AskedEnd;
 use super::reason::reason_of;
+use crate::engine::Log;
 use crate::engine::process::watch::LineSplitter;
-use crate::engine::{Failure, Log};
 use crate::proto::job::JobOutput;
 use crate::sandbox::Limit;
 
@@ -32,6 +31,24 @@ pub(crate) fn failed_message(status: ExitStatus, stderr_tail: &str) -> String {
         Some(reason) if stderr_tail.trim() == reason => format!("{how}: {reason}"),
         Some(reason) => format!("{how}: {reason}\n{stderr_tail}"),
     }
+}
+
+/// Describes the limit that a child was ended for; `bytes_max` is the one of its output.
+pub(crate) fn exceeded_message(limit: Limit, bytes_max: u64) -> String {
+    let message = match limit {
+        Limit::Output => return format!("output too large: more than {bytes_max} bytes"),
+        Limit::Disk => {
+            "disk full: more in the job's folder and its open files than its sandbox.disk allows"
+        }
+        Limit::Memory => {
+            "out of memory: a process of the job took more than its sandbox.memory allows"
+        }
+        Limit::JobMemory => {
+            "out of memory: the job as a whole took more than its sandbox.job_memory allows"
+        }
+        _ => "too many processes: more than the job's sandbox.processes allows",
+    };
+    message.to_owned()
 }
 
 pub(crate) fn output_text(bytes: &[u8]) -> String {
@@ -73,17 +90,6 @@ pub(in crate::process) fn above_the_job(limit: Limit) -> Option<&'static str> {
         Limit::SliceMemory => Some("the slice of its unit reached its MemoryMax"),
         Limit::MachineMemory => Some("the machine had no more memory"),
         _ => None,
-    }
-}
-
-pub(in crate::process) fn asked_failure(asked: AskedEnd, exit_code: Option<i32>) -> Failure {
-    match asked {
-        AskedEnd::RetryIn(delay, why) => Failure::postponed(Some(delay), why, exit_code),
-        AskedEnd::Discard(why) => Failure::discarded(why, exit_code),
-        AskedEnd::Wait(Ok(wait)) => Failure::Waits { wait: Box::new(wait), exit_code },
-        AskedEnd::Wait(Err(message)) | AskedEnd::Unreadable(message) => {
-            Failure::Script { message, exit_code }
-        }
     }
 }
 

@@ -22,10 +22,9 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpgid, getpgrp, getpid};
 use tracing::warn;
 
-use crate::engine::process::deadline::poll_until;
 use crate::engine::process::proc::{self, Stat};
 use crate::engine::process::start::{RegisteredChild, Run, pause_starts, registered};
-use crate::sandbox::pidfd;
+use crate::sandbox::{pidfd, poll_until};
 
 /// The time that killed processes get to disappear. A process that hangs in the kernel takes longer, and so do many
 /// that start others while they are killed; the reaper goes on with these.

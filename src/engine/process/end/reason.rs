@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use regex::Regex;
+
 use super::traceback::error_of;
 
 /// Lines that say nothing of their own: notes of node and rustc, and of make about the command that failed.
@@ -25,7 +27,7 @@ const MESSAGE_LINES_MAX: usize = 20;
 pub(super) fn reason_of(stderr_tail: &str) -> Option<String> {
     let lines: Vec<&str> = stderr_tail.lines().map(str::trim_end).collect();
     let of_form = error_of(stderr_tail, Path::new(""))
-        .or_else(|| of_compiler(&lines))
+        .or_else(|| of_compiler(stderr_tail))
         .or_else(|| of_panic(&lines))
         .or_else(|| of_stack(&lines));
     of_form.or_else(|| {
@@ -44,18 +46,10 @@ pub(super) fn reason_of(stderr_tail: &str) -> Option<String> {
 }
 
 /// Returns the first error of a compiler: `FILE:LINE:COLUMN: error: TEXT`, or `error[E0425]: TEXT` of rustc.
-fn of_compiler(lines: &[&str]) -> Option<String> {
-    let has_place = |line: &&str, kind: &str| {
-        line.split_once(kind).is_some_and(|(place, _)| {
-            place.rsplit(':').next().is_some_and(|number| number.parse::<u32>().is_ok())
-        })
-    };
-    let is_error = |line: &&&str| {
-        has_place(line, ": error: ")
-            || has_place(line, ": fatal error: ")
-            || line.starts_with("error[E")
-    };
-    lines.iter().find(is_error).map(|line| (*line).to_owned())
+fn of_compiler(stderr_tail: &str) -> Option<String> {
+    const FORM: &str = r"(?m)^(?:.*:[0-9]+: (?:fatal )?error: |error\[E).*$";
+    let error = Regex::new(FORM).ok()?.find(stderr_tail)?;
+    Some(error.as_str().trim_end().to_owned())
 }
 
 fn of_panic(lines: &[&str]) -> Option<String> {

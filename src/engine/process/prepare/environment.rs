@@ -27,21 +27,16 @@ const PARAMS: &str = "HERO_PARAMS";
 
 const EVENT: &str = "HERO_EVENT";
 
-/// Returns the environment of a job: the variables that any program needs, then the job's own, then
+/// The variables of a child.
+pub(crate) type Environment = BTreeMap<OsString, OsString>;
+
+/// Returns the environment of a job: the variables that any program needs, those of the script type, the job's own, then
 /// its identity, which no job can override. The error names the illegal variable.
 pub(crate) fn environment(
-    script: &Script<'_>,
-    home: &Path,
-) -> Result<Vec<(OsString, OsString)>, String> {
-    environment_over(&BTreeMap::new(), script, home)
-}
-
-/// Does the same as [`environment`], with variables of the script type, which the job's override.
-pub(super) fn environment_over(
     of_type: &BTreeMap<String, String>,
     script: &Script<'_>,
     home: &Path,
-) -> Result<Vec<(OsString, OsString)>, String> {
+) -> Result<Environment, String> {
     let mut env = basic_environment(home);
     let own = of_type.iter().chain(script.env);
     let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
@@ -73,12 +68,20 @@ pub(super) fn environment_over(
         check_variable(EVENT, event)?;
         env.insert(EVENT.into(), event.into());
     }
-    Ok(env.into_iter().collect())
+    Ok(env)
 }
 
 /// Returns the names of the variables that every child of a job has.
 pub fn variable_names() -> Vec<&'static str> {
-    let identity = [
+    vec![
+        "PATH",
+        "SHELL",
+        "USER",
+        "LOGNAME",
+        "HOME",
+        "TMPDIR",
+        LOCALE.0,
+        MODULES,
         "HERO_JOB_ID",
         "HERO_CALLER_ID",
         "HERO_CONTEXT_ID",
@@ -88,14 +91,11 @@ pub fn variable_names() -> Vec<&'static str> {
         "HERO_FD",
         "HERO_FD_IN",
         "HERO_RUN_ID",
-    ];
-    let of_every_program =
-        ["PATH", "SHELL", "USER", "LOGNAME", "HOME", "TMPDIR", LOCALE.0, MODULES];
-    of_every_program.into_iter().chain(identity).collect()
+    ]
 }
 
 /// Returns the variables that any program needs. Without `SHELL`, a shell would look its user up in a database.
-pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, OsString> {
+pub(in crate::process) fn basic_environment(home: &Path) -> Environment {
     let user = user();
     BTreeMap::from([
         ("PATH".into(), SYSTEM_PATH.into()),
@@ -110,7 +110,7 @@ pub(in crate::process) fn basic_environment(home: &Path) -> BTreeMap<OsString, O
 
 /// Adds the variables that the first line of a script sets. Fails if one is illegal, or has a name that only Hero sets.
 pub(super) fn take_variables(
-    env: &mut Vec<(OsString, OsString)>,
+    env: &mut Environment,
     variables: Vec<(String, String)>,
 ) -> Result<(), Failure> {
     for (name, value) in variables {
@@ -119,8 +119,7 @@ pub(super) fn take_variables(
             let reason = format!("its first line sets {}, which only Hero sets", shown(&name));
             return Err(illegal(&reason));
         }
-        env.retain(|(known, _)| known.as_os_str() != name.as_str());
-        env.push((name.into(), value.into()));
+        env.insert(name.into(), value.into());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Looks programs up in `PATH`.
+//! Looks programs up in `PATH`, and the folder of the compiler V.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,6 +10,11 @@ use crate::engine::Failure;
 pub(super) const BINARY: &str = "{binary}";
 /// The `PATH` of every child, and the one searched if this process has none.
 pub const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Lets `v -o PROGRAM SCRIPT.vsh` compile the script; without it V runs the script instead.
+pub(super) const V_ONLY_COMPILES: (&str, &str) = ("VNORUN", "1");
+pub(super) const V_RAN_INSTEAD: &str =
+    "; a V of before 2024 runs .vsh scripts instead: install a newer V";
 
 /// Returns the executable file of `program`: the file itself if the name has a slash, else the first one in `PATH`.
 pub fn find_program(program: &str) -> Option<PathBuf> {
@@ -73,6 +78,14 @@ pub(super) fn version_of(program: &Path) -> Result<String, Failure> {
 
 pub(super) fn cannot_read(program: &Path, error: &std::io::Error) -> Failure {
     Failure::of_machine(format!("cannot read {}", program.display()), error)
+}
+
+/// Returns the folder of V with its library: the folder of its real file; `v symlink` links to it
+/// from `PATH`. `None` for any other program.
+pub(super) fn folder_of_v(program: &Path) -> Option<PathBuf> {
+    let real = program.canonicalize().ok()?;
+    let folder = real.parent()?;
+    folder.join("vlib/builtin").is_dir().then(|| folder.to_owned())
 }
 
 fn is_executable(file: &Path) -> bool {

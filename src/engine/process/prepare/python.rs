@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use super::environment::Environment;
 use super::scratch::Scratch;
 use crate::engine::process::tree;
 
@@ -26,7 +27,7 @@ const FOLDER: &str = "python";
 /// Puts the modules beside the working directory, and their folder after the others in [`MODULES`]: scripts of all
 /// types may start Python. The module `hero` is for scripts in Python. Returns the folder.
 pub(super) fn provide_modules(
-    env: &mut Vec<(OsString, OsString)>,
+    env: &mut Environment,
     is_python: bool,
     scratch: &Scratch,
 ) -> io::Result<PathBuf> {
@@ -38,10 +39,9 @@ pub(super) fn provide_modules(
     for (file, text) in semaphores.into_iter().chain(own) {
         scratch.own_file(&format!("{FOLDER}/{file}"), text)?;
     }
-    let before = env.iter().position(|(name, _)| name == MODULES).map(|at| env.swap_remove(at).1);
-    let before = before.filter(|before| !before.is_empty());
+    let before = env.remove(OsStr::new(MODULES)).filter(|before| !before.is_empty());
     let folders = before.iter().map(OsString::as_os_str).chain([folder.as_os_str()]);
     let folders: Vec<&OsStr> = folders.collect();
-    env.push((MODULES.into(), folders.join(OsStr::new(":"))));
+    env.insert(MODULES.into(), folders.join(OsStr::new(":")));
     Ok(folder)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::build_cache::Until;
+use super::environment::Environment;
 use crate::engine::{Failure, Log};
 use crate::sandbox::Sandbox;
 
@@ -12,7 +13,7 @@ pub(in crate::process) struct Tool<'a> {
     pub(in crate::process) program: PathBuf,
     pub(in crate::process) args: Vec<OsString>,
     /// The variables in addition to those that any program needs.
-    pub(in crate::process) env: Vec<(OsString, OsString)>,
+    pub(in crate::process) env: Environment,
     /// The working directory, which is `HOME` as well.
     pub(in crate::process) folder: &'a Path,
     /// The sandbox; the folder is writable in addition.

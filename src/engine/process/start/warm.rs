@@ -5,7 +5,6 @@
 //! process between it and its parent ends at once, so that this process, a subreaper, adopts it. If
 //! anything fails before the script begins, the job starts cold.
 
-mod module_files;
 mod parent;
 
 use std::collections::VecDeque;
@@ -21,8 +20,7 @@ use tracing::{debug, info, warn};
 
 use self::parent::{Fork, ForkJob, Parent, WaitingFork};
 use super::registry::Run;
-use super::spec::Spec;
-use super::started::{Pipes, Started};
+use super::spec::{Pipes, Spec, Started};
 use crate::config::TypeConfig;
 use crate::engine::process::prepare::{LOCALE, MODULES, Prepared, SCRIPT, UNBUFFERED};
 use crate::sandbox::{Restrictions, Sandbox};

@@ -36,7 +36,7 @@ use super::answers::AnswerPipe;
 use super::lines::LINE_BYTES_MAX;
 use super::pipe::Reader;
 use crate::engine::process::start::CHANNEL_NUMBER;
-use crate::engine::{Answers, Log, RequestKind, ScriptRequest, Stream};
+use crate::engine::{Answers, Failure, Log, RequestKind, ScriptRequest, Stream};
 use crate::proto::job::{AskedCall, AskedOutput, AskedWait, Checkpoint, NewChildren};
 use crate::proto::json_text::{compact, readable};
 use crate::proto::text::{counted, shown};
@@ -115,19 +115,6 @@ fn text_of(output: &RawValue) -> Option<String> {
     if json.starts_with('"') { serde_json::from_str(json).ok() } else { compact(json).ok() }
 }
 
-/// The meaning of its end, as a script says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AskedEnd {
-    /// It runs again after this time.
-    RetryIn(Duration, String),
-    /// No further attempt can succeed.
-    Discard(String),
-    /// It runs again after this wait, or fails as nobody can wait so.
-    Wait(Result<AskedWait, String>),
-    /// A line that decides about the job cannot be read, for this reason.
-    Unreadable(String),
-}
-
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) reader: Reader,
@@ -144,7 +131,8 @@ struct Messages {
     unread_lines: u64,
     first_unread: String,
     output: Option<String>,
-    asked: Option<AskedEnd>,
+    /// The failure that the script gives its end the meaning of.
+    asked: Option<Failure>,
     /// The first line that decides about the job and cannot be read, with the reason.
     unreadable: Option<String>,
     too_large: bool,
@@ -167,9 +155,9 @@ impl Channel {
     }
 
     /// Returns the last output, and the meaning that the script gives to its end.
-    pub(super) fn into_reported(self) -> (Option<String>, Option<AskedEnd>) {
+    pub(super) fn into_reported(self) -> (Option<String>, Option<Failure>) {
         let Messages { output, asked, unreadable, .. } = self.messages;
-        (output, unreadable.map(AskedEnd::Unreadable).or(asked))
+        (output, unreadable.map(Failure::script).or(asked))
     }
 
     /// Reads the bytes that are there, at most a few buffers.
@@ -275,10 +263,10 @@ impl Messages {
         }
         if let Some(seconds) = members.retry_in {
             let delay = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
-            self.asked = Some(AskedEnd::RetryIn(delay, text));
+            self.asked = Some(Failure::postponed(Some(delay), text, None));
         }
         if let Some(why) = members.discard {
-            self.asked = Some(AskedEnd::Discard(why));
+            self.asked = Some(Failure::discarded(why, None));
         }
         Some(())
     }
@@ -297,7 +285,12 @@ impl Messages {
                 })
                 .map(RequestKind::Next),
             ChannelAsk::Wait => {
-                self.asked = Some(AskedEnd::Wait(json.and_then(AskedWait::of_json)));
+                let wait = json.and_then(AskedWait::of_json);
+                self.asked = Some(match wait {
+                    Ok(wait) => Failure::Waits { wait: Box::new(wait), exit_code: None },
+                    // Nobody can wait so.
+                    Err(why) => Failure::script(why),
+                });
                 return;
             }
         };

@@ -10,10 +10,9 @@ use nix::unistd::{Pid, getpid};
 
 use super::disk_use::DiskUse;
 use super::patience::Activity;
-use super::settings::Ended;
 use crate::engine::process::proc;
 use crate::engine::process::start::Run;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Limit, Sandbox};
 
 const MEASURE_EVERY: Duration = Duration::from_millis(500);
 
@@ -33,9 +32,10 @@ pub(super) struct JobUse<'a> {
 
 impl<'a> JobUse<'a> {
     pub(super) fn new(pid: Pid, run: Run, folder: &'a Path, sandbox: &Sandbox) -> Self {
-        let disk = sandbox.disk_bytes_max().map(|bytes_max| DiskUse::new(folder, bytes_max));
-        let processes_max = sandbox.processes_max();
-        let memory_bytes_max = sandbox.memory_bytes_max();
+        let bound = |value: u64| Some(value).filter(|value| *value > 0);
+        let disk = bound(sandbox.limits.disk).map(|bytes_max| DiskUse::new(folder, bytes_max));
+        let processes_max = bound(sandbox.limits.processes);
+        let memory_bytes_max = bound(sandbox.limits.memory);
         let is_limited = disk.is_some() || processes_max.is_some() || memory_bytes_max.is_some();
         let next = is_limited.then(|| Instant::now() + MEASURE_EVERY);
         let memory_seen_bytes = 0;
@@ -43,7 +43,7 @@ impl<'a> JobUse<'a> {
     }
 
     /// Measures the job if it is time to, and returns the limit that it exceeds.
-    pub(super) fn exceeded(&mut self, now: Instant) -> Option<Ended> {
+    pub(super) fn exceeded(&mut self, now: Instant) -> Option<Limit> {
         if self.next.is_none_or(|at| now < at) {
             return None;
         }
@@ -53,12 +53,12 @@ impl<'a> JobUse<'a> {
         let processes = self.processes();
         let count = u64::try_from(processes.len()).unwrap_or(u64::MAX);
         let exceeded = if self.processes_max.is_some_and(|max| count > max) {
-            Some(Ended::TooManyProcesses)
+            Some(Limit::Processes)
         } else if self.memory_bytes_max.is_some_and(|max| is_any_larger(&processes, max)) {
-            Some(Ended::TooMuchMemory)
+            Some(Limit::Memory)
         } else {
             let exceeds = self.disk.as_mut().is_some_and(|disk| disk.exceeds_limit(&processes));
-            exceeds.then_some(Ended::TooMuchOnDisk)
+            exceeds.then_some(Limit::Disk)
         };
         // Measuring a large job may take at most a twentieth of the time.
         self.next = Some(Instant::now() + MEASURE_EVERY.max(began.elapsed() * 20));

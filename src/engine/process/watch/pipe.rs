@@ -94,8 +94,9 @@ impl Pipe {
 impl Output {
     fn take(&mut self, bytes: &[u8], watch: &Watch<'_>) -> bool {
         let bytes_max = match self.stream {
-            Stream::Stdout => watch.stdout_bytes_max,
-            Stream::Stderr => watch.stderr_bytes_max,
+            // The log has it.
+            Stream::Stderr if watch.is_of_job => 0,
+            _ => watch.output_bytes_max,
         };
         let fits = self.keep(bytes, bytes_max, watch.keeps_stdout_end);
         if self.stream == Stream::Stderr {
@@ -159,7 +160,7 @@ enum Place {
 fn place(stream: Stream, watch: &Watch<'_>, log: &dyn Log) -> Place {
     match stream {
         Stream::Stderr => Place::Log,
-        Stream::Stdout if watch.log_stdout => Place::Log,
+        Stream::Stdout if !watch.is_of_job => Place::Log,
         Stream::Stdout if log.wants_output() => Place::Output,
         Stream::Stdout => Place::None,
     }

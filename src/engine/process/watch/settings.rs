@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::{Cancel, Log, StopReason};
+use crate::sandbox::Limit;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
@@ -10,17 +11,14 @@ pub(crate) struct Watch<'a> {
     pub(crate) deadline: Instant,
     /// The time to end after a request, before the child is killed.
     pub(crate) kill_grace: Duration,
-    /// The largest standard output; more ends the child, unless its end is kept.
-    pub(crate) stdout_bytes_max: u64,
+    /// The largest standard output; more ends the child, unless its end is kept. Of a tool as much of standard error is kept.
+    pub(crate) output_bytes_max: u64,
     /// True if the end of a larger standard output is kept, and the child goes on.
     pub(crate) keeps_stdout_end: bool,
-    /// The bytes of standard error that are kept; all of it is logged.
-    pub(crate) stderr_bytes_max: u64,
     pub(crate) log: Option<&'a dyn Log>,
-    /// True if standard output is logged too. If not, it is the output of a job, which a log may want as well.
-    pub(crate) log_stdout: bool,
-    /// True if the child gets a channel for progress and output: see `watch/channel.rs`.
-    pub(crate) channel: bool,
+    /// True for the script of a job: it gets a channel for progress and output (`watch/channel.rs`), and its standard output,
+    /// which a log may want as well, is no part of its log.
+    pub(crate) is_of_job: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -35,12 +33,10 @@ impl<'a> Watch<'a> {
             cancel,
             deadline,
             kill_grace,
-            stdout_bytes_max: bytes_max,
+            output_bytes_max: bytes_max,
             keeps_stdout_end: false,
-            stderr_bytes_max: bytes_max,
             log,
-            log_stdout: true,
-            channel: false,
+            is_of_job: false,
         }
     }
 }
@@ -53,12 +49,6 @@ pub(crate) enum Ended {
     Timeout,
     /// Ended by Hero: a stop was requested.
     Stopped(StopReason),
-    /// Ended by Hero: standard output or the reported output is too large.
-    TooMuchOutput,
-    /// Ended by Hero: its private folder and its files without a name are too large.
-    TooMuchOnDisk,
-    /// Ended by Hero: a process of the job has too much memory.
-    TooMuchMemory,
-    /// Ended by Hero: the job has too many processes.
-    TooManyProcesses,
+    /// Ended by Hero: the job exceeds a limit that Hero measures itself.
+    Exceeded(Limit),
 }

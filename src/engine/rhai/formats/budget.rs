@@ -12,32 +12,41 @@ pub(super) const TOO_DEEP: &str = "the value is nested deeper than 127 levels; f
 
 /// Counts what a value still may have, as Rhai counts: the elements of all its arrays, the entries of
 /// all its maps, and the bytes of all its strings, here with the keys.
-pub(super) struct Budget<'a> {
+pub(in crate::rhai) struct Budget<'a> {
     limits: &'a RhaiLimits,
+    /// What to do about a value that is too large.
+    remedy: &'static str,
     elements_left: u64,
     entries_left: u64,
     bytes_left: u64,
 }
 
 impl<'a> Budget<'a> {
-    pub(super) fn new(limits: &'a RhaiLimits) -> Self {
+    pub(super) fn of_text(limits: &'a RhaiLimits) -> Self {
+        Self::new(limits, "split the text")
+    }
+
+    pub(in crate::rhai) fn new(limits: &'a RhaiLimits, remedy: &'static str) -> Self {
         Self {
             limits,
+            remedy,
             elements_left: limits.array_len_max as u64,
             entries_left: limits.map_len_max as u64,
             bytes_left: limits.string_size_max,
         }
     }
 
-    pub(super) fn element(&mut self) -> Result<(), String> {
+    pub(in crate::rhai) fn element(&mut self) -> Result<(), String> {
         let max = self.limits.array_len_max as u64;
-        take(&mut self.elements_left, 1, (max, "elements of arrays", "array_len_max"))?;
+        self.elements_left =
+            self.left(self.elements_left, 1, (max, "elements of arrays", "array_len_max"))?;
         polled()
     }
 
-    pub(super) fn entry(&mut self, key: &str) -> Result<(), String> {
+    pub(in crate::rhai) fn entry(&mut self, key: &str) -> Result<(), String> {
         let max = self.limits.map_len_max as u64;
-        take(&mut self.entries_left, 1, (max, "entries of maps", "map_len_max"))?;
+        self.entries_left =
+            self.left(self.entries_left, 1, (max, "entries of maps", "map_len_max"))?;
         self.text(key)?;
         polled()
     }
@@ -45,7 +54,23 @@ impl<'a> Budget<'a> {
     pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
         let max = self.limits.string_size_max;
         let bytes = text.len() as u64;
-        take(&mut self.bytes_left, bytes, (max, "bytes of strings", "string_size_max"))
+        self.bytes_left =
+            self.left(self.bytes_left, bytes, (max, "bytes of strings", "string_size_max"))?;
+        Ok(())
+    }
+
+    fn left(
+        &self,
+        left: u64,
+        taken: u64,
+        (max, what, limit): (u64, &str, &str),
+    ) -> Result<u64, String> {
+        left.checked_sub(taken).ok_or_else(|| {
+            let remedy = self.remedy;
+            format!(
+                "more than {max} {what}, the limit type.NAME.limits.{limit}; {remedy}, or raise it"
+            )
+        })
     }
 
     /// Takes the budget of a copy of a value at a place nested `depth` levels deep.
@@ -70,15 +95,6 @@ impl<'a> Budget<'a> {
 
 pub(super) fn nests(depth: usize) -> Result<(), String> {
     if depth > DEPTH_MAX { Err(TOO_DEEP.to_owned()) } else { Ok(()) }
-}
-
-fn take(left: &mut u64, number: u64, (max, what, limit): (u64, &str, &str)) -> Result<(), String> {
-    *left = left.checked_sub(number).ok_or_else(|| {
-        format!(
-            "more than {max} {what}, the limit type.NAME.limits.{limit}; split the text, or raise it"
-        )
-    })?;
-    Ok(())
 }
 
 /// Ends the work of a job that was stopped; the stop replaces this error.

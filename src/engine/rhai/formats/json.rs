@@ -4,17 +4,23 @@ use std::fmt;
 
 use ::rhai::{Array, Dynamic, FLOAT, INT, Map};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use super::budget::Budget;
 use crate::config::RhaiLimits;
 
 /// Parses a JSON text; its parser limits the nesting.
 pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
-    let mut budget = Budget::new(limits);
+    let mut budget = Budget::of_text(limits);
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = ValueReader(&mut budget).deserialize(&mut parser);
     let value = value.and_then(|value| parser.end().map(|()| value));
     value.map_err(|error| error.to_string())
+}
+
+/// Returns a parsed value as one of the script.
+pub(in crate::rhai) fn from_json(value: Value, budget: &mut Budget<'_>) -> Result<Dynamic, String> {
+    ValueReader(budget).deserialize(value).map_err(|error| error.to_string())
 }
 
 struct ValueReader<'b, 'l>(&'b mut Budget<'l>);

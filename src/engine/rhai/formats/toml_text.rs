@@ -12,7 +12,7 @@ pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Map, String> {
         let (line, message) = (1 + before.matches('\n').count(), error.message());
         format!("line {line}: {message}")
     })?;
-    map(table, 0, &mut Budget::new(limits))
+    map(table, 0, &mut Budget::of_text(limits))
 }
 
 fn map(table: toml::Table, depth: usize, budget: &mut Budget<'_>) -> Result<Map, String> {

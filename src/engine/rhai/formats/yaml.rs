@@ -11,7 +11,8 @@ use crate::config::RhaiLimits;
 pub(super) fn parse(text: &str, limits: &RhaiLimits) -> Result<Dynamic, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parser = Parser::new_from_str(text);
-    let mut reader = YamlReader { parser, budget: Budget::new(limits), anchors: HashMap::new() };
+    let mut reader =
+        YamlReader { parser, budget: Budget::of_text(limits), anchors: HashMap::new() };
     reader.document().map_err(|failed| format!("line {}: {}", failed.line, failed.reason))
 }
 

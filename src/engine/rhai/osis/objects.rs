@@ -3,7 +3,7 @@
 use ::rhai::{Array, Dynamic, INT, ImmutableString, Map};
 
 use super::context::{CallError, CallResult, OsisJob, RhaiResult, UNEXPECTED, excerpt, operation};
-use super::values::{self, ObjectInput, ValueBuilder};
+use super::values::{self, ObjectInput};
 use crate::engine::rhai::functions::Functions;
 use crate::proto::object::{
     Answer, Ask, Change, Context, Field, ObjectId, ObjectType, Query, Write,
@@ -225,7 +225,7 @@ pub(super) fn get(job: OsisJob<'_>, object_type: &str, id: &Dynamic) -> CallResu
     match job.ask(Ask::Get(object_type.parse()?, values::id(id)?))? {
         Answer::Object(None) => Ok(Dynamic::UNIT),
         Answer::Object(Some(object)) => {
-            Ok(ValueBuilder::new(job.run.limits).object(object)?.into())
+            Ok(values::of_object(object, &mut values::budget(job.run.limits))?.into())
         }
         _ => Err(UNEXPECTED.into()),
     }
@@ -334,7 +334,7 @@ fn find(
     if objects.len() > max {
         return Err(format!("more than {max} objects match; add `limit` to the query").into());
     }
-    Ok(ValueBuilder::new(job.run.limits).objects(objects)?)
+    Ok(values::of_objects(objects, job.run.limits)?)
 }
 
 fn batch(job: OsisJob<'_>, changes: &Array) -> CallResult<Array> {

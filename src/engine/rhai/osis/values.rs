@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::config::RhaiLimits;
+use crate::engine::rhai::formats::{Budget, from_json};
 use crate::engine::rhai::runtime::json_form::{JsonForm, JsonRules, OtherText};
 use crate::proto::object::{OWN_FIELDS, Object, ObjectId, SID, time_ms, time_text};
 
@@ -84,93 +85,37 @@ fn rejected(value: &Dynamic, field: &str) -> OtherText {
     Err(format!("{field} has the type {type_name}, which cannot be stored; store a string instead"))
 }
 
-/// Builds values from stored JSON within the script's limits; Rhai checks only its own values.
-pub(super) struct ValueBuilder<'a> {
-    limits: &'a RhaiLimits,
-    entries_left: usize,
-    elements_left: usize,
+pub(super) fn of_objects(objects: Vec<Object>, limits: &RhaiLimits) -> Result<Array, String> {
+    let mut budget = budget(limits);
+    let maps = objects.into_iter().map(|object| {
+        budget.element()?;
+        Ok(of_object(object, &mut budget)?.into())
+    });
+    maps.collect()
 }
 
-impl<'a> ValueBuilder<'a> {
-    pub(super) fn new(limits: &'a RhaiLimits) -> Self {
-        Self { limits, entries_left: limits.map_len_max, elements_left: limits.array_len_max }
+/// Returns a stored object within the limits of the script; Rhai checks only its own values.
+pub(super) fn of_object(object: Object, budget: &mut Budget<'_>) -> Result<Map, String> {
+    let mut map = Map::new();
+    for (name, value) in object.body {
+        budget.entry(&name)?;
+        map.insert(name.into(), from_json(value, budget)?);
     }
-
-    pub(super) fn objects(&mut self, objects: Vec<Object>) -> Result<Array, String> {
-        self.take_elements(objects.len())?;
-        objects.into_iter().map(|object| Ok(self.object(object)?.into())).collect()
+    let version = INT::try_from(object.version).unwrap_or(INT::MAX);
+    for (name, value) in [
+        ("id", object.id.to_string().into()),
+        ("version", version.into()),
+        ("created_at", time_text(object.created_ms).into()),
+        ("modified_at", time_text(object.modified_ms).into()),
+    ] {
+        budget.entry(name)?;
+        map.insert(name.into(), value);
     }
-
-    pub(super) fn object(&mut self, object: Object) -> Result<Map, String> {
-        self.take_entries(object.body.len() + OWN_FIELDS.len())?;
-        let mut map = Map::new();
-        for (name, value) in object.body {
-            map.insert(name.into(), self.value(value)?);
-        }
-        map.insert("id".into(), object.id.to_string().into());
-        map.insert(
-            "version".into(),
-            Dynamic::from(INT::try_from(object.version).unwrap_or(INT::MAX)),
-        );
-        map.insert("created_at".into(), time_text(object.created_ms).into());
-        map.insert("modified_at".into(), time_text(object.modified_ms).into());
-        Ok(map)
-    }
-
-    fn value(&mut self, value: Value) -> Result<Dynamic, String> {
-        Ok(match value {
-            Value::Null => Dynamic::UNIT,
-            Value::Bool(truth) => truth.into(),
-            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(number), _) => number.into(),
-                (None, Some(number)) => number.into(),
-                (None, None) => number.to_string().into(),
-            },
-            Value::String(text) => {
-                if text.len() as u64 > self.limits.string_size_max {
-                    return Err("a string of it is longer than the limit \
-                                type.NAME.limits.string_size_max"
-                        .to_owned());
-                }
-                text.into()
-            }
-            Value::Array(elements) => {
-                self.take_elements(elements.len())?;
-                let elements = elements.into_iter().map(|element| self.value(element));
-                elements.collect::<Result<Array, _>>()?.into()
-            }
-            Value::Object(fields) => {
-                self.take_entries(fields.len())?;
-                let fields = fields.into_iter();
-                let fields = fields.map(|(name, value)| Ok((name.into(), self.value(value)?)));
-                fields.collect::<Result<Map, String>>()?.into()
-            }
-        })
-    }
-
-    fn take_entries(&mut self, entries: usize) -> Result<(), String> {
-        take(&mut self.entries_left, entries, "maps", "map_len_max", self.limits.map_len_max)
-    }
-
-    fn take_elements(&mut self, elements: usize) -> Result<(), String> {
-        take(
-            &mut self.elements_left,
-            elements,
-            "arrays",
-            "array_len_max",
-            self.limits.array_len_max,
-        )
-    }
+    Ok(map)
 }
 
-fn take(left: &mut usize, more: usize, what: &str, limit: &str, max: usize) -> Result<(), String> {
-    *left = left.checked_sub(more).ok_or_else(|| {
-        format!(
-            "its {what} have more than {max} entries, the limit type.NAME.limits.{limit}; request \
-             fewer objects"
-        )
-    })?;
-    Ok(())
+pub(super) fn budget(limits: &RhaiLimits) -> Budget<'_> {
+    Budget::new(limits, "request fewer objects")
 }
 
 #[cfg(test)]
@@ -202,7 +147,7 @@ mod tests {
             let json = to_json(&value, "x", 1).expect("JSON");
             let text = serde_json::to_string(&json).expect("JSON");
             let read: Value = serde_json::from_str(&text).expect("JSON");
-            let back = ValueBuilder::new(&RhaiLimits::default()).value(read).expect("within limits");
+            let back = from_json(read, &mut budget(&RhaiLimits::default())).expect("within limits");
             // The same type and value: 1 is not 1.0.
             prop_assert_eq!(format!("{back:?}"), format!("{value:?}"));
         }
@@ -231,7 +176,7 @@ mod tests {
         let limits = RhaiLimits {
             map_len_max: 6,
             array_len_max: 3,
-            string_size_max: 4,
+            string_size_max: 60,
             ..RhaiLimits::default()
         };
         let object = |body: Value| Object {
@@ -241,13 +186,13 @@ mod tests {
             modified_ms: 1,
             body: body.as_object().cloned().expect("a map"),
         };
-        let made = |body: Value| ValueBuilder::new(&limits).object(object(body));
+        let made = |body: Value| of_object(object(body), &mut budget(&limits));
         let map = made(serde_json::json!({ "a": [1, 2], "b": "text" })).expect("fits");
         assert_eq!(map["created_at"].to_string(), "1970-01-01T00:00:00.000Z");
         for (body, limit) in [
             (serde_json::json!({ "a": 1, "b": 2, "c": 3 }), "map_len_max"),
             (serde_json::json!({ "a": [1, 2, 3, 4] }), "array_len_max"),
-            (serde_json::json!({ "a": "texts" }), "string_size_max"),
+            (serde_json::json!({ "a": "x".repeat(60) }), "string_size_max"),
         ] {
             assert!(made(body).expect_err(limit).contains(limit), "{limit}");
         }

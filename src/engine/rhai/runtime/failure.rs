@@ -2,7 +2,7 @@
 
 use ::rhai::{Dynamic, EvalAltResult, ParseErrorType, Position};
 
-use super::output;
+use super::json_form;
 
 /// The size limit of a message; a script can throw a text of any size.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
@@ -75,7 +75,7 @@ fn too_large(what: &str) -> String {
 }
 
 fn thrown(value: &Dynamic) -> String {
-    match output::text(value, u64::MAX, &str::to_owned) {
+    match json_form::text(value, u64::MAX, &str::to_owned) {
         Ok(text) if text.is_empty() => "the script threw an error without a message".to_owned(),
         Ok(text) => text,
         Err(reason) => reason,

@@ -16,8 +16,9 @@ use serde_json::Value as Json;
 use super::memory::resident_bytes;
 use super::settings::SalSettings;
 use crate::config::{RhaiLimits, format_size};
-use crate::engine::process::{Scratch, poll_until};
+use crate::engine::process::Scratch;
 use crate::engine::{Backends, Cancel, Failure, Log, STACK_SIZE_BYTES, Script, StopReason, Stream};
+use crate::sandbox::poll_until;
 
 scoped_thread_local!(static RUN: for<'a> &'a ScriptRun<'a>);
 

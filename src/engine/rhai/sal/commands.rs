@@ -1,21 +1,17 @@
 //! Commands, run by bash in the script's own folder and ended with the job.
 
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use ::rhai::{Dynamic, FLOAT, INT, Map};
 
-use super::context::{
-    CallError, CallResult, RhaiResult, SalJob, excerpt, operation, or_unit, path_text,
-};
-use super::external_program::run_in_sandbox;
+use super::context::{CallResult, RhaiResult, SalJob, excerpt, operation, or_unit, path_text};
+use super::external_program::{Exited, ExternalProgram};
 use super::text::dedented;
 use crate::engine::Stream;
-use crate::engine::process::child::{ChildReport, Ended};
-use crate::engine::process::{
-    Scratch, check_variable, environment, failed_message, find_in, output_text,
-};
+use crate::engine::process::child::ChildReport;
+use crate::engine::process::{Environment, Scratch, check_variable, find_in, output_text};
 use crate::engine::rhai::base::float_of;
 use crate::engine::rhai::functions::Functions;
 
@@ -177,7 +173,7 @@ struct BashCommand {
     silent: bool,
     ignore_error: bool,
     log: bool,
-    env: Vec<(String, String)>,
+    env: Environment,
     timeout: Option<Duration>,
 }
 
@@ -208,7 +204,7 @@ impl BashCommand {
 
     fn with_variable(mut self, name: &str, value: &str) -> RhaiResult<Self> {
         check_variable(name, value).map_err(|reason| self.failed(&reason))?;
-        self.env.push((name.to_owned(), value.to_owned()));
+        self.env.insert(name.into(), value.into());
         Ok(self)
     }
 
@@ -221,53 +217,31 @@ impl BashCommand {
 
     fn execute(self) -> RhaiResult<Map> {
         operation(self.function, &format!("`{}`", excerpt(&self.command)), |job| {
-            let report = self.report(job)?;
-            // A timeout can belong to the job or to the command.
-            job.check_stop()?;
-            match report.ended {
-                Ended::Stopped(_) => Err(CallError::JobEnded),
-                Ended::Timeout if self.timeout.is_none() => Err(CallError::JobEnded),
-                Ended::Timeout if !self.ignore_error => Err("timeout".into()),
-                Ended::TooMuchOutput => {
-                    let bytes_max = job.run.limits.string_size_max;
-                    Err(format!("output too large: more than {bytes_max} bytes").into())
-                }
-                Ended::TooMuchOnDisk => Err("disk full".into()),
-                Ended::TooMuchMemory => Err("out of memory".into()),
-                Ended::TooManyProcesses => Err("too many processes".into()),
-                Ended::Itself if !report.status.success() && !self.ignore_error => {
-                    Err(failed_message(report.status, &report.written.stderr_tail).into())
-                }
-                Ended::Itself | Ended::Timeout => Ok(result(&report)),
+            let ran = self.run(job)?;
+            if ran.success() || self.ignore_error {
+                return Ok(result(&ran));
             }
+            Err(ran.failure().into())
         })
     }
 
-    fn report(&self, job: SalJob<'_>) -> CallResult<ChildReport> {
+    fn run(&self, job: SalJob<'_>) -> CallResult<Exited> {
         job.settings.check_run()?;
-        let run = job.run;
-        let mut env = environment(run.script, job.own_folder()?)?;
-        for (name, value) in &self.env {
-            env.retain(|(known, _)| known != OsStr::new(name));
-            env.push((name.into(), value.into()));
-        }
         if self.log {
-            run.log_text(Stream::Stdout, &self.command);
+            job.run.log_text(Stream::Stdout, &self.command);
         }
         // Kept until the command has exited.
         let file_folder;
-        let mut args: Vec<OsString> = vec!["-e".into()];
-        if self.command.contains('\0') {
+        let bash = ExternalProgram::new(BASH).arg("-e");
+        let bash = if self.command.contains('\0') {
             return Err("the command contains a NUL byte".into());
         } else if self.command.len() <= ARGUMENT_BYTES_MAX {
-            args.extend(["-c".into(), OsString::from(&self.command)]);
+            bash.args(["-c", &self.command])
         } else {
             file_folder = Scratch::new()?;
-            args.push(file_folder.file("command", &self.command)?.into());
-        }
-        let program = (PathBuf::from(BASH), args);
-        let log = (!self.silent).then_some(run.log);
-        Ok(run_in_sandbox(job, program, env, &job.folder()?, self.timeout, log)?)
+            bash.arg(file_folder.file("command", &self.command)?)
+        };
+        bash.env(self.env.clone()).timeout(self.timeout).logged(!self.silent).run(job)
     }
 
     fn failed(&self, reason: &str) -> String {
@@ -276,14 +250,13 @@ impl BashCommand {
 }
 
 /// Returns the result of an exited command for the script; a signal gives the exit code of a shell.
-fn result(report: &ChildReport) -> Map {
-    use std::os::unix::process::ExitStatusExt;
-    let code = report.status.code().or_else(|| report.status.signal().map(|signal| 128 + signal));
-    let success = report.ended == Ended::Itself && report.status.success();
+fn result(ran: &Exited) -> Map {
+    let Exited(ChildReport { status, written, .. }) = ran;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     Map::from([
-        ("stdout".into(), output_text(&report.written.stdout).into()),
-        ("stderr".into(), output_text(&report.written.stderr).into()),
-        ("success".into(), success.into()),
+        ("stdout".into(), ran.stdout().into()),
+        ("stderr".into(), output_text(&written.stderr).into()),
+        ("success".into(), ran.success().into()),
         ("code".into(), INT::from(code.unwrap_or(-1)).into()),
     ])
 }

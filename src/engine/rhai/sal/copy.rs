@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::context::{CallResult, SalJob, path_text};
 use super::external_program::ExternalProgram;
 use super::files::{make_parents, regular};
-use super::find::{matches, sorted_entries};
+use super::find::{names_like, sorted_entries};
 use super::remove::remove;
 use crate::engine::rhai::functions::Functions;
 
@@ -96,10 +96,10 @@ fn copy(job: SalJob<'_>, source: &str, destination: &str) -> CallResult<()> {
     }
     let folder = Path::new(source).parent().and_then(Path::to_str).unwrap_or_default();
     let folder = job.to_read(if folder.is_empty() { "." } else { folder })?;
-    let mut found = false;
+    let (names, mut found) = (names_like(name)?, false);
     for from in sorted_entries(&folder)? {
         let matching =
-            from.file_name().is_some_and(|entry| matches(name, &entry.to_string_lossy()));
+            from.file_name().is_some_and(|entry| names.is_match(&entry.to_string_lossy()));
         if matching {
             found = true;
             fs::create_dir_all(&to)?;

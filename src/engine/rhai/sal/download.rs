@@ -61,8 +61,9 @@ download_install("http://127.0.0.1:8080/tool.deb", 0);"#,
             }
             let file = job.own_folder()?.join(name);
             fetch(job, url, &file, min_kb)?;
-            let dpkg = ExternalProgram::new("dpkg").env("DEBIAN_FRONTEND", "noninteractive");
-            dpkg.arg("--install").arg(&file).logged().output(job)?;
+            let dpkg =
+                ExternalProgram::new("dpkg").default_env("DEBIAN_FRONTEND", "noninteractive");
+            dpkg.arg("--install").arg(&file).logged(true).output(job)?;
             Ok(fs::remove_file(&file)?)
         },
     );

@@ -1,5 +1,6 @@
 //! The surroundings of a script: environment variables, its folder, programs, the platform.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
 use ::rhai::Dynamic;
@@ -117,7 +118,6 @@ fn is_platform(fits: bool, wanted: &str) -> CallResult<()> {
 
 /// Returns a variable of the job's commands. The daemon's own, which may contain secrets, stay hidden.
 fn env_get(job: SalJob<'_>, name: &str) -> CallResult<Dynamic> {
-    let env = environment(job.run.script, job.own_folder()?)?;
-    let value = env.into_iter().find(|(key, _)| key == OsStr::new(name));
-    Ok(or_unit(value.map(|(_, value)| value.to_string_lossy().into_owned())))
+    let env = environment(&BTreeMap::new(), job.run.script, job.own_folder()?)?;
+    Ok(or_unit(env.get(OsStr::new(name)).map(|value| value.to_string_lossy().into_owned())))
 }

@@ -1,38 +1,39 @@
 //! External programs: found in the job's `PATH`, started without a shell, ended with the job.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::{CallError, CallResult, SalJob};
-use crate::engine::Log;
 use crate::engine::process::child::{self, ChildReport, Ended, Spec, Watch};
-use crate::engine::process::{Explainer, explained};
-use crate::engine::process::{environment, failed_message, find_in, output_text};
+use crate::engine::process::{
+    Environment, Explainer, environment, exceeded_message, explained, failed_message, find_in,
+    output_text,
+};
 use crate::error::reason;
-
-pub(super) type Environment = Vec<(OsString, OsString)>;
 
 #[derive(Debug)]
 pub(super) struct ExternalProgram {
+    /// Its name in the job's `PATH`, or its file.
     name: &'static str,
     args: Vec<OsString>,
-    env: Vec<(&'static str, &'static str)>,
+    /// Variables that the job's override.
+    defaults: BTreeMap<String, String>,
+    /// Variables that override the job's.
+    env: Environment,
     folder: Option<PathBuf>,
     timeout: Option<Duration>,
     log: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Exited {
-    report: ChildReport,
-}
+pub(super) struct Exited(pub(super) ChildReport);
 
 impl ExternalProgram {
     pub(super) fn new(name: &'static str) -> Self {
-        let (args, env) = (Vec::new(), Vec::new());
-        Self { name, args, env, folder: None, timeout: None, log: false }
+        let (args, defaults, env) = (Vec::new(), BTreeMap::new(), Environment::new());
+        Self { name, args, defaults, env, folder: None, timeout: None, log: false }
     }
 
     pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -45,9 +46,14 @@ impl ExternalProgram {
         self
     }
 
-    pub(super) fn env(mut self, name: &'static str, value: &'static str) -> Self {
-        self.env.push((name, value));
+    /// Sets a variable, unless the job has it.
+    pub(super) fn default_env(mut self, name: &str, value: &str) -> Self {
+        self.defaults.insert(name.to_owned(), value.to_owned());
         self
+    }
+
+    pub(super) fn env(self, env: Environment) -> Self {
+        Self { env, ..self }
     }
 
     /// Sets the folder where it starts; by default the script's folder.
@@ -56,20 +62,22 @@ impl ExternalProgram {
         self
     }
 
-    pub(super) fn timeout(mut self, time: Duration) -> Self {
-        self.timeout = Some(time);
-        self
+    pub(super) fn timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
     }
 
-    pub(super) fn logged(mut self) -> Self {
-        self.log = true;
-        self
+    pub(super) fn logged(self, log: bool) -> Self {
+        Self { log, ..self }
     }
 
     pub(super) fn output(self, job: SalJob<'_>) -> CallResult<String> {
         let name = self.name;
         let ran = self.run(job)?;
-        if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure(name).into()) }
+        if ran.success() {
+            Ok(ran.stdout())
+        } else {
+            Err(format!("{name}: {}", ran.failure()).into())
+        }
     }
 
     pub(super) fn run(self, job: SalJob<'_>) -> CallResult<Exited> {
@@ -80,86 +88,67 @@ impl ExternalProgram {
         if self.args.iter().any(|arg| arg.as_encoded_bytes().contains(&0)) {
             return Err("an argument contains a NUL byte".into());
         }
-        let mut env = environment(job.run.script, job.own_folder()?)?;
-        for (name, value) in self.env {
-            // A variable of the job itself takes precedence.
-            if !env.iter().any(|(known, _)| known == OsStr::new(name)) {
-                env.push((name.into(), value.into()));
-            }
-        }
-        let folder = match self.folder {
-            Some(folder) => folder,
-            None => job.folder()?,
-        };
+        let mut env = environment(&self.defaults, job.run.script, job.own_folder()?)?;
+        env.extend(self.env);
+        let folder = self.folder.map_or_else(|| job.folder(), Ok)?;
+        let own = self.timeout.and_then(|time| Instant::now().checked_add(time));
+        let deadline = job.run.script.deadline;
+        let deadline = own.map_or(deadline, |own| own.min(deadline));
+        let (sandbox, home) = (&job.settings.sandbox, job.own_folder()?);
+        let (args, cwd) = (self.args, folder.as_path());
+        let spec = Spec { program, args, env, cwd, home, sandbox, stdin: None, read: &[] };
+        let (limits, bytes_max) =
+            ((deadline, job.settings.kill_grace), job.run.limits.string_size_max);
         let log = self.log.then_some(job.run.log);
-        let report = run_in_sandbox(job, (program, self.args), env, &folder, self.timeout, log)
+        let watch = Watch::of_tool(job.run.cancel, limits, bytes_max, log);
+        let report = child::run(&spec, &watch, None)
             .map_err(|error| format!("cannot run {name}: {}", reason(&error)))?;
+        explain(job, &spec, &report);
+        // A timeout can belong to the job or to the program.
         job.check_stop()?;
         match report.ended {
             Ended::Stopped(_) => Err(CallError::JobEnded),
-            Ended::TooMuchOutput => {
-                let bytes_max = job.run.limits.string_size_max;
-                Err(format!("the output of {name} is larger than {bytes_max} bytes").into())
+            Ended::Exceeded(limit) => {
+                Err(format!("{name}: {}", exceeded_message(limit, bytes_max)).into())
             }
-            Ended::TooMuchOnDisk => Err(format!("{name}: disk full").into()),
-            Ended::TooMuchMemory => Err(format!("{name}: out of memory").into()),
-            Ended::TooManyProcesses => Err(format!("{name}: too many processes").into()),
-            Ended::Itself | Ended::Timeout => Ok(Exited { report }),
+            Ended::Itself | Ended::Timeout => Ok(Exited(report)),
         }
     }
 }
 
-impl Exited {
-    pub(super) fn success(&self) -> bool {
-        self.report.ended == Ended::Itself && self.report.status.success()
-    }
-
-    pub(super) fn code(&self) -> Option<i32> {
-        self.report.status.code()
-    }
-
-    pub(super) fn stdout(&self) -> String {
-        output_text(&self.report.written.stdout)
-    }
-
-    /// Returns the error of a failed program, with the end of its error output.
-    pub(super) fn failure(&self, name: &str) -> String {
-        if self.report.ended == Ended::Timeout {
-            return format!("{name}: timeout");
-        }
-        let ChildReport { status, written, .. } = &self.report;
-        format!("{name}: {}", failed_message(*status, &written.stderr_tail))
-    }
-}
-
-/// Runs a process in the sandbox of the job until it exits, the job ends or `timeout` has passed.
-pub(super) fn run_in_sandbox(
-    job: SalJob<'_>,
-    (program, args): (PathBuf, Vec<OsString>),
-    env: Environment,
-    folder: &Path,
-    timeout: Option<Duration>,
-    log: Option<&dyn Log>,
-) -> io::Result<ChildReport> {
-    let settings = job.settings;
-    let (home, sandbox) = (job.run.scratch()?, &settings.sandbox);
-    let spec = Spec { program, args, env, cwd: folder, home, sandbox, stdin: None, read: &[] };
-    let own = timeout.and_then(|time| Instant::now().checked_add(time));
-    let deadline = job.run.script.deadline;
-    let deadline = own.map_or(deadline, |own| own.min(deadline));
-    let limits = (deadline, settings.kill_grace);
-    let watch = Watch::of_tool(job.run.cancel, limits, job.run.limits.string_size_max, log);
-    let report = child::run(&spec, &watch, None)?;
-    let explanations = explained(&spec, &report, |allowance| Explainer {
+/// Logs what the sandbox of the job refused a program.
+fn explain(job: SalJob<'_>, spec: &Spec<'_>, report: &ChildReport) {
+    let explanations = explained(spec, report, |allowance| Explainer {
         table: "sal".to_owned(),
         allowance,
-        read: &settings.config.read,
-        write: &settings.config.write,
+        read: &job.settings.config.read,
+        write: &job.settings.config.write,
         source: job.run.script.source,
         of_type: None,
     });
     for line in &explanations {
         job.run.log.remark(line);
     }
-    Ok(report)
+}
+
+impl Exited {
+    pub(super) fn success(&self) -> bool {
+        self.0.ended == Ended::Itself && self.0.status.success()
+    }
+
+    pub(super) fn code(&self) -> Option<i32> {
+        self.0.status.code()
+    }
+
+    pub(super) fn stdout(&self) -> String {
+        output_text(&self.0.written.stdout)
+    }
+
+    /// Returns why the program failed, with the end of its error output.
+    pub(super) fn failure(&self) -> String {
+        match &self.0 {
+            ChildReport { ended: Ended::Timeout, .. } => "timeout".to_owned(),
+            ChildReport { status, written, .. } => failed_message(*status, &written.stderr_tail),
+        }
+    }
 }

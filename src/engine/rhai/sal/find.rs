@@ -4,6 +4,7 @@ use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
 use ::rhai::Array;
+use regex::Regex;
 
 use super::context::{CallResult, SalJob, path_text};
 use crate::engine::rhai::functions::Functions;
@@ -57,30 +58,10 @@ find_dirs("sites", "*")
     );
 }
 
-/// Returns whether a name matches a pattern; `*` matches any text, `?` one character.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // The position of the last `*`, and the end of its match in the name. When the rest does not
-    // match, it takes one more character; earlier ones never need to.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if pattern.get(p) == Some(&'*') {
-            star = Some((p, n));
-            p += 1;
-        } else if pattern.get(p).is_some_and(|&c| c == '?' || c == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((at, taken)) = star {
-            star = Some((at, taken + 1));
-            p = at + 1;
-            n = taken + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|&c| c == '*')
+/// Returns the form of names that match a pattern; `*` matches any text, `?` one character.
+pub(super) fn names_like(pattern: &str) -> CallResult<Regex> {
+    let form = regex::escape(pattern).replace(r"\*", ".*").replace(r"\?", ".");
+    Regex::new(&format!("(?s)^{form}$")).map_err(|_| "the pattern is too long".into())
 }
 
 pub(super) fn sorted_entries(folder: &Path) -> CallResult<Vec<PathBuf>> {
@@ -117,7 +98,7 @@ fn find_all(job: SalJob<'_>, folder: &str, name: &str, of: KindTest) -> CallResu
 
 /// Returns sorted paths that start with the script's own text. A folder without read permission is skipped.
 fn find(job: SalJob<'_>, folder: &str, name: &str, of: KindTest) -> CallResult<Vec<PathBuf>> {
-    let top = job.to_read(folder)?;
+    let (top, names) = (job.to_read(folder)?, names_like(name)?);
     let mut folders = vec![top.clone()];
     fs::read_dir(&top)?;
     let mut found = Vec::new();
@@ -127,7 +108,7 @@ fn find(job: SalJob<'_>, folder: &str, name: &str, of: KindTest) -> CallResult<V
             job.check_stop()?;
             let Ok(entry_kind) = entry.file_type() else { continue };
             let path = entry.path();
-            if of(&entry_kind) && matches(name, &entry.file_name().to_string_lossy()) {
+            if of(&entry_kind) && names.is_match(&entry.file_name().to_string_lossy()) {
                 job.check_count(found.len() + 1, "match")?;
                 let below = path.strip_prefix(&top).unwrap_or(&path);
                 found.push(Path::new(folder).join(below));
@@ -145,6 +126,10 @@ fn find(job: SalJob<'_>, folder: &str, name: &str, of: KindTest) -> CallResult<V
 mod tests {
     use super::*;
 
+    fn matches(pattern: &str, name: &str) -> bool {
+        names_like(pattern).expect("legal").is_match(name)
+    }
+
     #[test]
     fn wildcards_match_as_in_a_shell() {
         for (pattern, name) in [
@@ -154,6 +139,8 @@ mod tests {
             ("*a*b", "xaxab"),
             ("", ""),
             ("**", "x"),
+            ("*", "a\nb"),
+            ("a.[b]", "a.[b]"),
         ] {
             assert!(matches(pattern, name), "{pattern} {name}");
         }

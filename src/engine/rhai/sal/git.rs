@@ -8,7 +8,7 @@ use ::rhai::Array;
 use super::context::{CallResult, RhaiResult, SalJob, operation, path_text};
 use super::external_program::ExternalProgram;
 use super::files::make_parents;
-use super::find::matches;
+use super::find::names_like;
 use crate::engine::rhai::functions::Functions;
 
 /// The depth of the search for repositories in a tree; host, account and name are three levels.
@@ -203,10 +203,11 @@ struct GitRepo {
 
 impl GitTree {
     fn find(&self, job: SalJob<'_>, pattern: &str) -> CallResult<Vec<GitRepo>> {
+        let names = names_like(pattern)?;
         let matching = |path: &PathBuf| {
             let below = path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            matches(pattern, &below) || matches(pattern, &name)
+            names.is_match(&below) || names.is_match(&name)
         };
         let paths = self.paths(job)?.into_iter().filter(matching);
         Ok(paths.map(|path| GitRepo { path }).collect())
@@ -279,13 +280,17 @@ impl GitRepo {
 
 /// Returns a git command that never prompts for a password.
 fn git(folder: &Path) -> ExternalProgram {
-    ExternalProgram::new("git").env("GIT_TERMINAL_PROMPT", "0").folder(folder)
+    ExternalProgram::new("git").default_env("GIT_TERMINAL_PROMPT", "0").folder(folder)
 }
 
 /// Runs a git command and returns its output. Scripts look for "Git error" in the message of a failure.
 fn output(job: SalJob<'_>, command: ExternalProgram) -> CallResult<String> {
     let ran = command.run(job)?;
-    if ran.success() { Ok(ran.stdout()) } else { Err(ran.failure("Git error").into()) }
+    if ran.success() {
+        Ok(ran.stdout())
+    } else {
+        Err(format!("Git error: {}", ran.failure()).into())
+    }
 }
 
 /// Returns server, account and name of `https://SERVER/ACCOUNT/NAME.git` or `git@SERVER:ACCOUNT/NAME.git`.

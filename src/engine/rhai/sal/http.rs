@@ -91,11 +91,11 @@ fn status(job: SalJob<'_>, url: &str) -> CallResult<INT> {
     let asked = curl(job, url)?
         .args(["--output", "/dev/null", "--write-out", "%{http_code}", "--max-time"])
         .arg(RESPONSE_TIMEOUT.as_secs().to_string())
-        .timeout(RESPONSE_TIMEOUT + Duration::from_secs(1))
+        .timeout(Some(RESPONSE_TIMEOUT + Duration::from_secs(1)))
         .run(job)?;
     let status = asked.stdout().trim().parse().ok();
     let status = status.filter(|status| asked.success() && *status > 0);
-    Ok(status.ok_or_else(|| asked.failure("curl"))?)
+    Ok(status.ok_or_else(|| format!("curl: {}", asked.failure()))?)
 }
 
 fn is_success(status: INT) -> bool {

@@ -124,10 +124,10 @@ fn is_installed(job: SalJob<'_>, name: &str) -> CallResult<bool> {
 fn apt(job: SalJob<'_>, args: &[&str]) -> CallResult<()> {
     let options = ["--yes", "--quiet", "-o", "Dpkg::Options::=--force-confold"];
     ExternalProgram::new("apt-get")
-        .env("DEBIAN_FRONTEND", "noninteractive")
+        .default_env("DEBIAN_FRONTEND", "noninteractive")
         .args(options)
         .args(args.iter().copied())
-        .logged()
+        .logged(true)
         .output(job)
         .map(|_| ())
 }

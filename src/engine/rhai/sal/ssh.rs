@@ -27,9 +27,9 @@ ssh_execute("web1.example.org", "deploy", "systemctl is-active nginx")
                     return Ok(SSH_FAILED);
                 }
                 let ran = ssh(job, host, user, command)?;
-                let code = INT::from(ran.code().ok_or_else(|| ran.failure("ssh"))?);
+                let code = INT::from(ran.code().ok_or_else(|| failure(&ran))?);
                 if code == SSH_FAILED {
-                    job.log_failure("ssh_execute", host, &ran.failure("ssh"));
+                    job.log_failure("ssh_execute", host, &failure(&ran));
                 }
                 Ok(code)
             })
@@ -47,7 +47,7 @@ ssh_execute_output("web1.example.org", "deploy", "hostname")
             question("ssh_execute_output", host, String::new(), |job| {
                 let ran = ssh(job, host, user, command)?;
                 if !ran.success() {
-                    job.log_failure("ssh_execute_output", host, &ran.failure("ssh"));
+                    job.log_failure("ssh_execute_output", host, &failure(&ran));
                 }
                 Ok(ran.stdout())
             })
@@ -64,6 +64,10 @@ ssh_ping("web1.example.org", "deploy")
             question("ssh_ping", host, false, |job| Ok(ssh(job, host, user, "true")?.success()))
         },
     );
+}
+
+fn failure(ran: &Exited) -> String {
+    format!("ssh: {}", ran.failure())
 }
 
 /// Rejects an invalid host name, and a name that a program would take for an option.

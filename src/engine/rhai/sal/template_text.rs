@@ -7,9 +7,13 @@ use std::fmt::Write;
 
 use minijinja::value::{ArgType, Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
 use slug::slugify;
 
+/// What `urlencode` encodes: all but letters, digits and these.
+const URL_ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 const TAGS: &str = "(?s)<!--.*?-->|<[^>]*>";
 
 #[derive(Debug, Clone, Copy)]
@@ -68,13 +72,15 @@ pub(super) fn add_text_filters(environment: &mut Environment<'_>, bounds: TextBo
 /// Filters that rewrite characters for another notation.
 fn add_notations(environment: &mut Environment<'_>, bounds: TextBounds) {
     environment.add_filter("slugify", |text: Cow<'_, str>| slugify(&text));
-    let url_encode = move |text: &str, kept: &str| {
+    let url_encode = move |text: &str, encoded: &'static AsciiSet| {
         // A byte may become three.
         fits(0, 3, text.len(), bounds)?;
-        Ok::<_, Error>(url_encoded(text, kept))
+        Ok::<_, Error>(utf8_percent_encode(text, encoded).to_string())
     };
-    environment.add_filter("urlencode", move |text: Cow<'_, str>| url_encode(&text, "/-_."));
-    environment.add_filter("urlencode_strict", move |text: Cow<'_, str>| url_encode(&text, ""));
+    environment.add_filter("urlencode", move |text: Cow<'_, str>| url_encode(&text, URL_ENCODED));
+    environment.add_filter("urlencode_strict", move |text: Cow<'_, str>| {
+        url_encode(&text, NON_ALPHANUMERIC)
+    });
     environment.add_filter("striptags", |text: Cow<'_, str>| replaced(&text, TAGS, ""));
     environment.add_filter("spaceless", |text: Cow<'_, str>| replaced(&text, ">\\s+<", "><"));
     environment.add_filter("linebreaksbr", |text: Cow<'_, str>| {
@@ -207,19 +213,6 @@ fn indent(text: &str, prefix: &str, first: bool, blank: bool) -> String {
     indented
 }
 
-/// Encodes all but letters, digits and `kept` for a URL.
-fn url_encoded(text: &str, kept: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.bytes().any(|kept| kept == byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
-}
-
 fn replaced(text: &str, pattern: &str, by: &str) -> Result<String, Error> {
     let pattern = Regex::new(pattern).map_err(|error| failed(error.to_string()))?;
     Ok(pattern.replace_all(text, by).into_owned())
@@ -232,7 +225,8 @@ mod tests {
     #[test]
     fn texts_are_rewritten_as_by_tera() {
         assert_eq!(slugify("  Hello, Wörld! x "), "hello-world-x");
-        assert_eq!(url_encoded("a b/c?é", "/"), "a%20b/c%3F%C3%A9");
+        let encoded = utf8_percent_encode("a b/c?é", URL_ENCODED).to_string();
+        assert_eq!(encoded, "a%20b/c%3F%C3%A9");
         assert_eq!(replaced("<b>a</b> <!-- <i> -->b < c", TAGS, "").expect("legal"), "a b < c");
         assert_eq!(indent("a\n\nb", "  ", false, false), "a\n\n  b");
         assert_eq!(indent("a\n\nb", "  ", true, true), "  a\n  \n  b");

@@ -280,7 +280,7 @@ fn every_example_returns_its_documented_output() {
         if function.example.contains("ORIGIN") {
             world.make_origin(sal());
         }
-        let (name, expected) = (function.full_name(), expected(function.example));
+        let (name, expected) = (&function.full_name, expected(function.example));
         match world.run(sal(), function.example) {
             Ok(output) if expected.as_ref().is_none_or(|expected| output == *expected) => {}
             Err(Failure::Postponed { .. }) if function.name == "retry_in" => {}
@@ -296,7 +296,7 @@ fn every_example_returns_its_documented_output() {
 fn every_example_calls_its_function() {
     for function in functions() {
         let call = format!("{}(", function.name);
-        assert!(function.example.contains(&call), "{}", function.full_name());
+        assert!(function.example.contains(&call), "{}", &function.full_name);
     }
 }
 
@@ -304,7 +304,7 @@ fn every_example_calls_its_function() {
 fn every_function_is_documented_once_in_sentences() {
     let mut names = std::collections::BTreeSet::new();
     for function in functions() {
-        let name = function.full_name();
+        let name = &function.full_name;
         assert!(function.summary.ends_with('.') && !function.summary.contains("  "), "{name}");
         assert!(names.insert(name.clone()), "{name} is registered twice");
         assert!(!function.signatures.is_empty(), "{name}");

@@ -1,5 +1,7 @@
 //! Explains refused sockets, connections and lookups of names.
 
+use regex::Regex;
+
 use super::words::SaidError;
 use super::{Explainer, has_word};
 use crate::proto::job::NetworkAccess;
@@ -239,25 +241,13 @@ fn names_socket(lower: &str) -> bool {
 
 /// Returns the port that a line names: `127.0.0.1:80`, `port 80`, `/dev/tcp/HOST/80`.
 fn port_in(lower: &str) -> Option<u16> {
-    let number = |text: &str| {
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        text[..digits].parse::<u16>().ok().filter(|port| *port > 0)
+    const FORMS: [&str; 3] =
+        ["/dev/tcp/[^/]*/([0-9]+)", "port ([0-9]+)", r"(?:\.[0-9]+|\blocalhost|\]):([0-9]+)"];
+    let port_of = |form: &&str| {
+        let port = Regex::new(form).ok()?.captures(lower)?[1].parse().ok()?;
+        (port > 0).then_some(port)
     };
-    let after = |mark: &str| lower.split_once(mark).map(|(_, rest)| rest);
-    let of_bash = after("/dev/tcp/").and_then(|rest| rest.split_once('/')).map(|(_, port)| port);
-    let of_address = || {
-        lower.split([' ', ',', '"', '\'']).find_map(|word| {
-            let (host, port) = word
-                .split_once("://")
-                .map_or(word, |(_, rest)| rest)
-                .trim_end_matches(':')
-                .rsplit_once(':')?;
-            let last = host.rsplit('.').next().unwrap_or_default();
-            let is_number = host.contains('.') && last.bytes().all(|byte| byte.is_ascii_digit());
-            (is_number || host == "localhost" || host.ends_with(']')).then(|| number(port))?
-        })
-    };
-    of_bash.and_then(number).or_else(|| after("port ").and_then(number)).or_else(of_address)
+    FORMS.iter().find_map(port_of)
 }
 
 #[cfg(test)]

@@ -303,7 +303,7 @@ fn limit_is_explained_with_its_value_and_who_set_it() {
     for (ended, raw, limit, said) in [
         (Ended::Itself, 1 << 8, Limit::Memory, "probably reached its limit for the memory of one"),
         (
-            Ended::TooMuchMemory,
+            Ended::Exceeded(Limit::Memory),
             9,
             Limit::Memory,
             "the job reached its limit for the memory of one process, 4GiB",
@@ -316,12 +316,17 @@ fn limit_is_explained_with_its_value_and_who_set_it() {
         ),
         (Ended::Itself, 153 << 8, Limit::FileSize, "job reached its limit"),
         (
-            Ended::TooMuchOnDisk,
+            Ended::Exceeded(Limit::Disk),
             9,
             Limit::Disk,
             "space on disk, 1GiB; a larger disk in [type.t.sandbox]",
         ),
-        (Ended::TooManyProcesses, 9, Limit::Processes, "processes, 4096; a larger processes in"),
+        (
+            Ended::Exceeded(Limit::Processes),
+            9,
+            Limit::Processes,
+            "processes, 4096; a larger processes in",
+        ),
         (
             Ended::Itself,
             9,
@@ -333,13 +338,13 @@ fn limit_is_explained_with_its_value_and_who_set_it() {
         let told = of(&world, ended, raw, Some(limit));
         assert!(told.contains(said), "{told}");
     }
-    assert_eq!(of(&world, Ended::TooMuchOutput, 9, Some(Limit::Output)), "");
+    assert_eq!(of(&world, Ended::Exceeded(Limit::Output), 9, Some(Limit::Output)), "");
     assert_eq!(of(&world, Ended::Itself, 1 << 8, None), "");
     if has_sandbox() {
         assert!(of(&world, Ended::Itself, 31, None).contains("SIGSYS"));
     }
     world.asked.memory = "64MiB".parse().ok();
-    let told = of(&world, Ended::TooMuchMemory, 9, Some(Limit::Memory));
+    let told = of(&world, Ended::Exceeded(Limit::Memory), 9, Some(Limit::Memory));
     assert!(told.ends_with("64MiB; it is the job's own: --memory asks for more"), "{told}");
 }
 

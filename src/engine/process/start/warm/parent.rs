@@ -1,7 +1,9 @@
 //! The parent interpreter, and the messages to it: see `parent.py`.
 
+use std::fs::metadata;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,15 +21,12 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
-use super::module_files::ModuleFiles;
-use crate::engine::process::deadline::poll_until;
 use crate::engine::process::prepare::{
     HERO_MODULE, LOCALE, Prepared, SEMAPHORES, SYSTEM_PATH, UNBUFFERED,
 };
 use crate::engine::process::start::registry::{MARK, Registered, Run, command};
-use crate::engine::process::start::spec::{CHANNEL, Spec};
-use crate::engine::process::start::started::Pipes;
-use crate::sandbox::{JobGroup, Restrictions, Sandbox, set_run_number};
+use crate::engine::process::start::spec::{CHANNEL, Pipes, Spec};
+use crate::sandbox::{JobGroup, Restrictions, Sandbox, poll_until, set_run_number};
 
 /// The program of the parent, which is too long for a command line.
 const TEXT: &str = include_str!("parent.py");
@@ -214,6 +213,44 @@ impl Drop for WaitingFork {
             let _ = waitpid(*pid, None);
         }
     }
+}
+
+/// The shortest time between two looks at the files.
+const LOOK_EACH: Duration = Duration::from_millis(500);
+
+/// The files as they were after the import.
+#[derive(Debug, Default)]
+pub(super) struct ModuleFiles {
+    files: Vec<(PathBuf, FileState)>,
+    looked_at: Mutex<Option<Instant>>,
+}
+
+/// The device, inode, size and time of the last change: some of these change with the content.
+type FileState = (u64, u64, u64, (i64, i64));
+
+impl ModuleFiles {
+    pub(super) fn of<'a>(paths: impl Iterator<Item = &'a str>) -> Self {
+        let files = paths.map(PathBuf::from).filter_map(|path| Some((state(&path)?, path)));
+        Self { files: files.map(|(state, path)| (path, state)).collect(), ..Self::default() }
+    }
+
+    /// Returns a file that has changed or is gone. Looks twice a second at most.
+    pub(super) fn changed(&self) -> Option<&PathBuf> {
+        {
+            let mut looked_at = self.looked_at.lock().ok()?;
+            if looked_at.is_some_and(|at| at.elapsed() < LOOK_EACH) {
+                return None;
+            }
+            *looked_at = Some(Instant::now());
+        }
+        let is_changed = |(path, before): &&(PathBuf, FileState)| state(path) != Some(*before);
+        self.files.iter().find(is_changed).map(|(path, _)| path)
+    }
+}
+
+fn state(path: &PathBuf) -> Option<FileState> {
+    let of = metadata(path).ok()?;
+    Some((of.dev(), of.ino(), of.size(), (of.mtime(), of.mtime_nsec())))
 }
 
 /// Sends a text, with descriptors at its beginning.

@@ -31,6 +31,10 @@ impl Log for Recorded {
     }
 }
 
+fn postponed(delay: Duration, why: &str) -> Failure {
+    Failure::postponed(Some(delay), why.to_owned(), None)
+}
+
 fn through(chunks: &[&[u8]], output_bytes_max: u64) -> (Messages, Vec<String>) {
     let (log, mut messages) = (Recorded::default(), Messages::new(output_bytes_max));
     let (_, answers) = io::pipe().expect("a pipe");
@@ -69,19 +73,18 @@ fn last_output_wins_and_a_string_is_its_text() {
 #[test]
 fn last_request_for_the_end_counts() {
     let asked = |text: &str| through(&[text.as_bytes()], 100).0.asked;
-    let later =
-        |seconds, why: &str| Some(AskedEnd::RetryIn(Duration::from_secs(seconds), why.to_owned()));
+    let later = |seconds, why: &str| Some(postponed(Duration::from_secs(seconds), why));
     assert_eq!(asked("{\"log\":\"x\"}"), None);
     assert_eq!(asked("{\"retry_in\":300,\"text\":\"busy\"}"), later(300, "busy"));
     assert_eq!(asked("{\"discard\":\"no\"}\n{\"retry_in\":-1}"), later(0, ""));
     let huge = asked("{\"retry_in\":1e300}");
-    assert_eq!(huge, Some(AskedEnd::RetryIn(Duration::MAX, String::new())));
+    assert_eq!(huge, Some(postponed(Duration::MAX, "")));
     let last = asked("{\"retry_in\":1}\n{\"discard\":\"no\"}");
-    assert_eq!(last, Some(AskedEnd::Discard("no".to_owned())));
+    assert_eq!(last, Some(Failure::discarded("no".to_owned(), None)));
 }
 
 /// The end of a script with these lines, as the channel tells it.
-fn end_of(lines: &[u8]) -> (Option<String>, Option<AskedEnd>) {
+fn end_of(lines: &[u8]) -> (Option<String>, Option<Failure>) {
     let (read_end, _) = io::pipe().expect("a pipe");
     let reader = Reader::new(read_end).expect("set up");
     Channel { reader, messages: through(&[lines], 100).0 }.into_reported()
@@ -93,9 +96,9 @@ fn text_that_was_cut_within_a_character_is_readable() {
     assert_eq!(output, (Some("{\"text\":\"x\u{fffd}\"}".to_owned()), None));
     let output = end_of(b"{\"output\":\"caf\xe9\"}");
     assert_eq!(output, (Some("caf\u{fffd}".to_owned()), None));
-    let later = AskedEnd::RetryIn(Duration::from_secs(9), "\u{fffd}".to_owned());
+    let later = postponed(Duration::from_secs(9), "\u{fffd}");
     assert_eq!(end_of(br#"{"retry_in":9,"text":"\udcff"}"#), (None, Some(later)));
-    let discarded = AskedEnd::Discard("a\u{fffd}".to_owned());
+    let discarded = Failure::discarded("a\u{fffd}".to_owned(), None);
     assert_eq!(end_of(br#"{"discard":"a\ud83d"}"#), (None, Some(discarded)));
 }
 
@@ -111,7 +114,7 @@ fn line_that_decides_about_the_job_and_cannot_be_read_fails_the_attempt() {
     ] {
         // What is said later does not make up for it.
         let (_, asked) = end_of(format!("{line}\n{{\"retry_in\": 1}}\n").as_bytes());
-        let Some(AskedEnd::Unreadable(why)) = asked else { panic!("{asked:?}") };
+        let Some(Failure::Script { message: why, .. }) = asked else { panic!("{asked:?}") };
         assert!(why.starts_with("cannot read the line for `"), "{why}");
     }
     for line in [r#"{"progress": "40%"}"#, r#"{"log": 1}"#, "text"] {

@@ -159,7 +159,7 @@ fn called(engine: &RhaiEngine) -> Vec<String> {
     let functions = engine.groups().iter().flat_map(|group| &group.functions);
     functions
         .flat_map(|function| {
-            let name = function.full_name();
+            let name = &function.full_name;
             function
                 .signatures
                 .iter()

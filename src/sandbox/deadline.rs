@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollTimeout, poll};
 
 /// Waits until a descriptor is ready. Returns false if none is by the time `until`. An interrupted call is repeated.
-pub(crate) fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
+pub fn poll_until(waits: &mut [PollFd<'_>], until: Instant) -> nix::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         // Rounded up: it must not wake early.
