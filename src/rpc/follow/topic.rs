@@ -1,6 +1,5 @@
 //! The things that can be followed, and places in them.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -27,9 +26,7 @@ pub(crate) struct Following {
     pub(crate) topic: FollowTopic,
     /// The sequence number to continue after.
     pub(crate) since: Option<StreamPlace>,
-    /// The only script types whose statistics the caller may see.
-    pub(crate) types: Option<BTreeSet<String>>,
-    /// The caller, if it has bounds, which a job may leave while it is followed.
+    /// The caller, if it has bounds: a job may leave them while it is followed, and statistics are of its types.
     pub(crate) bound: Option<Arc<Caller>>,
 }
 
