@@ -19,7 +19,6 @@ mod pending;
 mod recording;
 mod retry;
 mod script_requests;
-mod selector_reads;
 mod selectors;
 mod sharing;
 mod slots;
