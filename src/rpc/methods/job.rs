@@ -146,7 +146,7 @@ pub(super) async fn create(context: CallContext, params: SubmitNew) -> Result<Su
     Ok(stored_or_same(&context, job, !files.is_empty(), stored).await?.into())
 }
 
-async fn start(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
+pub(super) async fn start(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
     let id = context.own_job(params.id, "start").await?;
     Ok(JobChangeResult::new(&id, context.client.start_job(&id).await?.as_str()))
 }
@@ -257,7 +257,7 @@ pub(super) async fn output_of(
     })
 }
 
-async fn delete(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
+pub(super) async fn delete(context: CallContext, params: OneJob) -> Result<JobChangeResult> {
     let id = context.own_job(params.id, "delete").await?;
     context.client.delete_job(&id).await?;
     Ok(JobChangeResult::new(&id, "deleted"))

@@ -102,11 +102,11 @@ pub(super) async fn retry(context: CallContext, params: RetryOne) -> Result<Retr
 #[serde(deny_unknown_fields)]
 pub(super) struct StopJob {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    pub(super) id: Spelled<JobReference>,
     /// Stops the jobs below it as well: its children, their children, and so on, but no job that
     /// the caller may not change.
     #[serde(default)]
-    children: bool,
+    pub(super) children: bool,
 }
 
 /// Stops a job that the caller may change. Jobs of others below it stay as they are.

@@ -15,7 +15,6 @@ use crate::proto::job::{
     WAITS_FOR,
 };
 use crate::store::JobSummary;
-use crate::view::blocker_words;
 
 #[derive(Deserialize)]
 #[serde(transparent)]
@@ -98,9 +97,9 @@ async fn add_blocker(context: &CallContext, job: &mut Value) {
     let status = job["status"].as_str().and_then(|word| word.parse().ok());
     let id: Option<JobId> = job["id"].as_str().and_then(|id| id.parse().ok());
     if let (Some(JobStatus::Dispatched | JobStatus::Scheduled), Some(id)) = (status, id)
-        && let Ok(Some(blocker)) = context.client.blocker(&id).await
+        && let Some(words) = context.waits_for(&id).await
     {
-        job[WAITS_FOR] = json!(blocker_words(&id, &blocker));
+        job[WAITS_FOR] = json!(words);
     }
 }
 

@@ -11,7 +11,7 @@ use super::access::hidden;
 use super::job_change::JobChangeResult;
 use super::job_files::{EncodedFiles, given_files};
 use super::job_types::JobSettings;
-use super::params::{Spelled, patience};
+use super::params::{Nothing, Spelled, patience};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::ClientError;
 use crate::config::{TypeConfig, format_duration};
@@ -268,11 +268,6 @@ async fn run(context: CallContext, params: RunInSession) -> Result<RanInSession>
     })
 }
 
-/// Nothing.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListSessions {}
-
 /// The sessions.
 #[derive(Serialize, JsonSchema)]
 struct SessionList {
@@ -303,7 +298,7 @@ struct ListedSession {
     calls: u64,
 }
 
-async fn list(context: CallContext, _: ListSessions) -> Result<SessionList> {
+async fn list(context: CallContext, _: Nothing) -> Result<SessionList> {
     let query = ListQuery {
         statuses: JobStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect(),
         limit: ListQuery::LIMIT_MAX,

@@ -9,6 +9,7 @@ use super::{CallContext, Result};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId, JobOutput, JobReference};
 use crate::store::JobSummary;
+use crate::view::blocker_words;
 
 /// A job whose end was awaited, and the answer to the wait.
 pub(super) type AfterWait = (Job, Result<JobOutput, ClientError>);
@@ -67,6 +68,12 @@ impl CallContext {
         let waited = self.client.await_end(awaited, Some(patience)).await;
         // What the wait returned may be of another job with this id.
         Ok((self.same_job(&before).await?, waited))
+    }
+
+    /// Returns why a job does not start, in words; nothing without an answer.
+    pub(in crate::rpc) async fn waits_for(&self, id: &JobId) -> Option<String> {
+        let blocker = self.client.blocker(id).await.ok()??;
+        Some(blocker_words(id, &blocker))
     }
 
     /// Reads a job again that the caller may see, unless a later one has its id.
