@@ -180,8 +180,8 @@ fn is_visible(context: &CallContext, graph: &GraphInfo) -> bool {
 /// Returns the graph of an id, or of a beginning or a name that is unique among the graphs that the caller may
 /// see.
 async fn named(context: &CallContext, id: &str) -> Result<JobId> {
-    let knows = |graph: &GraphInfo| context.caller.reads() || graph.caller == context.caller.name;
-    let sees = |graph: &GraphInfo| is_visible(context, graph) && knows(graph);
+    let sees =
+        |of: &GraphInfo| is_visible(context, of) && context.reads_of(Some(of.caller.as_str()));
     Ok(context.client.graph_id_among(id, Some(&context.caller.name), sees).await?)
 }
 
@@ -192,7 +192,7 @@ pub(crate) async fn names_graph(context: &CallContext, mut error: RpcError) -> R
         id.filter(|id| error.message == ClientError::NoSuchJob(id.clone()).to_string())
         && let Ok(graph) = named(context, id.as_str()).await
         && let Ok(graph) = visible(context, &graph).await
-        && (context.caller.reads() || graph.caller == context.caller.name)
+        && context.reads_of(Some(graph.caller.as_str()))
     {
         error.message = ClientError::IsGraph(id).to_string();
     }
@@ -212,14 +212,9 @@ pub(super) async fn visible(context: &CallContext, id: &JobId) -> Result<GraphIn
 pub(super) async fn own(context: &CallContext, id: &str, doing: &str) -> Result<JobId> {
     let id = named(context, id).await?;
     let graph = visible(context, &id).await?;
-    if context.caller.operates() || graph.caller == context.caller.name {
-        return Ok(id);
-    }
-    if !context.caller.reads() {
-        return Err(ClientError::NoSuchGraph(id).into());
-    }
-    let why = "it is a graph of another caller, which needs the scope operate";
-    Err(context.may_not(format!("{doing} graph {id}: {why}")).with("id", id.as_str()))
+    let absent = ClientError::NoSuchGraph(id.clone());
+    context.may_change_of(&graph.caller, ("graph", &id), absent, doing)?;
+    Ok(id)
 }
 
 /// A graph or batch, and the page of its jobs.

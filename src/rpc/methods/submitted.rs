@@ -56,8 +56,7 @@ pub(super) async fn stored_or_same(
     match context.visible(&id).await {
         // A token that submits alone learns nothing of a job of another, whose name it gives.
         Ok(known)
-            if (context.caller.reads() || known.spec.caller_id == context.caller.name)
-                && is_repeated(&known, params) =>
+            if context.reads_of(Some(&known.spec.caller_id)) && is_repeated(&known, params) =>
         {
             Ok(StoredJob { id, is_new: false, before: Some(Box::new(known)) })
         }
