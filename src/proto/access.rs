@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::target::{IllegalName, is_word, name};
@@ -72,7 +72,8 @@ impl fmt::Display for Scopes {
 /// The bounds of a caller; an omitted bound does not restrict.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(rename = "WhoBounds")]
+// Answers may have further members later.
+#[schemars(rename = "WhoBounds", transform = |of: &mut Schema| drop(of.remove("additionalProperties")))]
 pub struct Bounds {
     /// The script types of its jobs.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -87,6 +87,7 @@ macro_rules! name {
         }
 
         $crate::as_text!($name);
+        $crate::inline_schema!($name);
     };
 }
 pub use crate::name;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::super::caller::Caller;
 use crate::proto::job::JobId;
+use crate::proto::word_table::{from_text, inline_schema};
 
 /// A thing that is followed. All that follow the same one share a reader.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +42,9 @@ impl StreamPlace {
         text.parse().unwrap_or_default()
     }
 }
+
+from_text!(StreamPlace);
+inline_schema!(StreamPlace);
 
 impl FromStr for StreamPlace {
     type Err = &'static str;

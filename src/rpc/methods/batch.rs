@@ -9,7 +9,6 @@ use super::batch_every::{checked, fleet};
 use super::graph::{callbacks, notifications};
 use super::job_files::given_files;
 use super::job_types::{BatchJob, JobSettings};
-use super::params::Spelled;
 use super::submitted::{StoredJob, UnservedJobs, stored_or_same, unserved};
 use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{
@@ -39,9 +38,9 @@ struct Batch {
     #[serde(default)]
     all_or_none: bool,
     /// A name for lists and searches.
-    name: Option<Spelled<JobName>>,
+    name: Option<JobName>,
     /// The id of the batch; a random UUID without one.
-    id: Option<Spelled<JobId>>,
+    id: Option<JobId>,
     /// The job that starts once all jobs have finished. It gets the id, name, state and counts of the batch
     /// as variables, `HERO_GRAPH_ID` and so on.
     on_success: Option<JobSettings>,
@@ -315,13 +314,13 @@ async fn without_jobs(context: &CallContext, params: &mut Batch) -> Result<NewBa
     let Batch { at_a_time, stop_after, pause_after, .. } = *params;
     let asked = [params.on_success.take(), params.on_failure.take(), params.on_end.take()];
     Ok(NewBatch {
-        name: params.name.take().map(|Spelled(name)| name),
+        name: params.name.take(),
         callbacks: callbacks(context, asked).await?,
         notify: notifications(&params.notify)?,
         window: GraphWindow { at_a_time, stop_after, pause_after },
         every: params.every,
         is_joined: params.opening.is_some(),
-        ..NewBatch::with_id(params.id.take().map(|Spelled(id)| id))
+        ..NewBatch::with_id(params.id.take())
     })
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::job::Id;
 use super::job_types::{JobSettings, mask};
-use super::params::{Nothing, PastTime, Spelled, page_size};
+use super::params::{Nothing, PastTime, page_size};
 use super::{CallContext, Result, Scope, blocking};
 use crate::client::{
     BackfillPeriod, BackfilledFiring, FiringDocument, PeriodicJobDocument,
@@ -168,9 +168,9 @@ struct BackfilledPeriod {
     /// Its name.
     name: String,
     /// The start of the period: a time, or a duration ago such as 2d.
-    since: Spelled<PastTime>,
+    since: PastTime,
     /// The end of the period; now without it.
-    until: Option<Spelled<PastTime>>,
+    until: Option<PastTime>,
     /// Leaves out the times for which it fired.
     #[serde(default)]
     only_missing: bool,
@@ -187,10 +187,10 @@ async fn backfill(context: CallContext, params: BackfilledPeriod) -> Result<Back
     context.needs_no_bounds("run periodic jobs")?;
     let crontab = crontab(&context).await?;
     let until = match params.until {
-        Some(Spelled(PastTime(until))) => until,
+        Some(PastTime(until)) => until,
         None => context.client.now().await?,
     };
-    let Spelled(PastTime(since)) = params.since;
+    let PastTime(since) = params.since;
     let period = BackfillPeriod { since, until, only_missing: params.only_missing };
     let firings = context.client.backfill(&crontab, &params.name, &period).await?;
     Ok(Backfilled { firings })

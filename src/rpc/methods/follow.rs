@@ -8,7 +8,6 @@ use serde::Deserialize;
 use super::super::follow::{
     EventsNotice, FollowTopic, Following, JobNotice, StatsNotice, StreamPlace,
 };
-use super::params::Spelled;
 use super::{CallContext, Method, Result, RpcError, Scope, code};
 use crate::proto::job::JobReference;
 use crate::proto::text::shown;
@@ -65,10 +64,10 @@ pub(in crate::rpc) struct EndSubscription {
 #[serde(deny_unknown_fields)]
 struct FollowJob {
     /// The id of the job.
-    id: Spelled<JobReference>,
+    id: JobReference,
     /// The sequence number of a notification, to get only what came after it. Without it the log is told from
     /// its start.
-    since: Option<Spelled<StreamPlace>>,
+    since: Option<StreamPlace>,
 }
 
 async fn job(context: CallContext, params: FollowJob) -> Result<Following> {
@@ -78,13 +77,9 @@ async fn job(context: CallContext, params: FollowJob) -> Result<Following> {
     Ok(following(&context, FollowTopic::Job(job.id, job.created_at), params.since))
 }
 
-fn following(
-    context: &CallContext,
-    topic: FollowTopic,
-    since: Option<Spelled<StreamPlace>>,
-) -> Following {
+fn following(context: &CallContext, topic: FollowTopic, since: Option<StreamPlace>) -> Following {
     let bound = context.caller.is_bound().then(|| Arc::clone(&context.caller));
-    Following { topic, since: since.map(|Spelled(place)| place), bound }
+    Following { topic, since, bound }
 }
 
 /// Where to begin.
@@ -92,7 +87,7 @@ fn following(
 #[serde(deny_unknown_fields)]
 struct FollowSince {
     /// The sequence number of a notification, to get only what came after it. Without it, from now on.
-    since: Option<Spelled<StreamPlace>>,
+    since: Option<StreamPlace>,
 }
 
 async fn events(context: CallContext, params: FollowSince) -> Result<Following> {

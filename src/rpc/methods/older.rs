@@ -8,7 +8,7 @@ use serde_json::json;
 use super::job::{cleared, create, delete, output_of, start, submit_awaited};
 use super::job_change::{StopJob, stop};
 use super::job_types::JobSettings;
-use super::params::{OneJob, Spelled, confirmed, page_size, patience};
+use super::params::{OneJob, confirmed, page_size, patience};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::proto::job::{JobOutput, JobReference, JobStatus};
 use crate::store::{Cursor, JobSearch, JobSummary, ListQuery};
@@ -69,7 +69,7 @@ async fn create_job(context: CallContext, params: NewJob) -> Result<String> {
 struct ById {
     /// The id of the job.
     #[serde(alias = "job_id")]
-    id: Spelled<JobReference>,
+    id: JobReference,
 }
 
 impl From<ById> for OneJob {
@@ -238,7 +238,7 @@ struct ListIds {
     /// The maximum number of ids, up to 1000; 1000 without it.
     limit: Option<usize>,
     /// The `next` of a page of job.list, to begin after it.
-    cursor: Option<Spelled<Cursor>>,
+    cursor: Option<Cursor>,
 }
 
 async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>> {
@@ -246,7 +246,7 @@ async fn list_jobs(context: CallContext, params: ListIds) -> Result<Vec<String>>
     let query = ListQuery {
         statuses: params.status.into_iter().collect(),
         limit: page_size(params.limit.or(Some(most)), most)?,
-        cursor: params.cursor.map(|Spelled(cursor)| cursor),
+        cursor: params.cursor,
         ..ListQuery::default()
     };
     let sees = |job: &JobSummary| context.caller.sees(job);

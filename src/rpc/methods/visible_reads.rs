@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::access::hidden;
-use super::params::Spelled;
 use super::{CallContext, Result};
 use crate::client::{AwaitedJob, ClientError};
 use crate::proto::job::{Job, JobId, JobOutput, JobReference};
@@ -30,7 +29,7 @@ impl CallContext {
     }
 
     /// Returns the job that an id or its unique beginning names, which the caller may see. [`CallContext::still`] must follow.
-    pub(super) async fn seen(&self, Spelled(of): Spelled<JobReference>) -> Result<VisibleJob> {
+    pub(super) async fn seen(&self, of: JobReference) -> Result<VisibleJob> {
         let id = self.job_named(&of).await?;
         let job = if self.caller.is_bound() { Some(self.visible(&id).await?) } else { None };
         Ok(VisibleJob { id, job })
