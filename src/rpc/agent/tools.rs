@@ -172,9 +172,9 @@ impl AgentTool {
             _ => Map::new(),
         };
         if let Some(mut job) = properties.remove("job") {
-            for name in SETTINGS_TAKEN {
-                properties.insert(name.to_owned(), job["properties"][name].take());
-            }
+            let settings =
+                SETTINGS_TAKEN.map(|name| (name.to_owned(), job["properties"][name].take()));
+            properties = settings.into_iter().chain(properties).collect();
             schema.insert("required".to_owned(), json!(["script", "script_type"]));
         }
         if self.name == ON_MACHINES {
@@ -209,20 +209,10 @@ impl AgentTool {
     /// Returns the error of an argument that the tool does not have.
     fn unknown(&self, table: &MethodTable, name: &str) -> RpcError {
         let method = table.method(self.method);
-        let own = method.map(|method| (method.names)()).unwrap_or_default();
-        let own = own.iter().map(String::as_str);
-        let submits = self.kind == ToolKind::Submits;
-        let own = own.filter(|own| !submits || *own != "job");
-        let of_machines = self.name == ON_MACHINES;
-        let own = own.filter(|own| !of_machines || fleet::BOUNDS.contains(own));
-        let further = self.own_arguments();
-        let own = own.chain(further.iter().map(|(name, _)| *name));
-        let settings: &[&str] = match self.name {
-            ON_MACHINES => &fleet::SETTINGS,
-            _ if submits => &SETTINGS_TAKEN,
-            _ => &[],
-        };
-        let known: Vec<&str> = settings.iter().copied().chain(own).collect();
+        let input = method.map(|method| self.input(method, &AgentTypes::default()));
+        let properties = input.as_ref().and_then(|input| input["properties"].as_object());
+        let known: Vec<&str> =
+            properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let hint = match meant(name, known.iter().copied()) {
             None => format!("; there are `{}`", known.join("`, `")),
             near => did_you_mean(near),
