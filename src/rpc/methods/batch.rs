@@ -9,7 +9,7 @@ use super::batch_every::{checked, fleet};
 use super::graph::{callbacks, notifications};
 use super::job_files::given_files;
 use super::job_types::{BatchJob, JobSettings};
-use super::submitted::{StoredJob, UnservedJobs, stored_or_same, unserved};
+use super::submitted::{StoredJob, UnservedJobs, check_number, stored_or_same, unserved};
 use super::{CallContext, Result, RpcError, Scope};
 use crate::client::{
     ClientError, FilesByPlace, FleetMember, MachineActorDocument, NewBatch, await_ends,
@@ -269,14 +269,9 @@ struct JobsToSubmit {
 
 async fn read(context: &CallContext, params: &mut Batch) -> Result<JobsToSubmit> {
     let most = if params.all_or_none { Store::WHOLE_MAX } else { JOBS_MAX };
-    if params.jobs.len() > most {
-        let error = ClientError::TooMany { jobs: params.jobs.len(), most };
-        return Err(RpcError::from(error).with("field", "jobs"));
-    }
     let is_joined = params.opening.is_some();
-    if params.jobs.is_empty() && !is_joined {
-        let message = "the batch has no job: give at least one in `jobs`";
-        return Err(RpcError::wrong("jobs", message));
+    if !(params.jobs.is_empty() && is_joined) {
+        check_number("batch", params.jobs.len(), most)?;
     }
     if (params.more || is_joined) && (params.all_or_none || params.every.is_some()) {
         let message = "a batch of several calls is neither all_or_none nor for every machine";

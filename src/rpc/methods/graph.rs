@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::job_files::given_files;
 use super::job_types::JobSettings;
 use super::params::{page_size, patience};
-use super::submitted::{UnservedJobs, unserved};
+use super::submitted::{UnservedJobs, check_number, unserved};
 use super::{CallContext, Result, RpcError, Scope, code};
 use crate::client::{
     ClientError, Graph, GraphChange, GraphDocument, GraphNode, GraphRetry, JobOfGraph,
@@ -62,14 +62,7 @@ pub(crate) struct SubmittedGraph {
 }
 
 async fn submit(context: CallContext, params: GraphPlan<JobSettings>) -> Result<SubmittedGraph> {
-    if params.jobs.len() > Store::WHOLE_MAX {
-        let error = ClientError::TooMany { jobs: params.jobs.len(), most: Store::WHOLE_MAX };
-        return Err(RpcError::from(error).with("field", "jobs"));
-    }
-    if params.jobs.is_empty() {
-        let message = "the graph has no job: give at least one in `jobs`";
-        return Err(RpcError::wrong("jobs", message));
-    }
+    check_number("graph", params.jobs.len(), Store::WHOLE_MAX)?;
     let mut graph = Graph::new();
     graph.set_window(params.window());
     graph.notify(notifications(&params.notify)?);
@@ -311,10 +304,14 @@ async fn wait(context: CallContext, params: AwaitGraph) -> Result<GraphDocument>
     let patience = patience(params.wait)?;
     let id = named(&context, &params.id).await?;
     visible(&context, &id).await?;
-    let graph = match context.client.await_graph(&id, Some(patience), |_| {}).await {
-        Ok(_) | Err(ClientError::GaveUp { .. }) => visible(&context, &id).await?,
-        Err(error) => return Err(error.into()),
-    };
+    match context.client.await_graph(&id, Some(patience), |_| {}).await {
+        Ok(_) | Err(ClientError::GaveUp { .. }) => document(&context, &id).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) async fn document(context: &CallContext, id: &JobId) -> Result<GraphDocument> {
+    let graph = visible(context, id).await?;
     Ok(context.client.graph_document(&graph).await?)
 }
 

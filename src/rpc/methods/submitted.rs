@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallContext, Result};
+use super::{CallContext, Result, RpcError};
 use crate::client::{AwaitedJob, ClientError, is_repeated};
 use crate::proto::job::{Job, JobId};
 use crate::proto::queue::Queue;
@@ -35,6 +35,18 @@ impl From<StoredJob> for SubmittedId {
     fn from(stored: StoredJob) -> Self {
         Self { id: stored.id.to_string(), created: stored.is_new }
     }
+}
+
+/// Refuses a graph or batch without jobs, or with too many.
+pub(super) fn check_number(noun: &str, jobs: usize, most: usize) -> Result<()> {
+    if jobs > most {
+        return Err(RpcError::from(ClientError::TooMany { jobs, most }).with("field", "jobs"));
+    }
+    if jobs == 0 {
+        let message = format!("the {noun} has no job: give at least one in `jobs`");
+        return Err(RpcError::wrong("jobs", message));
+    }
+    Ok(())
 }
 
 /// Returns a submitted job, or the job of its id if that has the same content and the caller may
