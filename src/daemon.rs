@@ -101,7 +101,7 @@ pub fn run(
         let api = if is_supervisor { Api::start(of_api, tracer.clone()) } else { None };
         let config = of_refusal;
         let serving = Serving { role, tracer, served, wait, require_durable, end, config };
-        let ended = serving.run().await;
+        let ended = Box::pin(serving.run()).await;
 
         if let Some(api) = api {
             api.end().await;

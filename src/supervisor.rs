@@ -88,10 +88,10 @@ impl RunningSupervisor {
         let of_shard = counts[place].of_shard();
         let mut duties = self.start_duties(store, &counts[place]);
         let hears = Arc::new(Notify::new());
-        let (pushed, settings, heard) = (store.clone(), of.settings.clone(), Arc::clone(&hears));
+        let (pushed, settings, ready) = (store.clone(), of.settings.clone(), Arc::clone(&hears));
         duties.spawn(async move {
             let rules = || AdoptionRules::from(&settings.borrow().job);
-            adopt_what_is_pushed(&pushed, rules, &heard).await;
+            adopt_what_is_pushed(&pushed, rules, &ready).await;
         });
         // Who pushes once it is ready is heard.
         drop(tokio::time::timeout(BEAT, hears.notified()).await);

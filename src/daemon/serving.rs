@@ -50,7 +50,6 @@ pub(super) struct Serving {
     /// The longest time until Redis first answers.
     pub(super) wait: Option<Duration>,
     pub(super) require_durable: bool,
-    /// Asks for the shutdown.
     pub(super) end: watch::Sender<Shutdown>,
     /// The configuration in force.
     pub(super) config: watch::Receiver<Arc<Config>>,
@@ -94,8 +93,8 @@ impl Serving {
         let (shutdown, answered) = (end.subscribe(), AtomicBool::new(false));
         let all = ServingRules { wait, require_durable, shutdown, answered };
         let role = match role {
-            PreparedRole::Broker(broker) => {
-                let broker = Box::new(Broker { tracer, ..*broker });
+            PreparedRole::Broker(mut broker) => {
+                broker.tracer = tracer;
                 let is_there = all.is_there(&broker.store).await?;
                 return if is_there { Ok(broker.run(all.shutdown).await?) } else { Ok(()) };
             }

@@ -26,7 +26,6 @@ pub(super) async fn read_json(service: &ApiService, request: Request) -> Result<
     read_body(service, request).await
 }
 
-/// Reads the body of a request.
 pub(super) async fn read_body(service: &ApiService, request: Request) -> Result<Bytes> {
     let settings = service.settings();
     let size_max = usize::try_from(settings.body_size_max).unwrap_or(usize::MAX);

@@ -258,7 +258,6 @@ pub(super) fn revoked() -> RpcError {
     RpcError::new(code::UNAUTHENTICATED, "the token was revoked or has expired meanwhile")
 }
 
-/// The refusal of a caller that is not known.
 const NOBODY: &str = "the caller is not known: over TCP send a token in the header \
      Authorization (make one with `hero token new`), over the Unix socket call as root or as a member \
      of api.group or api.admin_group";

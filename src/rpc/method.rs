@@ -148,7 +148,6 @@ impl Method {
         Self { subscription, ..Self::new(name, scope, summary, call) }
     }
 
-    /// Returns whether it changes something.
     pub(super) fn changes(&self) -> bool {
         self.scope.is_some_and(|scope| scope != Scope::Read)
     }

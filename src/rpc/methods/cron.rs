@@ -95,11 +95,10 @@ async fn get(context: CallContext, params: OnePeriodicJob) -> Result<PeriodicJob
     let job = std::slice::from_mut(&mut found.job);
     hide_jobs_beyond(&context, job, &mut found.history).await?;
     if !context.caller.operates() {
-        mask(&mut found.settings);
-        let masked = |_: &str, job| {
-            let mut job = Value::Object(job);
+        found.settings.as_object_mut().into_iter().for_each(mask);
+        let masked = |_: &str, mut job| {
             mask(&mut job);
-            job.as_object_mut().map(std::mem::take).ok_or(())
+            Ok::<_, Infallible>(job)
         };
         found.graph = found.graph.and_then(|plan| plan.map(masked).ok());
     }

@@ -76,7 +76,7 @@ impl JobDocument {
         let is_own = document["caller_id"] == context.caller.name.as_str();
         let is_published = !document["uses"].is_null();
         if (!is_own || is_published) && !context.caller.operates() {
-            mask(&mut document);
+            document.as_object_mut().into_iter().for_each(mask);
         }
         if context.hides_jobs() {
             hide_dependents(context, &mut document).await?;
@@ -124,9 +124,9 @@ pub(super) async fn found_of(context: &CallContext, ids: Vec<JobId>) -> Result<V
 }
 
 /// Masks the values of a job, or of its settings, that only some may see.
-pub(super) fn mask(document: &mut Value) {
+pub(super) fn mask(members: &mut Map<String, Value>) {
     for secret in JOB_FIELDS.iter().filter(|field| field.is_secret) {
-        let values = document.get_mut(secret.name).and_then(Value::as_object_mut);
+        let values = members.get_mut(secret.name).and_then(Value::as_object_mut);
         values.into_iter().flatten().for_each(|(_, value)| *value = MASKED.into());
     }
 }

@@ -113,7 +113,7 @@ struct DrainMachine {
 }
 
 /// An order to the actors of a machine.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineChange {
     /// The name of the machine.
     pub(crate) machine: String,
@@ -238,9 +238,7 @@ async fn order(
         host: machine.host,
         not_told,
         running: machine.running,
-        unanswered: Vec::new(),
-        silent: Vec::new(),
-        unserved: Vec::new(),
+        ..MachineChange::default()
     })
 }
 

@@ -55,11 +55,7 @@ async fn list(context: CallContext, _: Nothing) -> Result<ScriptList> {
 /// Returns a script as the caller may see it: its environment variables are for those who may change jobs of others.
 fn shown(context: &CallContext, mut of: ScriptDocument) -> ScriptDocument {
     if !context.caller.operates() {
-        let mut settings = Value::Object(std::mem::take(&mut of.settings));
-        mask(&mut settings);
-        if let Value::Object(masked) = settings {
-            of.settings = masked;
-        }
+        mask(&mut of.settings);
     }
     of
 }
